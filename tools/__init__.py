@@ -1,0 +1,1 @@
+"""Tools for authors and CI. Lessons and course_utils never import from here."""
