@@ -1,0 +1,236 @@
+"""Strict nbval for every notebook, and a summary that shows what was really compared.
+
+Plain ``python -m pytest`` is enough: the options below are set here, so that no command line and no
+configuration file can forget one of them.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from pathlib import Path
+from queue import Empty
+from types import MethodType
+
+import pytest
+from nbval import plugin as nbval_plugin
+from nbval.kernel import RunningKernel
+from nbval.plugin import IPyNbCell, IPyNbFile, NbCellError
+
+ROOT = Path(__file__).parent
+CELL_TIMEOUT = 300.0  # nbval's own default is 2000 seconds
+OUTPUT_TIMEOUT = 30.0  # nbval's own default of 5 seconds is short for a busy machine
+SUMMARY = "course-notebook-summary"
+SCRATCH = pytest.StashKey[Path]()  # one folder per run, removed at its end
+HEARTBEAT = 1.0  # how often a waiting test looks whether its kernel still lives
+
+
+# --- options and environment --------------------------------------------------------------------------
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    if config.pluginmanager.has_plugin(SUMMARY):  # loaded twice, for example with `-p conftest`
+        return
+    option = config.option
+    sanitize = ROOT / "tests" / "sanitize.cfg"
+    given = option.nbval_sanitize_with
+    if given is not None and sanitize not in (Path(given).resolve(), (ROOT / given).resolve()):
+        raise pytest.UsageError(
+            f"--nbval-sanitize-with is {given}, but this course has one sanitize file, tests/sanitize.cfg."
+            " Leave the option out."
+        )
+    if option.nbval_lax:
+        raise pytest.UsageError("--nbval-lax compares nothing here. Leave the option out.")
+    option.nbval = True
+    option.nbval_current_env = True
+    option.nbval_sanitize_with = str(sanitize)
+    if option.nbval_cell_timeout == 2000:
+        option.nbval_cell_timeout = CELL_TIMEOUT
+    nbval_plugin.RunningKernel = WatchedKernel
+
+    # Tests must neither read nor write the progress and language of the person who runs them.
+    config.stash[SCRATCH] = Path(tempfile.mkdtemp(prefix="course-tests-"))
+    os.environ["COURSE_DATA_DIR"] = str(config.stash[SCRATCH] / "session")
+    config.pluginmanager.register(NotebookSummary(config), SUMMARY)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if SCRATCH in config.stash:
+        shutil.rmtree(config.stash[SCRATCH], ignore_errors=True)
+
+
+def kernel_environment(scratch: Path) -> dict[str, str]:
+    """Return the variables a notebook's kernel gets: strict claims, nothing of the user's own folders."""
+    scratch.mkdir(parents=True, exist_ok=True)
+    return {
+        "COURSE_STRICT": "1",
+        "COURSE_DATA_DIR": str(scratch / "data"),
+        "IPYTHONDIR": str(scratch / "ipython"),  # start-up files of the user would change outputs
+    }
+
+
+# --- kernels ------------------------------------------------------------------------------------------
+
+
+class WatchedKernel(RunningKernel):
+    """nbval's kernel, except that waiting for a dead one ends at once instead of at the time limit."""
+
+    def get_message(self, stream: str, timeout: float | None = None) -> dict:
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            left = HEARTBEAT if deadline is None else min(HEARTBEAT, deadline - time.monotonic())
+            try:
+                return super().get_message(stream, timeout=max(left, 0))
+            except Empty:
+                if not self.is_alive():
+                    raise KernelDied from None
+                if deadline is not None and time.monotonic() >= deadline:
+                    raise
+
+
+class KernelDied(Exception):
+    """The kernel's process ended while a cell was running."""
+
+
+def set_up_notebook(self: IPyNbFile) -> None:
+    """Start the kernel in an environment of its own (each notebook starts without any progress)."""
+    scratch = self.config.stash[SCRATCH] / self.path.stem
+    changed = kernel_environment(scratch)
+    # ipykernel does not capture the output of subprocesses while it sees this variable; students' does.
+    saved = {name: os.environ.get(name) for name in [*changed, "PYTEST_CURRENT_TEST"]}
+    os.environ.update(changed)
+    os.environ.pop("PYTEST_CURRENT_TEST", None)
+    try:
+        IPyNbFile.setup(self)
+    finally:
+        for name, value in saved.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+# --- rules for cells ----------------------------------------------------------------------------------
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    prepared = set()
+    for item in items:
+        if not isinstance(item, IPyNbCell):
+            continue
+        if item.parent not in prepared:
+            prepared.add(item.parent)
+            item.parent.setup = MethodType(set_up_notebook, item.parent)
+        item.output_timeout = OUTPUT_TIMEOUT
+        item.user_properties.append(("course_cell", describe(item)))
+        item.options["skip"] = False  # a forbidden skip must not also hide the cell
+
+
+def describe(item: IPyNbCell) -> dict[str, object]:
+    """Return what the summary needs to know about a cell; plain data, so that it also travels with xdist."""
+    cell, parent = item.cell, item.parent
+    exempt = not item.options["check"]
+    comparable = any(
+        key not in parent.skip_compare
+        for output in cell.outputs
+        for key in [*output.get("data", {}), *(k for k in output if k in ("text", "ename", "evalue"))]
+    )
+    inside = parent.path.is_relative_to(ROOT)
+    return {
+        "notebook": parent.path.relative_to(ROOT).as_posix() if inside else parent.path.name,
+        "cells": sum(c.cell_type == "code" for c in parent.nb.cells),
+        "exempt": exempt,
+        "comparable": comparable,
+        "silent": not cell.outputs,
+    }
+
+
+def why_forbidden(cell) -> str | None:
+    """Return why a cell may not be in a verified notebook, or None."""
+    tags = cell.metadata.get("tags", [])
+    markers = dict(nbval_plugin.find_comment_markers(cell.source))
+    if markers:
+        return "NBVAL_ comments are not used here. Use the cell's tags and metadata.course.exempt."
+    if "nbval-skip" in tags:
+        return "The tag nbval-skip is forbidden: every cell runs. Remove it."
+    if cell.execution_count is None:
+        return "This cell was never executed, so nothing was compared. Run: python -m tools.record"
+    if "nbval-ignore-output" in tags and not str(cell.metadata.get("course", {}).get("exempt", "")).strip():
+        return "The tag nbval-ignore-output needs a reason in metadata.course.exempt."
+    return None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item):
+    if not isinstance(item, IPyNbCell):
+        return (yield)
+    try:
+        result = yield
+    except KernelDied:
+        raise NbCellError(item.cell_num, "The kernel died in this cell.", item.cell.source) from None
+    finally:
+        cell = dict(item.user_properties)["course_cell"]
+        cell["executed"] = item.test_outputs is not None  # stays None when no kernel answered
+        cell["compared"] = cell["comparable"] and hasattr(item, "comparison_traceback")
+    reason = why_forbidden(item.cell)
+    if reason:
+        raise NbCellError(item.cell_num, reason, item.cell.source)
+    return result
+
+
+# --- summary ------------------------------------------------------------------------------------------
+
+
+class NotebookSummary:
+    """Counts what was executed and compared per notebook, and fails a run that proved nothing."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.rows: dict[str, dict[str, float]] = {}
+        self.problems: list[str] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        cell = dict(report.user_properties).get("course_cell")
+        if cell is None:
+            return
+        row = self.rows.setdefault(cell["notebook"], dict.fromkeys(COLUMNS, 0) | {"seconds": 0.0})
+        row["seconds"] += report.duration
+        if report.when != "call":
+            return
+        row["cells"] = cell["cells"]
+        if cell.get("executed"):
+            for column in COLUMNS[1:]:
+                row[column] += cell[column]
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if hasattr(self.config, "workerinput") or self.config.option.collectonly:
+            return
+        for name, row in sorted(self.rows.items()):
+            if row["executed"] < row["cells"]:
+                self.problems.append(f"{name}: {row['cells'] - row['executed']:g} cells never ran")
+            if not row["compared"]:
+                self.problems.append(f"{name}: nothing was compared")
+        if self.problems and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter) -> None:
+        if not self.rows:
+            return
+        write = terminalreporter.write_line
+        terminalreporter.section("notebooks")
+        width = max(len(name) for name in [*self.rows, "total"])
+        write(f"{'':{width}}" + "".join(f"{column:>10}" for column in [*COLUMNS, "seconds"]))
+        total = {column: sum(row[column] for row in self.rows.values()) for column in [*COLUMNS, "seconds"]}
+        for name, row in [*sorted(self.rows.items()), ("total", total)]:
+            counts = "".join(f"{row[column]:>10.0f}" for column in COLUMNS)
+            write(f"{name:{width}}{counts}{row['seconds']:>10.1f}")
+        for problem in self.problems:
+            write(f"FAILED {problem}", red=True)
+
+
+# silent: no output is stored, and none may appear; exempt: the output is not compared, with a reason
+COLUMNS = ("cells", "executed", "compared", "silent", "exempt")
