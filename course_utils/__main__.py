@@ -1,0 +1,7 @@
+"""``python -m course_utils``: print the machine badge as text, for a bug report."""
+
+import re
+
+from course_utils.devices import machine
+
+print(re.sub("[⟨⟩]", "", str(machine())))

@@ -1,0 +1,232 @@
+"""Claims: statements of the course that are measured where the learner sits, and can turn out false."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from IPython.display import display
+
+from course_utils import devices, evidence
+from course_utils.language import Bilingual, measured
+from course_utils.measure import Comparison
+
+RETRY_FACTOR = 3  # the second, longer measurement before a claim may fail
+
+VERDICTS = {
+    "holds": Bilingual("holds", "成立"),
+    "fails": Bilingual("does not hold", "不成立"),
+    "unclear": Bilingual("unclear", "尚無定論"),
+    "needs": Bilingual("not measured here", "這裡沒有量測"),
+}
+
+_EXPLAIN = {
+    "holds": None,
+    "fails": Bilingual(
+        "Measured twice, and both times on the wrong side. That is a finding, not your mistake: perhaps this machine is "
+        "special, another program is working hard, or the sentence is wrong. Close other programs and run the cell "
+        "again; if it stays, please report it together with the machine badge.",
+        "量了兩次，兩次都落在另一邊。這是一項發現，不是你的錯：也許這台機器比較特別，也許有別的程式正在大量運算，也許是課程寫錯了。"
+        "先關掉其他程式再執行一次；如果結果還是一樣，請附上機器資訊回報給我們。",
+    ),
+    "unclear": Bilingual(
+        "The two ways of judging disagree, also after a longer measurement: something else is using this machine. "
+        "Run the cell again when it is quiet.",
+        "兩種判斷方式的結果不一致，拉長量測之後還是一樣：有別的程式正在使用這台機器。等它閒下來再執行一次。",
+    ),
+}
+
+
+class ClaimError(AssertionError):
+    """A claim does not hold, and the run is strict (``COURSE_STRICT=1``)."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a claim: ``holds``, ``fails``, ``unclear`` or ``needs``, and the numbers behind it."""
+
+    verdict: str
+    value: float | bool | None = None
+    paired_median: float | None = None
+    lacking: Bilingual | None = None
+
+
+def judge(
+    value: Any, *, at_least: float | None = None, at_most: float | None = None, needs: str | None = None
+) -> Verdict:
+    """Decide about a claim without showing anything.
+
+    A :class:`~course_utils.measure.Comparison` holds if its ratio and its paired median are both within the
+    bounds. If one is not, it is measured again, three times longer; it *fails* only if ratio and median are on
+    the wrong side both times, and is *unclear* when the four do not agree. A number is judged once. A bool is an
+    exact fact.
+
+    Args:
+        value: A comparison, a number, a bool, or a function of no arguments that returns one of these and is only
+            called if `needs` is met.
+        at_least: Lower bound, inclusive.
+        at_most: Upper bound, inclusive.
+        needs: What the machine must have, see :func:`course_utils.devices.missing`.
+
+    Raises:
+        TypeError: `value` is of no kind that can be judged, or a number comes without bounds, or a bool with bounds.
+    """
+    lacking = devices.missing(needs)
+    if lacking is not None:
+        return Verdict("needs", lacking=lacking)
+    if callable(value):
+        value = value()
+    bounded = at_least is not None or at_most is not None
+    if isinstance(value, bool):
+        if bounded:
+            raise TypeError(
+                "claim(): a yes-or-no fact takes no at_least or at_most; pass the number itself instead."
+            )
+        return Verdict("holds" if value else "fails", value)
+
+    def within(number: float) -> bool:
+        return (at_least is None or number >= at_least) and (at_most is None or number <= at_most)
+
+    if not isinstance(value, (Comparison, int, float)):
+        raise TypeError(
+            f"claim() judges a comparison, a number or a bool, but got {type(value).__name__}; "
+            "pass what compare(…) returned."
+        )
+    if not bounded:
+        raise TypeError("claim(): a measured value needs at_least= or at_most=, or it could never be wrong.")
+    if not isinstance(value, Comparison):
+        return Verdict("holds" if within(value) else "fails", float(value))
+
+    first = within(value.ratio), within(value.paired_median)
+    if all(first):
+        return Verdict("holds", value.ratio, value.paired_median)
+    longer = value.again(RETRY_FACTOR * value.pairs)
+    second = within(longer.ratio), within(longer.paired_median)
+    verdict = "holds" if all(second) else "unclear" if any(first + second) else "fails"
+    return Verdict(verdict, longer.ratio, longer.paired_median)
+
+
+def claim(
+    id: str,  # noqa: A002  (the field's word for it, and lessons read better with it)
+    value: Any | Callable[[], Any],
+    *,
+    at_least: float | None = None,
+    at_most: float | None = None,
+    needs: str | None = None,
+    en: str,
+    zh: str,
+) -> None:
+    """State something about this machine, check it, and show the verdict beside the recorded GPU's.
+
+    Args:
+        id: The claim's number, ``"2.2"``: lesson and number within it.
+        value: What was measured: a comparison, a number, or a bool for an exact fact; or a function that
+            measures it, called only if the machine has what the claim `needs`.
+        at_least: Smallest value with which the statement is true.
+        at_most: Largest value with which the statement is true.
+        needs: What the machine must have, for example ``"cuda"``; otherwise the claim says what is lacking.
+        en: The statement in English.
+        zh: The statement in Chinese.
+
+    Raises:
+        ClaimError: The claim does not hold and ``COURSE_STRICT=1`` is set (as in CI). A learner sees an
+            explanation instead.
+        TypeError: `value` cannot be judged.
+    """
+    statement = Bilingual(en, zh)
+    result = judge(value, at_least=at_least, at_most=at_most, needs=needs)
+    evidence.note(
+        "claim",
+        id,
+        {
+            "verdict": result.verdict,
+            "value": result.value,
+            "paired_median": result.paired_median,
+            "at_least": at_least,
+            "at_most": at_most,
+        },
+    )
+    display(Card(id, statement, result, at_least, at_most))
+    if result.verdict == "fails" and os.environ.get("COURSE_STRICT") == "1":
+        raise ClaimError(
+            f"claim {id} does not hold: {en} (value {result.value}, paired median {result.paired_median}, "
+            f"at least {at_least}, at most {at_most})"
+        )
+
+
+def _number(value: float | bool | None) -> str:
+    if value is None or isinstance(value, bool):
+        return ""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+@dataclass(frozen=True)
+class Card:
+    """How a claim looks in a notebook."""
+
+    id: str
+    statement: Bilingual
+    result: Verdict
+    at_least: float | None
+    at_most: float | None
+
+    def _bound(self) -> Bilingual | None:
+        low, high = self.at_least, self.at_most
+        if low is not None and high is not None:
+            return Bilingual(
+                f"asserted: between {low:g} and {high:g}", f"課程主張：介於 {low:g} 與 {high:g} 之間"
+            )
+        if low is not None:
+            return Bilingual(f"asserted: at least {low:g}", f"課程主張：至少 {low:g}")
+        if high is not None:
+            return Bilingual(f"asserted: at most {high:g}", f"課程主張：至多 {high:g}")
+        return Bilingual("an exact fact", "可以精確驗證的事實")
+
+    def _mine(self) -> Bilingual:
+        if self.result.lacking is not None:
+            lacking = self.result.lacking
+            return Bilingual(measured(f"needs {lacking.en}"), measured(f"需要{_gap(lacking.zh)}"))
+        number = _number(self.result.value)
+        if not number:
+            return Bilingual(measured("checked on this machine"), measured("已在這台機器上驗證"))
+        return Bilingual(f"here: {measured(number)}", f"這台機器：{measured(number)}")
+
+    def _recorded(self) -> Bilingual:
+        values = evidence.recorded(self.id)
+        if values is None:
+            text = evidence.NOT_RECORDED
+        elif _number(values["value"]):
+            text = Bilingual(
+                f"{_number(values['value'])} ({values['run']})",
+                f"{_number(values['value'])}（{values['run']}）",
+            )
+        else:
+            text = Bilingual(
+                f"{VERDICTS[values['verdict']].en} ({values['run']})",
+                f"{VERDICTS[values['verdict']].zh}（{values['run']}）",
+            )
+        return Bilingual(f"recorded GPU: {measured(text.en)}", f"GPU 紀錄：{measured(text.zh)}")
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        verdict = VERDICTS[self.result.verdict]
+        shown = Bilingual(measured(verdict.en), measured(verdict.zh))
+        facts = (self._bound(), self._mine(), self._recorded())
+        line = Bilingual(" · ".join(f.en for f in facts), " · ".join(f.zh for f in facts))
+        why = _EXPLAIN.get(self.result.verdict)
+        return {
+            "text/html": (
+                f'<div class="course-card course-claim course-{self.result.verdict}">'
+                f'<p><span class="course-title"><span lang="en">Claim</span><span lang="zh-Hant">主張</span> {self.id}</span>'
+                f' <span class="course-verdict">{shown.html()}</span></p>'
+                f"{self.statement.block()}"
+                f'<p class="course-small">{line.html()}</p>{why.block() if why else ""}</div>'
+            ),
+            "text/plain": f"claim {self.id} {shown}: {self.statement}",
+        }
+
+
+def _gap(text: str) -> str:
+    """Put the customary space between Chinese and a Latin word that follows it."""
+    return f" {text}" if text[:1].isascii() else text

@@ -1,0 +1,141 @@
+"""Interactive figures: a widget is a view of a pure function, ``render(compute(**choices))``.
+
+Each explorer is a module with its `compute` (numbers from choices, tested over the whole grid) and its `render`
+(HTML from numbers). The view with the default choices is also the stored, static picture.
+"""
+
+from __future__ import annotations
+
+import html
+import itertools
+import threading
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from course_utils.language import Bilingual, Shown
+
+
+@dataclass(frozen=True)
+class Control:
+    """One thing the learner can choose.
+
+    Attributes:
+        name: The parameter of `compute` that it sets.
+        label: What stands beside it.
+        options: (text, value) pairs; the texts are numbers or code, the same in every language.
+        default: One of the values.
+        slider: A slider for ordered values, or a drop-down list for named ones.
+    """
+
+    name: str
+    label: Bilingual
+    options: Sequence[tuple[str, Any]]
+    default: Any
+    slider: bool = True
+
+
+@dataclass(frozen=True)
+class Explorer:
+    """An interactive figure: its controls, the pure function behind it, and how its result looks."""
+
+    title: Bilingual
+    controls: tuple[Control, ...]
+    compute: Callable[..., Any]
+    render: Callable[[Any], str]
+
+    def defaults(self) -> dict[str, Any]:
+        """Return the choices that the static picture shows."""
+        return {control.name: control.default for control in self.controls}
+
+    def grid(self) -> Iterator[dict[str, Any]]:
+        """Yield every combination of choices (for tests)."""
+        names = [control.name for control in self.controls]
+        for values in itertools.product(*([value for _, value in c.options] for c in self.controls)):
+            yield dict(zip(names, values, strict=True))
+
+    def html(self, **choices: Any) -> str:
+        """Return what the explorer shows for `choices`."""
+        return self.render(self.compute(**choices))
+
+    def show(self) -> None:
+        """Display the explorer: live controls where a kernel runs, the default picture elsewhere."""
+        from IPython.display import display
+
+        display(Shown(_widget(self), self.html(**self.defaults()), f"explorer: {self.title}"))
+
+
+def _widget(explorer: Explorer) -> Any:
+    import ipywidgets as widgets
+
+    view = widgets.HTML(explorer.html(**explorer.defaults()))
+    lock = threading.Lock()  # front ends may deliver two changes in two threads
+    inputs: dict[str, Any] = {}
+
+    def redraw(_: object) -> None:
+        with lock:
+            choices = {name: widget.value for name, widget in inputs.items()}
+            try:
+                view.value = explorer.html(**choices)
+            except Exception:
+                # A callback's exception would only reach a log; a learner who reports it needs to see it.
+                view.value = (
+                    f'<pre class="course-card course-fails">{html.escape(traceback.format_exc())}</pre>'
+                )
+                raise
+
+    rows = []
+    for control in explorer.controls:
+        kind = widgets.SelectionSlider if control.slider else widgets.Dropdown
+        settings = {"continuous_update": False} if control.slider else {}
+        widget = kind(options=list(control.options), value=control.default, **settings)
+        widget.layout.width = "24em"
+        widget.observe(redraw, "value")
+        inputs[control.name] = widget
+        label = widgets.HTML(control.label.html())
+        label.layout.width = "15em"
+        row = widgets.HBox([label, widget])
+        row.add_class("course-control")
+        rows.append(row)
+    title = widgets.HTML(f'<p class="course-title">{explorer.title.html()}</p>')
+    box = widgets.VBox([title, *rows, view])
+    box.add_class("course-explorer")
+    return box
+
+
+def crossover(cpu: tuple[Sequence[int], Sequence[float]]) -> None:
+    """Explore from which matrix size on a GPU wins over this machine's measured processor.
+
+    Args:
+        cpu: Matrix sizes and the measured seconds of one product of two n × n matrices on the processor.
+    """
+    from course_utils.explorers import matmul_crossover as module
+
+    module.explorer(cpu).show()
+
+
+def visibility() -> None:
+    """Explore which physical GPU a program sees as ``cuda:0``, ``cuda:1`` … for a value of CUDA_VISIBLE_DEVICES."""
+    from course_utils.explorers import visible_devices as module
+
+    module.EXPLORER.show()
+
+
+def transfer(call_seconds: float, bytes_per_second: float) -> None:
+    """Explore what a transfer costs, cut into pieces, from two numbers measured on this machine.
+
+    Args:
+        call_seconds: Price of one call that moves (almost) nothing.
+        bytes_per_second: Speed of one large transfer.
+    """
+    from course_utils.explorers import transfer_cost as module
+
+    module.explorer(call_seconds, bytes_per_second).show()
+
+
+def belongings() -> None:
+    """Explore what moves with a module: build one, move it, and see what came along."""
+    from course_utils.explorers import module_belongings as module
+
+    module.EXPLORER.show()

@@ -1,0 +1,130 @@
+"""From which size on does the GPU win? A cost model of a GPU against the processor's measured curve.
+
+Model: seconds(n) = launch + bytes / link (if the matrices must be copied first) + max(2 n³ / speed, 12 n² / memory).
+The last term is the roofline (Williams et al. 2009): the slower of computing 2 n³ operations and of reading two
+float32 matrices and writing one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from course_utils import figures
+from course_utils.explorers import Control, Explorer
+from course_utils.language import Bilingual, measured
+
+MEMORY = 500e9  # bytes per second; of a middling card, and hardly visible in the result
+BYTES = 12  # per matrix element: two float32 inputs, one output
+
+
+@dataclass(frozen=True)
+class Crossover:
+    """The two curves (seconds over sizes) and the size from which on the model GPU stays ahead, or None."""
+
+    sizes: np.ndarray
+    cpu_points: tuple[np.ndarray, np.ndarray]
+    cpu: np.ndarray
+    gpu: np.ndarray
+    wins_from: int | None
+
+
+def compute(
+    cpu: tuple[Sequence[int], Sequence[float]], *, launch: float, speed: float, link: float | None
+) -> Crossover:
+    """Return both curves and where they cross.
+
+    Args:
+        cpu: Matrix sizes (ascending) and measured seconds on the processor.
+        launch: Seconds to start one operation on the GPU.
+        speed: Float32 operations per second of the GPU.
+        link: Bytes per second of the way to the GPU, or None if the matrices are there already.
+
+    Raises:
+        ValueError: Fewer than two measured sizes, or they do not ascend.
+    """
+    measured_sizes, seconds = np.asarray(cpu[0], float), np.asarray(cpu[1], float)
+    if len(measured_sizes) < 2 or np.any(np.diff(measured_sizes) <= 0):
+        raise ValueError(f"crossover needs at least two ascending sizes, but got {list(cpu[0])}.")
+    sizes = np.unique(np.geomspace(measured_sizes[0], 8192, 160).astype(int))
+    # Between the points a straight line on log-log paper; beyond them the cubic law of the matrix product.
+    line = np.exp(np.interp(np.log(sizes), np.log(measured_sizes), np.log(seconds)))
+    beyond = sizes > measured_sizes[-1]
+    line[beyond] = seconds[-1] * (sizes[beyond] / measured_sizes[-1]) ** 3
+    gpu = launch + np.maximum(
+        2.0 * sizes.astype(float) ** 3 / speed, BYTES * sizes.astype(float) ** 2 / MEMORY
+    )
+    if link is not None:
+        gpu = gpu + BYTES * sizes.astype(float) ** 2 / link
+    ahead = gpu < line
+    behind = np.flatnonzero(~ahead)
+    first = 0 if behind.size == 0 else int(behind[-1]) + 1
+    return Crossover(
+        sizes, (measured_sizes, seconds), line, gpu, int(sizes[first]) if first < len(sizes) else None
+    )
+
+
+def render(result: Crossover) -> str:
+    """Return the picture of `result`."""
+    figure, axes = figures.new()
+    axes.loglog(result.sizes, result.cpu, color=figures.YOURS)
+    axes.loglog(
+        *result.cpu_points, "o", color=figures.YOURS, label="your processor, measured · 你的處理器（實測）"
+    )
+    axes.loglog(result.sizes, result.gpu, "--", color=figures.RECORDED, label="GPU model · GPU 模型（推算）")
+    if result.wins_from is not None:
+        axes.axvspan(result.wins_from, result.sizes[-1], color=figures.RECORDED, alpha=0.08)
+    axes.set_xlabel("matrix size n · 矩陣大小 n")
+    axes.set_ylabel("seconds · 秒")
+    axes.legend()
+    if result.wins_from is None:
+        caption = Bilingual(
+            measured("In this range the GPU never wins against your processor."),
+            measured("在這個範圍內，GPU 一直贏不過你的處理器。"),
+        )
+    elif result.wins_from == result.sizes[0]:
+        caption = Bilingual(
+            measured("With these numbers the GPU wins at every size shown."),
+            measured("照這些數字，GPU 在每個大小都贏。"),
+        )
+    else:
+        caption = Bilingual(
+            f"With these numbers the GPU wins from n = {measured(result.wins_from)} on (shaded).",
+            f"照這些數字，從 n = {measured(result.wins_from)} 起 GPU 勝出（底色部分）。",
+        )
+    alternative = Bilingual(
+        "Two curves of seconds over matrix size: your processor, measured, and a model of a GPU.",
+        "時間對矩陣大小的兩條曲線：實測的處理器，以及 GPU 的模型。",
+    )
+    return figures.Picture(figure, caption, alternative).html()
+
+
+def explorer(cpu: tuple[Sequence[int], Sequence[float]]) -> Explorer:
+    """Return the explorer for a measured processor curve (see :func:`compute`)."""
+    return Explorer(
+        title=Bilingual("Where is the crossover? A GPU of your choice", "交叉點在哪裡？自己選一張 GPU"),
+        controls=(
+            Control(
+                "launch",
+                Bilingual("cost of one launch", "啟動一次運算的成本"),
+                [(f"{us} µs", us * 1e-6) for us in (2, 5, 10, 20, 50)],
+                10e-6,
+            ),
+            Control(
+                "speed",
+                Bilingual("GPU speed (float32)", "GPU 速度（float32）"),
+                [(f"{t} TFLOP/s", t * 1e12) for t in (0.5, 2, 8, 20, 50)],
+                8e12,
+            ),
+            Control(
+                "link",
+                Bilingual("copy the matrices first?", "要先複製矩陣嗎？"),
+                [("no", None), ("6 GB/s", 6e9), ("12 GB/s", 12e9), ("25 GB/s", 25e9), ("55 GB/s", 55e9)],
+                None,
+            ),
+        ),
+        compute=lambda **choices: compute(cpu, **choices),
+        render=render,
+    )

@@ -1,0 +1,267 @@
+"""Pictures in one style: built from what really ran, with a caption and a text alternative in both languages.
+
+Figures are built as `matplotlib.figure.Figure` objects, never through pyplot: a widget may call from another thread,
+where pyplot's hidden current figure would get mixed up. They are shown as HTML, because JupyterLab gives a plain PNG
+output no text alternative.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib import font_manager
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from course_utils import evidence
+from course_utils.language import Bilingual, measured, plain
+from course_utils.measure import Comparison
+
+# Okabe & Ito's palette: distinguishable with the common forms of colour blindness, and in grey.
+YOURS, RECORDED, THIRD, FOURTH = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
+PALE = "#B8C4CC"
+
+_FONT = "NotoSansCJKtc-subset.otf"
+
+
+@cache
+def _families() -> list[str]:
+    """Register the shipped Chinese font and return the families to draw text with, in order of preference."""
+    path = str(resources.files("course_utils").joinpath("fonts", _FONT))
+    font_manager.fontManager.addfont(path)
+    return ["DejaVu Sans", font_manager.FontProperties(fname=path).get_name()]
+
+
+@cache
+def _style() -> dict[str, Any]:
+    return {
+        "font.size": 11,
+        "axes.titlesize": 11,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.grid": True,
+        "grid.color": "#E4E8EB",
+        "axes.axisbelow": True,
+        "axes.prop_cycle": mpl.cycler(color=[YOURS, RECORDED, THIRD, FOURTH]),
+        "legend.frameon": False,
+        "lines.linewidth": 2,
+        "lines.markersize": 6,
+        "figure.dpi": 110,
+        "savefig.facecolor": "white",
+    }
+
+
+def new(width: float = 7.6, height: float = 3.4, columns: int = 1, **options: Any) -> tuple[Figure, Any]:
+    """Return a figure in the course's style, and its axes (one, or a sequence of `columns`).
+
+    Args:
+        width: In inches; 7.6 fits a projector's narrow notebook.
+        height: In inches.
+        columns: How many axes side by side.
+        options: Passed on to ``Figure.subplots``.
+    """
+    with mpl.rc_context(_style()):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        axes = figure.subplots(1, columns, **options)
+    return figure, axes
+
+
+def png(figure: Figure) -> bytes:
+    """Return `figure` as a PNG file."""
+    buffer = io.BytesIO()
+    for text in figure.findobj(Text):  # also labels that were added after `new`, outside its style
+        text.set_fontfamily(_families())
+    with mpl.rc_context(_style()):
+        # No software entry in the file: the same figure gives the same bytes under every matplotlib release.
+        figure.savefig(buffer, format="png", dpi=110, metadata={"Software": None})
+    return buffer.getvalue()
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure with its caption (shown below) and its text alternative (what a blind reader gets)."""
+
+    figure: Figure
+    caption: Bilingual
+    alternative: Bilingual
+
+    def html(self) -> str:
+        """Return the picture as an HTML ``<figure>``."""
+        data = base64.b64encode(png(self.figure)).decode("ascii")
+        text = html.escape(f"{plain(self.alternative.en)} · {plain(self.alternative.zh)}", quote=True)
+        return (
+            f'<figure class="course-figure"><img alt="{text}" src="data:image/png;base64,{data}">'
+            f"<figcaption>{self.caption.html()}</figcaption></figure>"
+        )
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return {"text/html": self.html(), "text/plain": f"figure: {plain(str(self.alternative))}"}
+
+
+def show(figure: Figure, *, caption: Bilingual, alternative: Bilingual) -> None:
+    """Show a figure of your own (see :func:`new`) with caption and text alternative."""
+    from IPython.display import display
+
+    display(Picture(figure, caption, alternative))
+
+
+def duration(seconds: float) -> str:
+    """Return a time with a unit that suits it: ``0.000012`` → ``12 µs``."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds / 1e-9:.3g} ns"
+
+
+def amount(number: float) -> str:
+    """Return a number of bytes with a decimal unit: ``4_000_000`` → ``4 MB``."""
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if number >= size:
+            return f"{number / size:.3g} {unit}"
+    return f"{number:.0f} B"
+
+
+def _source(values: dict[str, Any] | None) -> Bilingual:
+    """Return the second half of a caption: whose recording is shown, or that there is none."""
+    if values is None:
+        text = Bilingual("Recorded GPU: not recorded yet.", "GPU 紀錄：尚無紀錄。")
+    else:
+        text = Bilingual(f"Recorded on {values['run']}.", f"GPU 紀錄：{values['run']}。")
+    return Bilingual(measured(text.en), measured(text.zh))
+
+
+def bars_picture(comparison: Comparison, labels: Sequence[str], values: dict[str, Any] | None) -> Picture:
+    """Build the picture of :func:`bars` (pure: `values` is what is recorded, or None)."""
+    figure, axes = new(height=1.5 + (0.9 if values else 0))
+    rows = [
+        (label, seconds, YOURS)
+        for label, seconds in zip(labels, (comparison.a_seconds, comparison.b_seconds), strict=True)
+    ]
+    if values:
+        rows += [
+            (f"{label} (recorded GPU)", s, RECORDED)
+            for label, s in zip(labels, values["seconds"], strict=True)
+        ]
+    names, seconds, colours = zip(*reversed(rows), strict=True)
+    drawn = axes.barh(names, seconds, color=colours, height=0.62)
+    axes.bar_label(drawn, [duration(s) for s in seconds], padding=4)
+    axes.set_xlim(0, max(seconds) * 1.18)
+    axes.set_xticks([])
+    axes.grid(visible=False)
+    axes.spines["bottom"].set_visible(False)
+    en = f"Here, `{labels[0]}` takes {measured(f'{comparison.ratio:.3g}')} times as long as `{labels[1]}`."
+    zh = f"在這台機器上，`{labels[0]}` 花的時間是 `{labels[1]}` 的 {measured(f'{comparison.ratio:.3g}')} 倍。"
+    source = _source(values)
+    return Picture(
+        figure,
+        Bilingual(f"{en} {source.en}", f"{zh}{source.zh}"),
+        Bilingual(
+            f"Bar chart of two times: {labels[0]} and {labels[1]}.",
+            f"長條圖，比較兩種做法的時間：{labels[0]} 與 {labels[1]}。",
+        ),
+    )
+
+
+def bars(comparison: Comparison, *, labels: Sequence[str], recorded: str | None = None) -> None:
+    """Show how long the two sides of a comparison take, this machine's beside the recorded GPU's.
+
+    Args:
+        comparison: What :func:`compare` returned.
+        labels: Two short names in plain ASCII or numbers, for the first and the second callable.
+        recorded: Name under which this comparison is recorded on other machines.
+    """
+    from IPython.display import display
+
+    if len(labels) != 2:
+        raise ValueError(f"bars() compares two things, but got {len(labels)} labels: {list(labels)!r}.")
+    values = None
+    if recorded is not None:
+        seconds = [comparison.a_seconds, comparison.b_seconds]
+        evidence.note(
+            "curve", recorded, {"seconds": seconds, "ratio": comparison.ratio, "labels": list(labels)}
+        )
+        values = evidence.recorded(recorded)
+    display(bars_picture(comparison, labels, values))
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis: what it shows in both languages (short), and whether it is logarithmic."""
+
+    en: str
+    zh: str
+    log: bool = True
+
+    @property
+    def label(self) -> str:
+        """Both languages, as they stand in the picture."""
+        return f"{self.en} · {self.zh}" if self.en != self.zh else self.en
+
+
+def curves_picture(
+    lines: dict[str, tuple[Sequence[float], Sequence[float]]],
+    x: Axis,
+    y: Axis,
+    values: dict[str, Any] | None,
+    caption: Bilingual,
+    with_source: bool,
+) -> Picture:
+    """Build the picture of :func:`curves` (pure: `values` is what is recorded, or None)."""
+    figure, axes = new()
+    for name, (xs, ys) in lines.items():
+        axes.plot(xs, ys, marker="o", label=name)
+    if values:
+        for name, (xs, ys) in values["lines"].items():
+            axes.plot(xs, ys, marker="s", linestyle="--", label=f"{name} (recorded GPU)")
+    if x.log:
+        axes.set_xscale("log")
+    if y.log:
+        axes.set_yscale("log")
+    axes.set_xlabel(x.label)
+    axes.set_ylabel(y.label)
+    if len(lines) > 1 or values:
+        axes.legend()
+    source = _source(values)
+    names = ", ".join(lines)
+    return Picture(
+        figure,
+        Bilingual(f"{caption.en} {source.en}", f"{caption.zh}{source.zh}") if with_source else caption,
+        Bilingual(
+            f"Line chart of {y.en} against {x.en}: {names}.", f"折線圖，橫軸為{x.zh}，縱軸為{y.zh}：{names}。"
+        ),
+    )
+
+
+def curves(
+    lines: dict[str, tuple[Sequence[float], Sequence[float]]],
+    *,
+    x: Axis,
+    y: Axis,
+    caption: Bilingual,
+    recorded: str | None = None,
+) -> None:
+    """Show measured curves, this machine's beside the recorded GPU's.
+
+    Args:
+        lines: Name in plain ASCII → (x values, y values).
+        x: The horizontal axis.
+        y: The vertical axis.
+        caption: What to see in it.
+        recorded: Name under which these curves are recorded on other machines.
+    """
+    from IPython.display import display
+
+    values = None
+    if recorded is not None:
+        noted = {name: [list(map(float, xs)), list(map(float, ys))] for name, (xs, ys) in lines.items()}
+        evidence.note("curve", recorded, {"lines": noted})
+        values = evidence.recorded(recorded)
+    display(curves_picture(lines, x, y, values, caption, recorded is not None))

@@ -1,0 +1,173 @@
+"""Two languages, one switch: every text is written twice and shown once.
+
+A text carries both languages as ``<span lang>`` pairs, and one style sheet, chosen by the switch, hides the other
+one. Prose, widgets, hints, claims and captions therefore change together, and nothing is run again.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+from course_utils import store
+
+CHOICES = ("en", "zh", "both")
+_LABELS = ("English", "中文", "English + 中文")
+
+_CODE = re.compile(r"`([^`]+)`")
+_STRONG = re.compile(r"\*\*([^*]+)\*\*")
+_MEASURED = re.compile(r"⟨([^⟩]*)⟩")
+
+
+def measured(value: object) -> str:
+    """Mark `value` as something that differs between machines or runs.
+
+    Such marks become ``<span class="measured">`` in HTML and stay as ``⟨…⟩`` in plain text; the notebook
+    checks compare everything else.
+    """
+    return f"⟨{re.sub('[⟨⟩]', '', str(value))}⟩"
+
+
+def markup(text: str) -> str:
+    """Turn the small markup of our texts (`code`, **strong**, ⟨measured⟩) into HTML; everything else is escaped."""
+    text = html.escape(text, quote=False)
+    text = _CODE.sub(r"<code>\1</code>", text)
+    text = _STRONG.sub(r"<strong>\1</strong>", text)
+    return _MEASURED.sub(r'<span class="measured">\1</span>', text)
+
+
+def plain(text: str) -> str:
+    """Return `text` without the small markup (⟨measured⟩ marks stay)."""
+    return _STRONG.sub(r"\1", _CODE.sub(r"\1", text))
+
+
+@dataclass(frozen=True)
+class Bilingual:
+    """One text in both languages, ready for HTML and for plain text."""
+
+    en: str
+    zh: str
+
+    def __post_init__(self) -> None:
+        for name, text in (("en", self.en), ("zh", self.zh)):
+            if not isinstance(text, str) or not text.strip():
+                raise ValueError(
+                    f"bi() needs a text in both languages, but {name}={text!r}. Write the missing one."
+                )
+
+    def html(self) -> str:
+        """Return a pair of inline ``<span lang>`` elements."""
+        return f'<span lang="en">{markup(self.en)}</span><span lang="zh-Hant">{markup(self.zh)}</span>'
+
+    def block(self) -> str:
+        """Return a pair of paragraphs, one per language."""
+        return f'<p lang="en">{markup(self.en)}</p><p lang="zh-Hant">{markup(self.zh)}</p>'
+
+    def format(self, **values: object) -> Bilingual:
+        """Fill the ``{placeholders}`` of both texts with the same `values`."""
+        return Bilingual(self.en.format(**values), self.zh.format(**values))
+
+    def __str__(self) -> str:
+        return plain(self.en) if self.en == self.zh else f"{plain(self.en)} · {plain(self.zh)}"
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return {"text/html": f'<div class="course-note">{self.block()}</div>', "text/plain": str(self)}
+
+
+def bi(*, en: str, zh: str) -> Bilingual:
+    """Pair an English and a Chinese text so that the language switch rules it.
+
+    Args:
+        en: The English text. Small markup is understood: `code`, **strong**, ⟨measured⟩.
+        zh: The same in Traditional Chinese (Taiwan).
+
+    Returns:
+        An object that a notebook shows in the chosen language, and that ``print`` shows in both.
+
+    Raises:
+        ValueError: One of the texts is missing or empty.
+    """
+    return Bilingual(en, zh)
+
+
+def choice() -> str:
+    """Return the remembered language: ``"en"``, ``"zh"`` or ``"both"`` (the default)."""
+    saved = store.read("settings").get("language")
+    return saved if saved in CHOICES else "both"
+
+
+def remember(language: str) -> None:
+    """Remember `language` for all notebooks of this user.
+
+    Raises:
+        ValueError: `language` is none of ``en``, ``zh``, ``both``.
+    """
+    if language not in CHOICES:
+        raise ValueError(f"language {language!r} is not known; choose one of {', '.join(CHOICES)}.")
+    store.write("settings", store.read("settings") | {"language": language})
+
+
+def style() -> str:
+    """Return the course's style sheet as an HTML ``<style>`` element."""
+    sheet = resources.files("course_utils").joinpath("style.css").read_text(encoding="utf-8")
+    return f"<style>\n{sheet}</style>"
+
+
+def switch() -> Any:
+    """Return the language switch as a widget.
+
+    The buttons are linked to the style inside the browser, so that switching also works while a cell is running;
+    the kernel only remembers the choice. Each language has a marker element, and the style sheet asks which
+    marker stands in *this* notebook: two open notebooks do not hide each other's text.
+    """
+    import ipywidgets as widgets
+
+    buttons = widgets.ToggleButtons(
+        options=list(zip(_LABELS, CHOICES, strict=True)),
+        value=choice(),
+        tooltips=("English", "中文", "both · 兩種都要"),
+    )
+    buttons.add_class("course-switch")
+    markers = widgets.Stack(
+        [widgets.HTML(f'<span class="course-language course-language-{name}"></span>') for name in CHOICES],
+        selected_index=buttons.index,
+    )
+    markers.add_class("course-markers")
+    link = widgets.jslink((buttons, "index"), (markers, "selected_index"))
+    buttons.observe(lambda change: remember(change["new"]), "value")
+    box = widgets.HBox([buttons, markers, widgets.HTML(style())])
+    box.add_class("course-switch-row")
+    box.link = link  # keeps the link alive as long as the switch
+    return box
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A widget together with what to show where no kernel runs: static HTML and plain text."""
+
+    widget: Any
+    html: str
+    text: str
+
+    def _repr_mimebundle_(self, **_: object) -> Mapping[str, Any]:
+        bundle = dict(self.widget._repr_mimebundle_() or {})
+        return bundle | {"text/html": self.html, "text/plain": self.text}
+
+
+def by_language(make: Any) -> list[Any]:
+    """Build a widget once per language choice; the style sheet shows the one that fits.
+
+    ipywidgets take plain text only for the labels of buttons and options, so a label cannot hold both languages
+    and hide one. `make` gets a function that picks the right text of a :class:`Bilingual` and returns a widget.
+    """
+    picks = {"en": lambda text: plain(text.en), "zh": lambda text: plain(text.zh), "both": str}
+    built = []
+    for name in CHOICES:
+        widget = make(picks[name])
+        widget.add_class(f"course-only-{name}")
+        built.append(widget)
+    return built

@@ -1,0 +1,209 @@
+"""Measuring: which of two ways is faster, how long one takes, and what the machine can do at best.
+
+Machines are noisy: other programs take the processor away for milliseconds. Two habits make a comparison stand
+nevertheless. The two ways take turns (A B B A …), so that both meet the same noise; and each is judged by its
+*fastest* sample, since noise only ever adds time. Lesson 04 builds these habits in the open.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import torch
+
+Action = Callable[[], Any]
+
+SAMPLE_SECONDS = 1e-3  # short enough that some samples escape being interrupted, long enough for the clock
+WARM_UP_SECONDS = 0.05  # a GPU needs work before it raises its clock
+DEFAULT_PAIRS = 15
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How long `a` takes, measured in turns with `b`.
+
+    Attributes:
+        ratio: Fastest time of `a` / fastest time of `b` (2.0 = `a` takes twice as long). What claims judge.
+        paired_median: Median of the ratios of neighbouring samples; far from `ratio` means a restless machine.
+        quartiles: The middle half of those ratios.
+        a_seconds: Fastest time of one call of `a`, in seconds.
+        b_seconds: The same for `b`.
+        pairs: How many samples each got.
+    """
+
+    ratio: float
+    paired_median: float
+    quartiles: tuple[float, float]
+    a_seconds: float
+    b_seconds: float
+    pairs: int
+    repeat: Callable[[int], Comparison] = field(repr=False, compare=False)
+
+    def again(self, pairs: int) -> Comparison:
+        """Measure the same two callables once more with `pairs` samples each."""
+        return self.repeat(pairs)
+
+
+def synchronize() -> None:
+    """Wait until all GPUs' queued work of the current device is done; without a GPU there is nothing to wait for."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+
+
+@contextmanager
+def preserved_state(threads: int | None = 1) -> Iterator[None]:
+    """Run measurements with `threads` CPU threads, then put back whatever they or the measured code changed.
+
+    Restored: thread count, float32 matrix-product precision, the cuDNN switches, default dtype, default device,
+    gradient mode. One thread is the default because threads that wait for each other turn a busy neighbour into a
+    result a hundred times off. ``None`` leaves the thread count alone.
+    """
+    cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul
+    # torch before 2.9 has only the older switch, and newer releases warn when both families are mixed.
+    precision = "fp32_precision" if hasattr(matmul, "fp32_precision") else "allow_tf32"
+    saved_precision = getattr(matmul, precision)
+    saved_cudnn = cudnn.benchmark, cudnn.deterministic, cudnn.enabled
+    saved_threads, saved_grad = torch.get_num_threads(), torch.is_grad_enabled()
+    saved_dtype, saved_device = torch.get_default_dtype(), torch.get_default_device()
+    try:
+        if threads is not None:
+            torch.set_num_threads(threads)
+        yield
+    finally:
+        torch.set_num_threads(saved_threads)
+        torch.set_grad_enabled(saved_grad)
+        torch.set_default_dtype(saved_dtype)
+        if torch.get_default_device() != saved_device:
+            torch.set_default_device(saved_device)
+        cudnn.benchmark, cudnn.deterministic, cudnn.enabled = saved_cudnn
+        if getattr(matmul, precision) != saved_precision:
+            setattr(matmul, precision, saved_precision)
+
+
+def _sample(action: Action, calls: int) -> float:
+    """Return the seconds per call over `calls` calls, the device's work included."""
+    synchronize()
+    start = time.perf_counter()
+    for _ in range(calls):
+        action()
+    synchronize()
+    return (time.perf_counter() - start) / calls
+
+
+def _warm_up(action: Action) -> int:
+    """Warm `action` up and return how many calls make one sample of about a millisecond."""
+    fastest, begin, calls = float("inf"), time.perf_counter(), 0
+    enough = WARM_UP_SECONDS if torch.cuda.is_available() else 0.0
+    while calls < 3 or time.perf_counter() - begin < enough:
+        fastest = min(fastest, _sample(action, 1))
+        calls += 1
+    return max(1, round(SAMPLE_SECONDS / max(fastest, 1e-8)))
+
+
+def compare(a: Action, b: Action, *, pairs: int = DEFAULT_PAIRS, threads: int | None = 1) -> Comparison:
+    """Measure how much longer `a` takes than `b`, in turns, and judge each by its fastest sample.
+
+    Args:
+        a: Called without arguments; its result is thrown away. What it queues on the GPU is waited for.
+        b: The same, for what `a` is compared with.
+        pairs: Samples of each, at least 3. A sample repeats a quick callable until it fills a millisecond.
+        threads: CPU threads while measuring; ``None`` leaves them as they are.
+
+    Returns:
+        A :class:`Comparison`; its ``ratio`` says how many times longer `a` takes.
+
+    Raises:
+        TypeError: `a` or `b` cannot be called.
+        ValueError: Fewer than 3 pairs.
+    """
+    for name, action in (("a", a), ("b", b)):
+        if not callable(action):
+            raise TypeError(
+                f"compare() needs two functions to call, but {name} is {type(action).__name__}. "
+                "Write it as `lambda: …`, so that compare can run it again and again."
+            )
+    if pairs < 3:
+        raise ValueError(
+            f"compare(pairs={pairs}): at least 3 pairs are needed for a median; the default is 15."
+        )
+    with preserved_state(threads):
+        calls_a, calls_b = _warm_up(a), _warm_up(b)
+        times_a, times_b = [], []
+        for turn in range(pairs):
+            order = ((a, calls_a, times_a), (b, calls_b, times_b))
+            for action, calls, times in order if turn % 2 == 0 else reversed(order):
+                times.append(_sample(action, calls))
+    ratios = [x / y for x, y in zip(times_a, times_b, strict=True)]
+    low, middle, high = statistics.quantiles(ratios, n=4, method="inclusive")
+    return Comparison(
+        ratio=min(times_a) / min(times_b),
+        paired_median=middle,
+        quartiles=(low, high),
+        a_seconds=min(times_a),
+        b_seconds=min(times_b),
+        pairs=pairs,
+        repeat=lambda more: compare(a, b, pairs=more, threads=threads),
+    )
+
+
+def best_time(action: Action, *, samples: int = 7, seconds: float = 0.5, threads: int | None = 1) -> float:
+    """Return the fastest time of one call of `action`, in seconds, the device's work included.
+
+    For points of a curve. To say that one thing is faster than another, use :func:`compare`.
+
+    Args:
+        action: Called without arguments.
+        samples: How many samples to take at most.
+        seconds: Stop early (after 3 samples) once this much time is spent.
+        threads: CPU threads while measuring; ``None`` leaves them as they are.
+    """
+    if not callable(action):
+        raise TypeError(
+            f"best_time() needs a function to call, but got {type(action).__name__}; write `lambda: …`."
+        )
+    with preserved_state(threads):
+        calls, times, begin = _warm_up(action), [], time.perf_counter()
+        while len(times) < samples and (len(times) < 3 or time.perf_counter() - begin < seconds):
+            times.append(_sample(action, calls))
+    return min(times)
+
+
+@cache
+def ceilings() -> dict[str, float]:
+    """Measure once per session what this machine's default device reaches at best.
+
+    Returns:
+        ``copy``: bytes per second read plus written by a large copy inside the device's memory (both directions
+        counted, as in NVIDIA's and STREAM's convention);
+        ``matmul``: float32 operations per second of a large matrix product (2·n³ operations);
+        with CUDA also ``half`` (bfloat16 or float16 product), ``to_device`` and ``from_device`` (pinned copies,
+        bytes per second) and ``launch`` (seconds to queue one tiny operation).
+    """
+    cuda = torch.cuda.is_available()
+    device = torch.device("cuda" if cuda else "cpu")
+    threads = None if not cuda else 1
+    length = 2**26 if cuda else 2**24  # 256 MiB or 64 MiB of float32: far more than any cache
+    source, target = torch.randn(length, device=device), torch.empty(length, device=device)
+    result = {"copy": 2 * source.nbytes / best_time(lambda: target.copy_(source), threads=threads)}
+
+    def rate(size: int, dtype: torch.dtype) -> float:
+        left, right = (torch.randn(size, size, device=device).to(dtype) for _ in range(2))
+        return 2 * size**3 / best_time(lambda: left @ right, threads=threads)
+
+    sizes = (2048, 4096, 8192) if cuda else (1024,)
+    result["matmul"] = max(rate(size, torch.float32) for size in sizes)
+    if cuda:
+        half = torch.bfloat16 if torch.cuda.is_bf16_supported(including_emulation=False) else torch.float16
+        result["half"] = max(rate(size, half) for size in sizes)
+        pinned = torch.empty(length).pin_memory()
+        result["to_device"] = pinned.nbytes / best_time(lambda: target.copy_(pinned, non_blocking=True))
+        result["from_device"] = pinned.nbytes / best_time(lambda: pinned.copy_(target, non_blocking=True))
+        one = torch.zeros(1, device=device)
+        result["launch"] = best_time(lambda: [one.add_(1) for _ in range(1000)]) / 1000
+    return result

@@ -1,0 +1,129 @@
+"""Predictions: a one-click question before a measured result, and a reason for every choice.
+
+The texts stand in this folder as data, one TOML file per lesson, so that a cell does not give its answer away.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from course_utils.language import Bilingual, Shown, by_language
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One choice of a question, and what to answer whoever takes it."""
+
+    text: Bilingual
+    reason: Bilingual
+    right: bool
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question with its choices; at least one is right."""
+
+    name: str
+    text: Bilingual
+    choices: tuple[Choice, ...]
+
+
+def _question(name: str, data: dict[str, Any]) -> Question:
+    choices = tuple(
+        Choice(Bilingual(c["en"], c["zh"]), Bilingual(c["why_en"], c["why_zh"]), bool(c.get("right")))
+        for c in data["choices"]
+    )
+    if len(choices) < 2 or not any(c.right for c in choices):
+        raise ValueError(
+            f"question {name!r} needs at least two choices and one of them marked `right = true`."
+        )
+    return Question(name, Bilingual(data["en"], data["zh"]), choices)
+
+
+@cache
+def questions() -> dict[str, Question]:
+    """Return all questions of the course by name.
+
+    Raises:
+        ValueError: Two files use the same name, or a question has no right choice.
+    """
+    found: dict[str, Question] = {}
+    for file in sorted(resources.files(__name__).iterdir(), key=lambda f: f.name):
+        if not file.name.endswith(".toml"):
+            continue
+        for name, data in tomllib.loads(file.read_text(encoding="utf-8")).items():
+            if name in found:
+                raise ValueError(f"question {name!r} stands twice; names are unique in the whole course.")
+            found[name] = _question(name, data)
+    return found
+
+
+_PREDICT = Bilingual("Predict", "先猜猜看")
+_RIGHT = Bilingual("Right.", "沒錯。")
+_NOT_QUITE = Bilingual("Not quite.", "不太對。")
+
+
+def answer(choice: Choice) -> str:
+    """Return the HTML that answers whoever takes `choice`."""
+    state, verdict = ("course-solved", _RIGHT) if choice.right else ("course-notyet", _NOT_QUITE)
+    return f'<div class="course-card {state}"><p class="course-verdict">{verdict.html()}</p>{choice.reason.block()}</div>'
+
+
+def _static(question: Question) -> str:
+    items = "".join(f"<li>{c.text.html()}</li>" for c in question.choices)
+    reasons = "".join(
+        f"<li>{c.text.html()} — <strong>{(_RIGHT if c.right else _NOT_QUITE).html()}</strong>{c.reason.block()}</li>"
+        for c in question.choices
+    )
+    return (
+        f'<div class="course-card course-question"><p class="course-title">{_PREDICT.html()}</p>{question.text.block()}'
+        f'<ul>{items}</ul><details><summary><span lang="en">Answers</span><span lang="zh-Hant">解答</span></summary>'
+        f"<ul>{reasons}</ul></details></div>"
+    )
+
+
+def _buttons(question: Question, pick: Any, reply: Any) -> Any:
+    import ipywidgets as widgets
+
+    buttons = [widgets.Button(description=pick(c.text), tooltip=pick(c.text)) for c in question.choices]
+
+    def clicked(button: Any) -> None:
+        for other in buttons:
+            other.remove_class("course-chosen")
+        button.add_class("course-chosen")
+        reply.value = answer(question.choices[buttons.index(button)])
+
+    for button in buttons:
+        button.on_click(clicked)
+    return widgets.Box(buttons, layout=widgets.Layout(flex_flow="row wrap"))
+
+
+def predict(name: str) -> None:
+    """Ask the learner to commit to an answer before the next cell shows the result.
+
+    Args:
+        name: The question's name in this folder's TOML files.
+
+    Raises:
+        ValueError: There is no such question.
+    """
+    import ipywidgets as widgets
+    from IPython.display import display
+
+    known = questions()
+    if name not in known:
+        raise ValueError(
+            f"predict({name!r}): there is no such question; the course has {', '.join(sorted(known))}."
+        )
+    question = known[name]
+    reply = widgets.HTML()
+    heading = widgets.HTML(f'<p class="course-title">{_PREDICT.html()}</p>{question.text.block()}')
+    rows = by_language(lambda pick: _buttons(question, pick, reply))
+    box = widgets.VBox([heading, *rows, reply])
+    box.add_class("course-question")
+    box.add_class("course-card")
+    display(Shown(box, _static(question), f"question {name}: {question.text}"))
