@@ -33,7 +33,7 @@ HEADER = f"""\
 #     make constraints
 #
 # (uv pip compile --universal over pyproject.toml with torch=={TORCH}; see tools/constraints.py).
-# What torch brings for the GPU (nvidia-*, triton) is left out on purpose: torch pins it itself, per CUDA build.
+# What torch brings for the GPU (nvidia-*, triton) is left out on purpose: torch pins that itself, per build.
 """
 
 
