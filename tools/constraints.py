@@ -1,6 +1,6 @@
 """Write constraints.txt: the one set of versions that the course is tested with.
 
-    make constraints            (needs network; uses `uv`, which it says how to get)
+    make constraints            (needs network; installs `uv` into the environment where it is missing)
 
 The result is valid on Linux, Windows and macOS and for Python 3.11 to 3.13: where a package differs between
 them, the line carries a marker. Afterwards every combination is resolved once more from ready-made wheels
@@ -86,7 +86,7 @@ def without_wheels() -> list[str]:
 def main() -> None:
     """Regenerate constraints.txt in place and prove it for every platform and Python."""
     if importlib.util.find_spec("uv") is None:
-        sys.exit(f"uv is not installed in this environment. Run: {sys.executable} -m pip install uv")
+        subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "uv"], check=True)
     lines = resolve()
     (ROOT / "constraints.txt").write_text(HEADER + "\n".join(lines) + "\n", encoding="utf-8", newline="\n")
     print(f"constraints.txt: {len(lines)} lines")
