@@ -7,6 +7,9 @@ import platform
 import re
 import subprocess
 import sys
+import tomllib
+from functools import cache
+from importlib import resources
 from typing import Any
 
 import torch
@@ -84,6 +87,27 @@ def rated_bandwidth(properties: Any) -> float | None:
     """
     clock, width = getattr(properties, "memory_clock_rate", 0), getattr(properties, "memory_bus_width", 0)
     return clock * 1e3 * width / 8 * 2 if clock and width else None
+
+
+@cache
+def ratings() -> dict[str, dict[str, float]]:
+    """Return the published figures of well-known GPUs by the name that PyTorch reports (see ``hardware.toml``)."""
+    return tomllib.loads(
+        resources.files("course_utils").joinpath("hardware.toml").read_text(encoding="utf-8")
+    )
+
+
+def rating(quantity: str) -> float | None:
+    """Return what the current GPU is rated at, or None without a GPU or where the rating is not known.
+
+    Args:
+        quantity: ``"bandwidth"`` (bytes per second) or ``"half"`` (dense half-precision operations per second).
+    """
+    if not torch.cuda.is_available():
+        return None
+    properties = torch.cuda.get_device_properties(torch.cuda.current_device())
+    told = rated_bandwidth(properties) if quantity == "bandwidth" else None
+    return told or ratings().get(properties.name, {}).get(quantity)
 
 
 def machine_facts() -> dict[str, Any]:
@@ -218,6 +242,16 @@ _NEEDS: dict[str, tuple[Any, Bilingual]] = {
         lambda: torch.cuda.is_available() and platform.machine().lower() in ("x86_64", "amd64"),
         Bilingual("a CUDA GPU on an x86-64 machine", "裝在 x86-64 機器上的 CUDA GPU"),
     ),
+    "rated_bandwidth": (
+        lambda: rating("bandwidth") is not None,
+        Bilingual("a CUDA GPU with a known memory bandwidth", "已知記憶體頻寬的 CUDA GPU"),
+    ),
+    "rated_gpu": (
+        lambda: rating("half") is not None,
+        Bilingual(
+            "a CUDA GPU whose rated speed is in the course's table", "標稱速度已列入課程表格的 CUDA GPU"
+        ),
+    ),
     "cpu_only": (
         lambda: not torch.cuda.is_available(),
         Bilingual(
@@ -235,8 +269,7 @@ def missing(need: str | None) -> Bilingual | None:
     """Return what this machine lacks to meet `need`, or None if it has it.
 
     Args:
-        need: ``None`` (nothing needed) or one of ``cuda``, ``two_gpus``, ``native_bf16``, ``emulated_bf16``,
-            ``x86_cuda``, ``cpu_only``, ``x86_cpu_only``.
+        need: ``None`` (nothing needed), or a name such as ``"cuda"``; an unknown one is answered with the list.
 
     Raises:
         ValueError: `need` is not known.

@@ -74,6 +74,13 @@ def new(width: float = 7.6, height: float = 3.4, columns: int = 1, **options: An
     return figure, axes
 
 
+def rectangle(x: float, y: float, width: float, height: float, colour: str) -> Any:
+    """Return a filled rectangle to add to axes."""
+    from matplotlib.patches import Rectangle
+
+    return Rectangle((x, y), width, height, facecolor=colour, edgecolor="none")
+
+
 def png(figure: Figure) -> bytes:
     """Return `figure` as a PNG file."""
     buffer = io.BytesIO()
@@ -265,3 +272,57 @@ def curves(
         evidence.note("curve", recorded, {"lines": noted})
         values = evidence.recorded(recorded)
     display(curves_picture(lines, x, y, values, caption, recorded is not None))
+
+
+def columns_picture(
+    values: dict[str, float], y: Axis, recorded_values: dict[str, Any] | None, caption: Bilingual
+) -> Picture:
+    """Build the picture of :func:`columns` (pure)."""
+    figure, axes = new()
+    names = list(values)
+    groups = [("here · 這台機器", values, YOURS)]
+    if recorded_values:
+        names += [name for name in recorded_values["values"] if name not in values]
+        groups.append(("recorded GPU · GPU 紀錄", recorded_values["values"], RECORDED))
+    width = 0.8 / len(groups)
+    for number, (label, group, colour) in enumerate(groups):
+        here = [name for name in names if name in group]
+        places = [names.index(name) + (number - (len(groups) - 1) / 2) * width for name in here]
+        drawn = axes.bar(places, [group[name] for name in here], width * 0.92, color=colour, label=label)
+        axes.bar_label(drawn, [f"{group[name]:.2g}" for name in here], padding=2)
+    axes.set_xticks(range(len(names)), names)
+    axes.grid(visible=False, axis="x")
+    axes.set_ylabel(y.label)
+    if y.log:
+        axes.set_yscale("log")
+    axes.margins(y=0.15)
+    if recorded_values:
+        axes.legend()
+    source = _source(recorded_values)
+    numbers = ", ".join(f"{name} {value:.2g}" for name, value in values.items())
+    return Picture(
+        figure,
+        Bilingual(
+            f"{caption.en} Here: {measured(numbers)}. {source.en}",
+            f"{caption.zh}這台機器：{measured(numbers)}。{source.zh}",
+        ),
+        Bilingual(f"Column chart of {y.en}.", f"長條圖，縱軸為{y.zh}。"),
+    )
+
+
+def columns(values: dict[str, float], *, y: Axis, caption: Bilingual, recorded: str | None = None) -> None:
+    """Show one measured number per name as columns, this machine's beside the recorded GPU's.
+
+    Args:
+        values: Name in plain ASCII → number.
+        y: The vertical axis.
+        caption: What to see in it.
+        recorded: Name under which these numbers are recorded on other machines.
+    """
+    from IPython.display import display
+
+    found = None
+    if recorded is not None:
+        evidence.note("curve", recorded, {"values": {name: float(value) for name, value in values.items()}})
+        found = evidence.recorded(recorded)
+    display(columns_picture(values, y, found, caption))

@@ -182,7 +182,7 @@ def ceilings() -> dict[str, float]:
         ``copy``: bytes per second read plus written by a large copy inside the device's memory (both directions
         counted, as in NVIDIA's and STREAM's convention);
         ``matmul``: float32 operations per second of a large matrix product (2·n³ operations);
-        with CUDA also ``half`` (bfloat16 or float16 product), ``to_device`` and ``from_device`` (pinned copies,
+        with CUDA also ``host_copy`` (a copy in the host's memory), ``half`` (bfloat16 or float16 product), ``to_device`` and ``from_device`` (pinned copies,
         bytes per second) and ``launch`` (seconds to queue one tiny operation).
     """
     cuda = torch.cuda.is_available()
@@ -199,6 +199,8 @@ def ceilings() -> dict[str, float]:
     sizes = (2048, 4096, 8192) if cuda else (1024,)
     result["matmul"] = max(rate(size, torch.float32) for size in sizes)
     if cuda:
+        host, other = torch.randn(2**24), torch.empty(2**24)
+        result["host_copy"] = 2 * host.nbytes / best_time(lambda: other.copy_(host), threads=None)
         half = torch.bfloat16 if torch.cuda.is_bf16_supported(including_emulation=False) else torch.float16
         result["half"] = max(rate(size, half) for size in sizes)
         pinned = torch.empty(length).pin_memory()

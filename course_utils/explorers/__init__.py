@@ -25,14 +25,14 @@ class Control:
         name: The parameter of `compute` that it sets.
         label: What stands beside it.
         options: (text, value) pairs; the texts are numbers or code, the same in every language.
-        default: One of the values.
+        default: The text of the option to start with.
         slider: A slider for ordered values, or a drop-down list for named ones.
     """
 
     name: str
     label: Bilingual
     options: Sequence[tuple[str, Any]]
-    default: Any
+    default: str
     slider: bool = True
 
 
@@ -47,7 +47,7 @@ class Explorer:
 
     def defaults(self) -> dict[str, Any]:
         """Return the choices that the static picture shows."""
-        return {control.name: control.default for control in self.controls}
+        return {control.name: dict(control.options)[control.default] for control in self.controls}
 
     def grid(self) -> Iterator[dict[str, Any]]:
         """Yield every combination of choices (for tests)."""
@@ -75,7 +75,7 @@ def _widget(explorer: Explorer) -> Any:
 
     def redraw(_: object) -> None:
         with lock:
-            choices = {name: widget.value for name, widget in inputs.items()}
+            choices = {c.name: c.options[inputs[c.name].index][1] for c in explorer.controls}
             try:
                 view.value = explorer.html(**choices)
             except Exception:
@@ -89,9 +89,10 @@ def _widget(explorer: Explorer) -> Any:
     for control in explorer.controls:
         kind = widgets.SelectionSlider if control.slider else widgets.Dropdown
         settings = {"continuous_update": False} if control.slider else {}
-        widget = kind(options=list(control.options), value=control.default, **settings)
+        # The widget knows the texts only: a value such as None means "nothing chosen" to ipywidgets.
+        widget = kind(options=[text for text, _ in control.options], value=control.default, **settings)
         widget.layout.width = "24em"
-        widget.observe(redraw, "value")
+        widget.observe(redraw, "index")
         inputs[control.name] = widget
         label = widgets.HTML(control.label.html())
         label.layout.width = "15em"

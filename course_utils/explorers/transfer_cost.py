@@ -96,13 +96,13 @@ def explorer(call_seconds: float, bytes_per_second: float) -> Explorer:
                     (figures.amount(b), b)
                     for b in (4_000, 40_000, 400_000, 4_000_000, 40_000_000, 400_000_000)
                 ],
-                4_000_000,
+                "4 MB",
             ),
             Control(
                 "pieces",
                 Bilingual("cut into pieces", "切成幾份"),
                 [(str(n), n) for n in (1, 3, 10, 30, 100, 300, 1000, 3000)],
-                1000,
+                "1000",
             ),
         ),
         compute=lambda **choices: compute(call_seconds, bytes_per_second, **choices),

@@ -115,7 +115,7 @@ EXPLORER = Explorer(
             "count",
             Bilingual("GPUs in the machine", "機器裡的 GPU 數"),
             [(str(n), n) for n in (1, 2, 3, 4)],
-            3,
+            "3",
         ),
     ),
     compute=compute,

@@ -1,0 +1,209 @@
+"""The exercises of lesson 01, checking CUDA."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from course_utils.exercises import Exercise, Wrong
+from course_utils.language import Bilingual
+
+
+def _tensors() -> list[tuple[Any, bool]]:
+    """Return tensors with the right answer. Without a GPU, fake ones that only know their device and shape."""
+    if torch.cuda.is_available():
+        on_gpu: Any = torch.zeros(2, device="cuda")
+    else:
+        from torch._subclasses.fake_tensor import FakeTensorMode
+
+        with FakeTensorMode():
+            on_gpu = torch.empty(2, device="cuda:0")
+    return [(torch.zeros(2), False), (on_gpu, True)]
+
+
+def examine_on_gpu(answer: Any) -> None:
+    """Examine ``on_gpu(tensor) -> bool``."""
+    (host, _), (gpu, _) = _tensors()
+    on_host, on_card = answer(host), answer(gpu)
+    if on_host is None or on_card is None:
+        raise Wrong(
+            en="Your function returned `None`. Does every way through it end in `return`?",
+            zh="你的函式傳回了 `None`。每一條路徑最後都有 `return` 嗎？",
+        )
+    if not isinstance(on_host, bool) or not isinstance(on_card, bool):
+        raise Wrong(
+            en=f"The answer should be `True` or `False`, but yours is a `{type(on_card).__name__}`.",
+            zh=f"答案應該是 `True` 或 `False`，你的卻是 `{type(on_card).__name__}`。",
+        )
+    if on_host and on_card:
+        raise Wrong(
+            en="You say yes also for a tensor on the CPU. Ask the tensor that was passed in.",
+            zh="張量明明在 CPU 上，你也回答「是」。要問的是傳進來的那個張量。",
+        )
+    if on_host == on_card:
+        raise Wrong(
+            en="You say no for a tensor on `cuda:0`. Remember that `cuda` and `cuda:0` are not equal, and that a whole "
+            "machine with a GPU says nothing about one tensor. Compare the *type* of the tensor's device.",
+            zh="張量在 `cuda:0` 上，你卻回答「否」。別忘了 `cuda` 和 `cuda:0` 並不相等，而且「機器有 GPU」不代表「這個張量在 GPU 上」。"
+            "要比的是張量所在裝置的種類（type）。",
+        )
+    if on_host:
+        raise Wrong(en="It is the other way round.", zh="剛好相反。")
+
+
+_REPORT = "0, 8192, 8000\n1, 24576, 20000\n2, 8192, 900\n3, 24576, 20000\n"
+
+
+def examine_freest(answer: Any) -> None:
+    """Examine ``freest_gpu(report) -> int`` on a report with lines ``index, total MiB, used MiB``."""
+    got = answer(_REPORT)
+    if isinstance(got, str) and got.strip().isdigit():
+        raise Wrong(
+            en="You return text; `torch.device` wants a number. Convert with `int(…)`. (Numbers compared as text also sort "
+            "wrongly: `'900' > '8000'`.)",
+            zh="你傳回的是文字，而 `torch.device` 要的是數字，請用 `int(…)` 轉換。（把數字當文字比大小也會出錯：`'900' > '8000'`。）",
+        )
+    if got is None:
+        raise Wrong(
+            en="Your function returned `None`: is there a `return`?",
+            zh="你的函式傳回 `None`：有寫 `return` 嗎？",
+        )
+    if isinstance(got, bool) or not isinstance(got, int):
+        raise Wrong(
+            en=f"The answer should be one GPU's number, an `int`, but yours is a `{type(got).__name__}`.",
+            zh=f"答案應該是一張 GPU 的編號（`int`），你的卻是 `{type(got).__name__}`。",
+        )
+    if got > 3 or got < 0:
+        raise Wrong(
+            en=f"There is no GPU {got} in the report. Did you return the free memory instead of the GPU's number?",
+            zh=f"報表裡沒有編號 {got} 的 GPU。你是不是傳回了剩餘記憶體，而不是編號？",
+        )
+    if got == 0:
+        raise Wrong(
+            en="GPU 0 is the *fullest* one: 8000 of 8192 MiB are taken. Free memory is total minus used.",
+            zh="GPU 0 反而是最滿的：8192 MiB 已用掉 8000。剩餘記憶體要用總量減去已用量。",
+        )
+    if got == 1:
+        if answer("0, 8192, 100\n1, 24576, 100\n") == 0:
+            raise Wrong(
+                en="Look at your comparison once more: it prefers small cards.",
+                zh="再看一次你的比較方式：它偏愛記憶體小的卡。",
+            )
+        raise Wrong(
+            en="GPU 1 has much memory, but 20000 of 24576 MiB are taken: 4576 free. GPU 2 has 7292 MiB free.",
+            zh="GPU 1 的記憶體雖大，但 24576 MiB 已用掉 20000，只剩 4576；GPU 2 還有 7292 MiB。",
+        )
+    if got == 3:
+        raise Wrong(
+            en="You take the last of the largest cards. What counts is what is free: total minus used.",
+            zh="你選了最後一張大卡。要看的是剩餘量：總量減去已用量。",
+        )
+    # Another order and a single line: an answer that was typed in by hand does not survive these.
+    for report, right in (("0, 100, 90\n1, 100, 10\n", 1), ("0, 16, 1\n", 0), ("5, 10, 9\n7, 10, 2\n", 7)):
+        if (other := answer(report)) != right:
+            raise Wrong(
+                en=f"Right for the first report, but for `{report!r}` the answer is {right}, not {other!r}. Take the number "
+                "from the first column.",
+                zh=f"第一份報表答對了，但遇到 `{report!r}` 時，答案應該是 {right}，不是 {other!r}。編號要從第一欄取。",
+            )
+
+
+def examine_physical(answer: Any) -> None:
+    """Examine ``physical(visible, i) -> int | None``."""
+    cases: list[tuple[str, int, int | None]] = [("2,0", 0, 2), ("2,0", 1, 0), ("3", 0, 3)]
+    for visible, index, right in cases:
+        got = answer(visible, index)
+        if got == right and isinstance(got, int):
+            continue
+        if isinstance(got, str) and got.strip() == str(right):
+            raise Wrong(
+                en="The right GPU, but as text. Return a number: `int(…)`.",
+                zh="GPU 選對了，但傳回的是文字。請傳回數字：`int(…)`。",
+            )
+        if got == index:
+            raise Wrong(
+                en=f"You return `i` itself. With `CUDA_VISIBLE_DEVICES={visible}` the program's numbers start anew: "
+                f"`cuda:{index}` is physical GPU {right}.",
+                zh=f"你直接傳回了 `i`。設定 `CUDA_VISIBLE_DEVICES={visible}` 之後，程式裡的編號會重排：`cuda:{index}` 是實體 GPU {right}。",
+            )
+        raise Wrong(
+            en=f"For `physical({visible!r}, {index})` the answer is {right}, but yours is `{got!r}`. Read the list from the left: "
+            "its first entry becomes `cuda:0`.",
+            zh=f"`physical({visible!r}, {index})` 應該是 {right}，你的答案卻是 `{got!r}`。清單從左邊讀起，第一項就是 `cuda:0`。",
+        )
+    for visible, index in (("2,0", 2), ("", 0)):
+        try:
+            got = answer(visible, index)
+        except (IndexError, ValueError):
+            raise Wrong(
+                en=f"The list is right, but `physical({visible!r}, {index})` raises an error: there is no such GPU. Return `None` then.",
+                zh=f"清單讀對了，但 `physical({visible!r}, {index})` 會引發例外：沒有那張 GPU。這時請傳回 `None`。",
+            ) from None
+        if got is not None:
+            raise Wrong(
+                en=f"`physical({visible!r}, {index})` should be `None`: the program does not see that many GPUs. Yours is `{got!r}`.",
+                zh=f"`physical({visible!r}, {index})` 應該是 `None`：程式看不到那麼多張 GPU。你的答案是 `{got!r}`。",
+            )
+    if (got := answer("0,-1,1", 1)) is not None:
+        raise Wrong(
+            en=f"One surprise is left: `-1` ends the list, so with `0,-1,1` only GPU 0 is visible. Yours says `{got!r}`.",
+            zh=f"還有一個意外：`-1` 會讓清單到此為止，所以 `0,-1,1` 只看得到 GPU 0。你的答案是 `{got!r}`。",
+        )
+
+
+EXERCISES = (
+    Exercise(
+        "on_gpu",
+        "01",
+        Bilingual("is this tensor on a GPU?", "這個張量在 GPU 上嗎？"),
+        examine_on_gpu,
+        (
+            Bilingual(
+                "Every tensor knows where it lives: `tensor.device`.",
+                "每個張量都知道自己在哪裡：`tensor.device`。",
+            ),
+            Bilingual(
+                "A device has two parts: `.type` and `.index`.", "裝置由兩部分組成：`.type` 與 `.index`。"
+            ),
+            Bilingual('Compare `.type` with `"cuda"`.', '拿 `.type` 和 `"cuda"` 比較。'),
+        ),
+    ),
+    Exercise(
+        "freest_gpu",
+        "01",
+        Bilingual("which GPU has the most free memory?", "哪一張 GPU 的剩餘記憶體最多？"),
+        examine_freest,
+        (
+            Bilingual(
+                "Split the report into lines, and each line at its commas.",
+                "先把報表切成一行一行，每一行再用逗號切開。",
+            ),
+            Bilingual(
+                "Free is total minus used; make numbers of the texts first.",
+                "剩餘＝總量－已用；記得先把文字轉成數字。",
+            ),
+            Bilingual(
+                "`max` over pairs `(free, index)` finds the pair with the most free memory.",
+                "對 `(free, index)` 這種數對取 `max`，就能找到剩餘最多的那一組。",
+            ),
+        ),
+    ),
+    Exercise(
+        "physical",
+        "01",
+        Bilingual("which physical GPU is cuda:i?", "cuda:i 是哪一張實體 GPU？"),
+        examine_physical,
+        (
+            Bilingual(
+                "`visible.split(',')` is the list; `cuda:i` is its entry number i.",
+                "`visible.split(',')` 就是清單，`cuda:i` 是其中第 i 項。",
+            ),
+            Bilingual(
+                "An empty text has no entries, and `int('')` fails.",
+                "空字串沒有任何項目，而 `int('')` 會出錯。",
+            ),
+            Bilingual("Stop reading at the first negative number.", "讀到第一個負數就停。"),
+        ),
+    ),
+)

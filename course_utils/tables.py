@@ -1,0 +1,108 @@
+"""Small tables and console texts: facts of this machine, error messages, recorded terminal output."""
+
+from __future__ import annotations
+
+import html
+import subprocess
+from dataclasses import dataclass
+
+from course_utils import evidence
+from course_utils.language import Bilingual, measured
+
+
+@dataclass(frozen=True)
+class Block:
+    """Ready HTML with its plain-text form."""
+
+    html: str
+    text: str
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return {"text/html": self.html, "text/plain": self.text}
+
+
+def facts(rows: dict[str, object]) -> Block:
+    """Show expressions and what they are on this machine, as a table.
+
+    Args:
+        rows: The expression as a learner would type it → its value. Values may differ between machines; the
+            expressions may not.
+    """
+    lines = "".join(
+        f'<tr><td><code>{html.escape(code)}</code></td><td><span class="measured">{html.escape(str(value))}</span></td></tr>'
+        for code, value in rows.items()
+    )
+    return Block(
+        f'<div class="course-scroll"><table class="course-table">{lines}</table></div>',
+        "\n".join(f"{code} = {measured(value)}" for code, value in rows.items()),
+    )
+
+
+def console(text: str, caption: Bilingual, *, varies: bool = True) -> Block:
+    """Show terminal output as it is, with a line that says where it comes from.
+
+    Args:
+        text: The output.
+        caption: Whose output it is.
+        varies: Whether it may differ between machines or runs.
+    """
+    kind = ' class="course-console measured"' if varies else ' class="course-console"'
+    source = Bilingual(measured(caption.en), measured(caption.zh)) if varies else caption
+    return Block(
+        f"<pre{kind}>{html.escape(text)}</pre><p>{source.html()}</p>",
+        measured(text) if varies else text,
+    )
+
+
+def message(error: BaseException, *, varies: bool = False) -> Block:
+    """Show an error that was really raised: its type and its text, without the traceback.
+
+    Args:
+        error: The exception.
+        varies: Whether the text differs between machines (with and without CUDA, say).
+    """
+    text = f"{type(error).__name__}: {error}"
+    kind = ' class="course-console measured"' if varies else ' class="course-console"'
+    return Block(
+        f'<div class="course-card course-fails"><pre{kind}>{html.escape(text)}</pre></div>',
+        measured(text) if varies else text,
+    )
+
+
+# One GPU of an eight-GPU server, as its user published it in May 2024.
+PUBLISHED_SMI = """\
++---------------------------------------------------------------------------------------+
+| NVIDIA-SMI 535.129.03             Driver Version: 535.129.03   CUDA Version: 12.2     |
+|-----------------------------------------+----------------------+----------------------+
+| GPU  Name                 Persistence-M | Bus-Id        Disp.A | Volatile Uncorr. ECC |
+| Fan  Temp   Perf          Pwr:Usage/Cap |         Memory-Usage | GPU-Util  Compute M. |
+|                                         |                      |               MIG M. |
+|=========================================+======================+======================|
+|   0  NVIDIA H100 80GB HBM3          On  | 00000000:04:00.0 Off |                    0 |
+| N/A   36C    P0             113W / 700W |  72459MiB / 81559MiB |      0%      Default |
+|                                         |                      |             Disabled |
++-----------------------------------------+----------------------+----------------------+"""
+_PUBLISHED_BY = "github.com/google/gvisor/issues/10413"
+
+
+def nvidia_smi() -> Block:
+    """Show what ``nvidia-smi`` prints: this machine's, else the recorded GPU's, else a published example."""
+    try:
+        asked = subprocess.run(["nvidia-smi"], capture_output=True, text=True, timeout=20)
+        if asked.returncode == 0:
+            evidence.note("curve", "nvidia-smi", {"text": asked.stdout})
+            return console(asked.stdout, Bilingual("This machine, just now.", "這台機器，剛剛的輸出。"))
+    except (OSError, subprocess.TimeoutExpired):
+        pass  # not installed, or the driver does not answer: an example it is
+    recorded = evidence.recorded("nvidia-smi")
+    if recorded is not None:
+        return console(
+            recorded["text"], Bilingual(f"Recorded on {recorded['run']}.", f"紀錄自 {recorded['run']}。")
+        )
+    return console(
+        PUBLISHED_SMI,
+        Bilingual(
+            f"Not this machine: a published example, first of eight GPUs, May 2024 ({_PUBLISHED_BY}). No recording of our own yet.",
+            f"不是這台機器：公開範例，八張 GPU 中的第一張，2024 年 5 月（{_PUBLISHED_BY}）。我們自己的紀錄尚未取得。",
+        ),
+    )
