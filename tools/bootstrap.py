@@ -253,7 +253,7 @@ def write_stamp(**stamp):
 def packages(version):
     """Names of what is installed, without versions: whoever put in another torch on purpose may keep it."""
     names = os.listdir(site_packages(version))
-    return sorted(name.rsplit("-", 1)[0] for name in names if name.endswith(".dist-info"))
+    return sorted(name.split("-")[0] for name in names if name.endswith(".dist-info"))
 
 
 def missing_modules(version):
