@@ -1,7 +1,7 @@
 // Runs in the page before anything else; `tools/labpage.py` asks for the notebook through it.
 window.course = {
-  panel: () => document.querySelector('.jp-NotebookPanel:not(.lm-mod-hidden)'),
   widget: () => window.jupyterapp.shell.currentWidget,
+  panel: () => window.course.widget().node,
   scroller: () => window.course.panel().querySelector('.jp-WindowedPanel-outer'),
   shown: element => Boolean(element && element.getClientRects().length),
   frame: () => new Promise(next => requestAnimationFrame(() => requestAnimationFrame(next))),
@@ -85,6 +85,12 @@ window.course = {
   wrongly_shown(choice) {
     const wrong = [];
     let looked = 0;
+    // Widgets whose labels can hold one language only exist once per choice.
+    for (const name of ['en', 'zh', 'both'])
+      for (const element of window.course.panel().querySelectorAll(`.course-only-${name}`))
+        if ((getComputedStyle(element).display !== 'none') !== (name === choice))
+          wrong.push(`the variant for "${name}" is wrongly ${name === choice ? 'hidden' : 'shown'}: `
+            + element.textContent.slice(0, 80));
     for (const element of window.course.panel().querySelectorAll('[lang]')) {
       const language = element.lang.split('-')[0];
       const wanted = choice === 'both' || language === choice;

@@ -84,7 +84,7 @@ class Lab:
 
     Args:
         source: a folder of notebooks (copied), by default the repository's.
-        settings: JupyterLab user settings, {plugin id: {key: value}}, on top of the news pop-up switched off.
+        settings: JupyterLab settings, {plugin id: {key: value}}, on top of the course's own defaults.
         environment: further environment variables of the server and its kernels.
     """
 
@@ -95,10 +95,8 @@ class Lab:
         environment: dict[str, str] | None = None,
     ) -> None:
         self.source = source
-        self.settings = {
-            "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
-            **(settings or {}),
-        }
+        defaults = json.loads((Path(__file__).parent / "jupyterlab_defaults.json").read_text(encoding="utf-8"))
+        self.settings = {**defaults, **(settings or {})}
         self.environment = environment or {}
         self._temporary = tempfile.TemporaryDirectory(prefix="lab-", ignore_cleanup_errors=True)
         self.home = Path(self._temporary.name)
@@ -246,12 +244,16 @@ class NotebookPage:
     def load(self, url: str) -> None:
         """Go to `url` and wait until the notebook is drawn and its kernel is idle."""
         self.page.goto(url)
-        self.page.wait_for_selector(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Cell", timeout=60_000)
+        self.page.wait_for_selector(".jp-NotebookPanel .jp-Cell", timeout=60_000)
         self.page.wait_for_function("() => window.course.ready()", timeout=60_000)
 
     def reload(self) -> None:
         """Reload the page as F5 does; the kernel stays alive."""
         self.load(self.page.url)
+
+    def panel(self) -> Any:
+        """Playwright's locator of the notebook that is in front."""
+        return self.page.locator(f"[id='{self.page.evaluate('() => window.course.panel().id')}']")
 
     # ------------------------------------------------------------------ running
 
@@ -327,8 +329,7 @@ class NotebookPage:
 
     def language_buttons(self) -> Any:
         """Playwright's locator of the three buttons of the language switch: English, 中文, both."""
-        panel = self.page.locator(".jp-NotebookPanel:not(.lm-mod-hidden)")
-        return panel.locator(".widget-toggle-buttons", has_text="English").first.locator("button")
+        return self.panel().locator(".course-switch").first.locator("button")
 
     def switch_language(self, choice: str) -> None:
         """Click the button of `choice` ("en", "zh" or "both") and wait until it is applied."""

@@ -31,8 +31,7 @@ def look(lab: Lab, chromium: object, path: Path, options: argparse.Namespace) ->
     """Save the screens of one notebook; True when nothing is wrong with it."""
     with lab.open_notebook(chromium, path.name, options.width, options.height) as notebook:
         if options.plain:
-            for command in ("application:toggle-left-area", "application:toggle-right-area"):
-                notebook.command(command)
+            notebook.page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
         if options.run:
             complete = notebook.run_all(options.timeout)
             print(f"{path.name}: {'ran to the end' if complete else 'STOPPED at an error'}")
