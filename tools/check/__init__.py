@@ -1,0 +1,69 @@
+"""The checks over notebooks and over every text in two languages.
+
+``python -m tools.check`` reports, ``python -m tools.check --mend`` first mends what is mechanical.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from . import text as texts
+from .findings import Finding, Findings
+from .markdown import check_blocks, check_links
+from .notebook import canonical, check_notebook, mend_notebook, read
+from .strings import check_text_file
+
+__all__ = ["ROOT", "Finding", "check", "check_file", "files", "mend"]
+
+ROOT = Path(__file__).parents[2]
+DEFAULT = ("notebooks", "course_utils", "README.md", "CONTRIBUTING.md")
+SUFFIXES = (".ipynb", ".py", ".toml", ".md")
+
+
+def files(paths: list[Path]) -> list[Path]:
+    """Return the files to check under the given files and folders.
+
+    Raises:
+        FileNotFoundError: A path does not exist.
+    """
+    found: list[Path] = []
+    for path in paths:
+        if not path.exists():
+            raise FileNotFoundError(f"{path} does not exist; give notebooks, folders or nothing.")
+        inside = sorted(path.rglob("*")) if path.is_dir() else [path]
+        found += [
+            file for file in inside if file.suffix in SUFFIXES and ".ipynb_checkpoints" not in file.parts
+        ]
+    return found
+
+
+def check_file(path: Path, root: Path = ROOT) -> list[Finding]:
+    """Return what is wrong with one file; an empty list is good."""
+    findings = Findings()
+    place = path.resolve().relative_to(root).as_posix() if path.resolve().is_relative_to(root) else path.name
+    if path.suffix == ".ipynb":
+        check_notebook(path, root, findings)
+    elif path.suffix == ".md":
+        source = path.read_text(encoding="utf-8")
+        findings.at(place)
+        check_links(source, path.parent, root, findings)
+        if check_blocks(source, findings, adjacent=False):
+            texts.check_bold(source, findings)
+    else:
+        check_text_file(path, place, findings)
+    return list(dict.fromkeys(findings))
+
+
+def check(paths: list[Path] | None = None, root: Path = ROOT) -> list[Finding]:
+    """Return what is wrong with all files under `paths` (by default all that holds texts)."""
+    given = paths or [root / name for name in DEFAULT if (root / name).exists()]
+    return [finding for path in files(given) for finding in check_file(path, root)]
+
+
+def mend(path: Path) -> bool:
+    """Mend one notebook; return whether that changed the file."""
+    before = path.read_text(encoding="utf-8")
+    after = canonical(mend_notebook(read(path)))
+    if after != before:
+        path.write_text(after, encoding="utf-8", newline="\n")
+    return after != before

@@ -1,0 +1,33 @@
+"""Command line: ``python -m tools.check [--mend] [paths …]``; exit status 1 where something is wrong."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from . import DEFAULT, ROOT, check_file, files, mend
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tools.check", description="Check notebooks and texts.")
+    parser.add_argument("paths", nargs="*", type=Path, help=f"default: {' '.join(DEFAULT)}")
+    parser.add_argument("--mend", action="store_true", help="first mend what is mechanical in the notebooks")
+    options = parser.parse_args()
+    try:
+        paths = files(options.paths or [ROOT / name for name in DEFAULT if (ROOT / name).exists()])
+    except FileNotFoundError as error:
+        parser.error(str(error))
+    if options.mend:
+        for path in paths:
+            if path.suffix == ".ipynb" and mend(path):
+                print(f"mended {path.name}")
+    findings = [finding for path in paths for finding in check_file(path)]
+    for finding in findings:
+        print(finding)
+    print(f"{len(findings)} findings in {len(paths)} files", file=sys.stderr)
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

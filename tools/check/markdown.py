@@ -1,0 +1,273 @@
+"""Rules for a Markdown cell (or a piece of HTML): language blocks, headings, tags, links, pictures."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import unquote
+
+from . import text as texts
+from .findings import Findings
+
+LANGUAGES = ("en", "zh-Hant")
+FORBIDDEN_TAGS = ("style", "script", "svg", "ruby", "rt", "iframe")  # JupyterLab drops them or their effect
+VOID_TAGS = ("br", "hr", "img", "input", "wbr", "col", "source")
+
+_TAG = re.compile(r"<(?P<close>/)?(?P<name>[A-Za-z][\w-]*)(?P<rest>(?:\s[^<>]*)?)/?>")
+_LANG = re.compile(r"""\slang\s*=\s*["']?([\w-]*)""")
+_HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.+?)[ \t]*$", re.M)
+_BLANK_AROUND = re.compile(r"[ \t]*\n[ \t]*\n.*\n[ \t]*\n[ \t]*$", re.S)
+_CODE_ONLY = [pattern for pattern, filler in texts.MASKS if filler == texts.CODE][:4]
+
+
+@dataclass
+class Block:
+    """An element with a ``lang`` attribute."""
+
+    language: str
+    tag: str
+    start: int  # of the opening tag
+    inner: int  # first position after the opening tag
+    end: int = -1  # of the closing tag
+    after: int = -1  # first position after the closing tag
+    parent: int = 0  # start of the element around it, 0 at the top
+    nested: bool = False
+    attributes: str = field(default="", repr=False)
+
+
+def hide_code(source: str) -> str:
+    """Return text of the same length without code, so that tags in code are not taken for tags."""
+    for pattern in _CODE_ONLY:
+        source = pattern.sub(lambda found: re.sub(r"[^\n]", texts.CODE, found[0]), source)
+    return source
+
+
+def language_blocks(source: str, findings: Findings | None = None) -> list[Block]:
+    """Return the elements that carry a language, in order; report unbalanced tags."""
+    blocks: list[Block] = []
+    stack: list[tuple[str, int, Block | None]] = []
+    for tag in _TAG.finditer(hide_code(source)):
+        name = tag["name"].lower()
+        if name in VOID_TAGS or tag[0].endswith("/>"):
+            continue
+        if not tag["close"]:
+            language = _LANG.search(tag["rest"])
+            block = None
+            if language:
+                block = Block(language[1], name, tag.start(), tag.end(), attributes=tag["rest"])
+                block.parent = stack[-1][1] if stack else 0
+                block.nested = any(around is not None for _, _, around in stack)
+                blocks.append(block)
+            stack.append((name, tag.start() + 1, block))
+        elif stack and stack[-1][0] == name:
+            block = stack.pop()[2]
+            if block:
+                block.end, block.after = tag.start(), tag.end()
+        elif findings is not None:
+            findings.add("html", f"</{name}> closes nothing", "open and close every tag, in order")
+            return [block for block in blocks if block.end >= 0]
+    if stack and findings is not None:
+        findings.add("html", f"<{stack[-1][0]}> is never closed", f"add </{stack[-1][0]}>")
+    return [block for block in blocks if block.end >= 0]
+
+
+def check_blocks(source: str, findings: Findings, adjacent: bool = True) -> list[Block]:
+    """Report blocks that have no counterpart, wrong order, nothing in them, and what their texts have wrong.
+
+    Args:
+        source: Markdown or HTML.
+        adjacent: whether only white space may stand between the two blocks of a pair.
+
+    Returns:
+        The language blocks found.
+    """
+    blocks = language_blocks(source, findings)
+    waiting: dict[int, Block] = {}  # parent -> English block without its Chinese yet
+    for block in blocks:
+        words = texts.short(texts.plain(source[block.inner : block.end])) or "(nothing)"
+        if block.language not in LANGUAGES:
+            findings.add("language", f'lang="{block.language}"', 'use lang="en" or lang="zh-Hant"')
+        elif block.nested:
+            findings.add(
+                "language", f"a language block inside another: {words!r}", "close the outer one first"
+            )
+        elif block.language == "en":
+            if block.parent in waiting:
+                findings.add(
+                    "translation", f"English without Chinese before {words!r}", "add the Chinese block"
+                )
+            waiting[block.parent] = block
+        elif block.parent not in waiting:
+            findings.add(
+                "translation", f"Chinese without English before it: {words!r}", "add the English block first"
+            )
+        else:
+            english = waiting.pop(block.parent)
+            if block.tag != english.tag:
+                findings.add(
+                    "language", f"<{english.tag}> paired with <{block.tag}>", "use the same tag for both"
+                )
+            if adjacent and source[english.after : block.start].strip():
+                findings.add(
+                    "language",
+                    f"something between the two languages of {words!r}",
+                    "put the two blocks together",
+                )
+            texts.check_pair(source[english.inner : english.end], source[block.inner : block.end], findings)
+    for block in waiting.values():
+        words = texts.short(texts.plain(source[block.inner : block.end]))
+        findings.add("translation", f"English without Chinese: {words!r}", "add the Chinese block after it")
+    return blocks
+
+
+def check_markdown(source: str, findings: Findings) -> None:
+    """Report everything that is wrong with the form and the text of one Markdown cell."""
+    hidden = hide_code(source)
+    blocks = check_blocks(source, findings)
+    _check_blank_lines(source, blocks, findings)
+    for tag in _TAG.finditer(hidden):
+        name = tag["name"].lower()
+        if name in FORBIDDEN_TAGS:
+            findings.add("tag", f"<{name}> does not work in a Markdown cell", "do without it")
+        if re.search(r"\shidden(?![=\w-])", tag["rest"]):
+            findings.add("tag", f"bare `hidden` on <{name}> is dropped", "use <details>")
+        if name == "img":
+            check_alternative_text(tag["rest"], findings)
+    if re.search(r"^\s*>\s*\[!\w+\]", hidden, re.M):
+        findings.add("tag", "a GitHub alert is not rendered here", "write it as a paragraph")
+    if re.search(r"\[\^[^\]\s]+\]", hidden):
+        findings.add("tag", "a footnote is not rendered here", "write it in the text or link it")
+    for picture in re.finditer(r"!\[([^\]]*)\]\(", hidden):
+        check_alternative_text(f'alt="{picture[1]}"', findings)
+    _check_headings(hidden, source, blocks, findings)
+    _check_outside(source, blocks, findings)
+    texts.check_bold(_outside(source, blocks), findings)
+
+
+def _check_blank_lines(source: str, blocks: list[Block], findings: Findings) -> None:
+    advice = "put a blank line after the opening and before the closing tag, or run with --mend"
+    for block in blocks:
+        inside = source[block.inner : block.end]
+        if block.tag == "div" and not _BLANK_AROUND.match(inside):
+            findings.add("blank lines", f'<div lang="{block.language}"> without blank lines inside', advice)
+        if block.tag == "div" and re.match(r"[ \t]*\n?[^\s<]", source[block.after :]):
+            findings.add("blank lines", "text right after </div>", "put a blank line between them")
+    for details in re.finditer(r"<details\b[^>]*>(.*?)</details>", hide_code(source), re.S):
+        body = re.sub(r"^\s*<summary\b.*?</summary>", "", details[1], flags=re.S)
+        if not _BLANK_AROUND.match(body):
+            findings.add("blank lines", "<details> without blank lines around its content", advice)
+        if body == details[1]:
+            findings.add("blank lines", "<details> without <summary>", "start it with a bilingual <summary>")
+
+
+def _outside(source: str, blocks: list[Block]) -> str:
+    """Return the text of the same length with the language blocks blanked."""
+    for block in blocks:
+        gap = re.sub(r"[^\n]", " ", source[block.start : block.after])
+        source = source[: block.start] + gap + source[block.after :]
+    return source
+
+
+def _check_headings(hidden: str, source: str, blocks: list[Block], findings: Findings) -> None:
+    headings = list(_HEADING.finditer(hidden))
+    if len(headings) > 1:
+        findings.add("heading", f"{len(headings)} headings in one cell", "start a new cell for each section")
+    for heading in headings:
+        words = source[heading.start(2) : heading.end(2)]
+        if any(block.inner <= heading.start() < block.end for block in blocks):
+            findings.add(
+                "heading",
+                f"a heading inside a language block: {words!r}",
+                "write one bilingual heading (English · 中文) outside the blocks",
+            )
+            continue
+        english, dot, chinese = words.partition(" · ")
+        if not dot or not re.search("[A-Za-z]", english) or not texts.HAS_CJK.search(chinese):
+            findings.add("heading", f"not bilingual: {words!r}", "write it as: English · 中文")
+        else:
+            texts.check_pair(english, chinese, findings)
+    if re.search(r"^[^\s|<>#-][^\n]*\n(?:=+|-{2,})[ \t]*$", hidden, re.M):
+        findings.add("heading", "a heading underlined with = or -", "write it with #")
+
+
+def _check_outside(source: str, blocks: list[Block], findings: Findings) -> None:
+    rest = _HEADING.sub("", _outside(source, blocks))
+    rest = re.sub(r"!\[[^\]]*\]", "", rest)
+    words = texts.plain(rest)
+    chinese = texts.HAS_CHINESE.search(words)
+    english = re.search(r"(?:\b[A-Za-z][a-z']+\b[ ,]+){2,}\b[a-z]+\b", words)
+    for found in (chinese, english):
+        if found:
+            excerpt = words[found.start() : found.start() + 30]
+            findings.add(
+                "language",
+                f"text outside the language blocks: {excerpt!r}",
+                'put it into <div lang="en">/<div lang="zh-Hant"> or a pair of <span lang=…>',
+            )
+
+
+def check_alternative_text(attributes: str, findings: Findings) -> None:
+    """Report a picture whose alternative text is missing, empty or in one language only."""
+    found = re.search(r"""\salt\s*=\s*"([^"]*)"|^alt="([^"]*)"|\salt\s*=\s*'([^']*)'""", attributes)
+    advice = 'write alt="English · 中文"'
+    alt = next((part for part in found.groups() if part is not None), "") if found else ""
+    english, dot, chinese = alt.partition(" · ")
+    if not alt.strip():
+        findings.add("alternative text", "a picture without alternative text", advice)
+    elif not (dot and re.search("[A-Za-z]{2}", english) and texts.HAS_CJK.search(chinese)):
+        findings.add("alternative text", f"not in both languages: {texts.short(alt)!r}", advice)
+    else:
+        texts.check_pair(english, chinese, findings)
+
+
+# --- links --------------------------------------------------------------------------------------------
+
+
+def check_links(source: str, folder: Path, root: Path, findings: Findings) -> None:
+    """Report links to files of the repository that do not exist (addresses on the web are not visited)."""
+    hidden = hide_code(source)
+    targets = re.findall(r"\]\(\s*<?([^)\s>]+)", hidden)
+    targets += re.findall(r"""<(?:a|img|source)\b[^>]*?\s(?:href|src)\s*=\s*["']([^"']*)""", hidden)
+    targets += re.findall(r"^\[[^\]^]+\]:\s*(\S+)", hidden, re.M)
+    for target in targets:
+        if re.match(r"(?:https?|mailto|data):|#", target):
+            continue
+        path = unquote(re.sub(r"[?#].*$", "", target))
+        advice = "link to a file of this repository by its relative path"
+        if re.match(r"[\w+.-]+:|/|~|\\", path):
+            findings.add("link", f"{target} does not work in another clone", advice)
+            continue
+        resolved = (folder / path).resolve()
+        if not resolved.is_relative_to(root.resolve()) or not resolved.exists():
+            findings.add("link", f"{target} does not exist", advice)
+
+
+# --- mending ------------------------------------------------------------------------------------------
+
+
+def mend_markdown(source: str) -> str:
+    """Return the cell with blank lines in its blocks and mended spaces in its Chinese; code stays."""
+    for block in reversed(language_blocks(source)):
+        inside = source[block.inner : block.end]
+        if block.language == "zh-Hant" and not block.nested:
+            inside = texts.mend_chinese(inside)
+        if block.tag == "div" and not block.nested:
+            inside = "\n\n" + inside.strip("\n") + "\n\n" if inside.strip() else inside
+        source = source[: block.inner] + inside + source[block.end :]
+    for heading in reversed(list(_HEADING.finditer(hide_code(source)))):
+        words = source[heading.start(2) : heading.end(2)]
+        english, dot, chinese = words.partition(" · ")
+        if dot:
+            words = english + dot + texts.mend_chinese(chinese)
+            source = source[: heading.start(2)] + words + source[heading.end(2) :]
+    for details in reversed(
+        list(
+            re.finditer(
+                r"(<details\b[^>]*>\s*<summary\b.*?</summary>)(.*?)(</details>)", hide_code(source), re.S
+            )
+        )
+    ):
+        body = source[details.start(2) : details.end(2)]
+        source = source[: details.start(2)] + "\n\n" + body.strip("\n") + "\n\n" + source[details.end(2) :]
+    return source

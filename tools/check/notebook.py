@@ -1,0 +1,383 @@
+"""Rules for a notebook's form: order, freshness, metadata, outputs, pictures."""
+
+from __future__ import annotations
+
+import ast
+import base64
+import binascii
+import hashlib
+import io
+import json
+import re
+import warnings
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+
+from . import strings
+from . import text as texts
+from .findings import Findings
+from .markdown import check_alternative_text, check_blocks, check_links, check_markdown, mend_markdown
+
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": "python3"}
+LANGUAGE_INFO = {"name": "python"}
+SLIDE_TYPES = ("slide", "subslide", "fragment", "skip", "notes", "-")
+LARGEST = 1_000_000  # bytes; a clone of the repository should stay quick
+LONGEST_CELL = 25  # lines
+CELL_METADATA = {
+    "slideshow": {"slide_type"},
+    "tags": None,
+    "course": {"exempt", "ran"},
+    "jupyter": {"source_hidden"},
+}
+
+RECORD = "run: python -m tools.record"
+MEND = "run: python -m tools.check --mend"
+
+_MACHINE_PATH = re.compile(
+    r"/(?:home|Users|root|tmp|work|mnt|private|var/folders|opt/conda)/[\w.-]+"
+    r"|[A-Za-z]:\\+Users\\+|site-packages|ipykernel_\d+"
+)
+_ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]{6,}")
+_WIDGET_REPR = re.compile(
+    r"^(?:[HVG]?Box|GridBox|\w*Slider|\w*Buttons?|Dropdown|HTML|Output|Stack|Tab|interactive)\(.*\)$", re.S
+)
+_DATA_URI = re.compile(r"data:image/([\w+.-]+);base64,([A-Za-z0-9+/=\s]*)")
+_IMG = re.compile(r"<img\b([^<>]*)>", re.I)
+_NOT_UNDERSTOOD = "is not understood by nbval"
+_RULES_FOR_CODE = [
+    (r"^\s*%%?(?:timeit|prun|memit)\b", "%timeit prints what differs in each run", "use compare()"),
+    (r"^\s*%%writefile\b", "%%writefile prints another word in the second run", "ship the file"),
+    (r"\bclear_output\s*\(", f"clear_output {_NOT_UNDERSTOOD}", "display once, at the end"),
+    (
+        r"from\s+tqdm\s+import|import\s+tqdm\s*$|\btqdm\.tqdm\s*\(",
+        "plain tqdm writes times to stderr",
+        "use tqdm.auto",
+    ),
+    (
+        r"\bOutput\s*\(\s*\)|\binteract(?:ive|ive_output)?\s*\(",
+        f"captured output {_NOT_UNDERSTOOD}",
+        "use explore()",
+    ),
+    (
+        r"\bupdate_display\s*\(|display_id\s*=",
+        f"an updated display {_NOT_UNDERSTOOD}",
+        "display once, at the end",
+    ),
+    (r"#\s*(?:NBVAL_|PYTEST_VALIDATE_IGNORE)", "an nbval comment", "use tags and metadata.course.exempt"),
+]
+
+
+# --- reading and writing ------------------------------------------------------------------------------
+
+
+def read(path: Path) -> NotebookNode:
+    """Return the notebook as it stands; nbformat's own reader would silently invent missing cell ids."""
+    return nbformat.v4.reads(path.read_text(encoding="utf-8"))
+
+
+def canonical(notebook: NotebookNode) -> str:
+    """Return the one form in which a notebook is stored."""
+    return nbformat.v4.writes(notebook).rstrip("\n") + "\n"
+
+
+def code_hash(source: str) -> str:
+    """Return the short hash that tells whether a cell's code is still the code that was executed."""
+    return hashlib.sha256(source.encode()).hexdigest()[:12]
+
+
+# --- checking -----------------------------------------------------------------------------------------
+
+
+def check_notebook(path: Path, root: Path, findings: Findings) -> None:
+    """Report everything that is wrong with one notebook.
+
+    Args:
+        path: The notebook.
+        root: The repository; links must not leave it.
+        findings: Where to report.
+    """
+    name = path.name
+    stored = path.read_text(encoding="utf-8")
+    findings.at(f"{name}: file")
+    try:
+        notebook = read(path)
+        cells = notebook.cells
+    except (ValueError, AttributeError, KeyError) as error:
+        findings.add("format", f"not readable as a notebook: {error}", "restore it from git")
+        return
+    if path.stat().st_size > LARGEST:
+        findings.add(
+            "size", f"{path.stat().st_size:,} bytes, allowed are {LARGEST:,}", "smaller or fewer pictures"
+        )
+    if stored != canonical(notebook):
+        findings.add("canonical", "not in the canonical form", MEND)
+    _check_schema(notebook, findings)
+    _check_lesson(notebook, name, findings)
+    executed = 0
+    ids: set[str] = set()
+    for number, cell in enumerate(cells):
+        findings.at(f"{name}: cell {number} ({cell.get('id', 'no id')})")
+        if not cell.get("id"):
+            findings.add("cell id", "no id", MEND)
+        elif cell.id in ids:
+            findings.add("cell id", "another cell has the same id", MEND)
+        ids.add(cell.get("id", ""))
+        _check_cell_metadata(cell, findings)
+        if not cell.source.strip():
+            findings.add("empty", "an empty cell", "fill or delete it")
+        elif cell.cell_type == "markdown":
+            check_markdown(cell.source, findings)
+            check_links(cell.source, path.parent, root, findings)
+            if cell.get("attachments"):
+                findings.add(
+                    "picture", "a picture attached to the cell", "make it by code, or ship it as a file"
+                )
+        elif cell.cell_type == "code":
+            executed += 1
+            _check_code(cell, executed, findings)
+            for output in cell.outputs:
+                _check_output(cell, output, path, root, findings)
+        else:
+            findings.add("format", f"a {cell.cell_type} cell", "use Markdown or code")
+    findings.at(f"{name}: file")
+    if not executed:
+        findings.add("order", "no code cell", "a lesson runs code")
+
+
+def _check_schema(notebook: NotebookNode, findings: Findings) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # missing ids are reported by a rule of their own
+        try:
+            nbformat.validate(json.loads(json.dumps(notebook)))
+        except nbformat.ValidationError as error:
+            findings.add("format", str(error).splitlines()[0], "restore the cell from git, or rewrite it")
+    if (notebook.get("nbformat"), notebook.get("nbformat_minor")) != (4, 5):
+        findings.add("format", f"nbformat {notebook.get('nbformat')}.{notebook.get('nbformat_minor')}", MEND)
+
+
+def _check_lesson(notebook: NotebookNode, name: str, findings: Findings) -> None:
+    metadata = notebook.metadata
+    for noise in sorted(set(metadata) - {"course", "kernelspec", "language_info"}):
+        findings.add("noise", f"notebook metadata {noise!r}", MEND)
+    for key, wanted in (("kernelspec", KERNELSPEC), ("language_info", LANGUAGE_INFO)):
+        if metadata.get(key) != wanted:
+            findings.add("noise", f"notebook metadata {key!r} is not the plain one", MEND)
+    course = metadata.get("course", {})
+    advice = "set metadata.course, as CONTRIBUTING describes"
+    if course.get("lesson") != name[:2]:
+        findings.add("lesson", f"lesson is {course.get('lesson')!r}, the file says {name[:2]!r}", advice)
+    if not isinstance(course.get("minutes"), int) or course.get("minutes", 0) <= 0:
+        findings.add("lesson", f"minutes is {course.get('minutes')!r}", advice)
+    for key in sorted(set(course) - {"lesson", "title", "minutes", "needs"}):
+        findings.add("lesson", f"unknown entry {key!r}", advice)
+    for key in ("title", "needs"):
+        pair = course.get(key)
+        texts_given = isinstance(pair, dict) and {key: type(text) for key, text in pair.items()}
+        if texts_given != {"en": str, "zh": str}:
+            findings.add("lesson", f"{key} is {pair!r}, not a text in both languages", advice)
+        else:
+            texts.check_pair(pair["en"], pair["zh"], findings)
+    title = course.get("title")
+    first = notebook.cells[0].source if notebook.cells and notebook.cells[0].cell_type == "markdown" else ""
+    heading = re.match(r"# (?:\d+\.? )?(.+?) · (.+)", first)
+    if not heading:
+        findings.add("heading", "the first cell does not start with the title", "# N English · 中文")
+    elif isinstance(title, dict) and (heading[1], heading[2].strip()) != (title.get("en"), title.get("zh")):
+        findings.add("lesson", f"title is {dict(title)}, the heading {heading[0]!r}", "make them the same")
+    numbers = []
+    for cell in notebook.cells[1:]:
+        if cell.cell_type == "markdown" and (found := re.match(r"#+ (\d+)\.(\d+)\b", cell.source)):
+            numbers.append((int(found[1]), int(found[2])))
+    wanted = [(int(name[:2]), n) for n in range(1, len(numbers) + 1)] if name[:2].isdigit() else numbers
+    if numbers != wanted:
+        given = ", ".join(f"{lesson}.{section}" for lesson, section in numbers)
+        findings.add("heading", f"section numbers are {given}", f"number them {int(name[:2])}.1 and on")
+
+
+def _check_cell_metadata(cell: NotebookNode, findings: Findings) -> None:
+    for key, value in cell.metadata.items():
+        allowed = CELL_METADATA.get(key, set())
+        if key not in CELL_METADATA:
+            noise = [key]
+        else:
+            noise = [] if allowed is None else sorted(set(value) - allowed)
+        for entry in noise:
+            findings.add("noise", f"cell metadata {entry!r}", MEND)
+    if cell.metadata.get("slideshow", {}).get("slide_type") not in SLIDE_TYPES:
+        findings.add("slideshow", "no slide_type", MEND)
+    tags = cell.metadata.get("tags", [])
+    if "nbval-skip" in tags:
+        findings.add("exempt", "the tag nbval-skip", "every cell runs; remove the tag")
+    reason = cell.metadata.get("course", {}).get("exempt")
+    if "nbval-ignore-output" in tags and not (isinstance(reason, str) and reason.strip()):
+        findings.add("exempt", "nbval-ignore-output without a reason", "say why in metadata.course.exempt")
+    elif reason is not None and "nbval-ignore-output" not in tags:
+        findings.add(
+            "exempt", "a reason without the tag nbval-ignore-output", "remove the reason, or add the tag"
+        )
+
+
+def _check_code(cell: NotebookNode, position: int, findings: Findings) -> None:
+    if cell.execution_count is None:
+        findings.add("order", "never executed", RECORD)
+    elif cell.execution_count != position:
+        findings.add("order", f"execution count {cell.execution_count}, position {position}", RECORD)
+    if cell.metadata.get("course", {}).get("ran") != code_hash(cell.source):
+        findings.add("stale", "the code changed after it was executed", RECORD)
+    lines = cell.source.splitlines()
+    if len(lines) > LONGEST_CELL:
+        findings.add("length", f"{len(lines)} lines, allowed are {LONGEST_CELL}", "split the cell")
+    if lines[-1].rstrip().endswith(";"):
+        findings.add("code", "the last line ends in ;", "write `_ = …` instead; nbval sees the value")
+    for pattern, what, todo in _RULES_FOR_CODE:
+        if re.search(pattern, cell.source, re.M):
+            findings.add("code", what, todo)
+    if found := _MACHINE_PATH.search(cell.source):
+        findings.add("machine path", found[0], "use a relative path or tempfile")
+    source = re.sub(r"^(\s*)[%!].*$", r"\1pass", cell.source, flags=re.M)
+    try:
+        ast.parse(source)
+    except SyntaxError:
+        return  # a cell may show a syntax error; whether it should is for nbval to say
+    strings.check_python(source, findings, findings.place)
+
+
+def _check_output(
+    cell: NotebookNode, output: NotebookNode, path: Path, root: Path, findings: Findings
+) -> None:
+    kind = output.output_type
+    if kind == "stream" and output.name == "stderr":
+        findings.add("stderr", texts.short(output.text.strip()), "remove the cause of the warning")
+    if kind == "error" and "raises-exception" not in cell.metadata.get("tags", []):
+        findings.add(
+            "error", f"{output.ename}: {texts.short(output.evalue)}", "mend it, or tag it raises-exception"
+        )
+    if output.get("metadata"):
+        findings.add("noise", f"output metadata {sorted(output.metadata)}", MEND)
+    data = output.get("data", {})
+    if WIDGET_VIEW in data:
+        findings.add("widget", "a widget's state is stored", MEND)
+    if "text/html" not in data and _WIDGET_REPR.match(data.get("text/plain", "").strip()):
+        findings.add(
+            "widget", "a widget without its static form", "show it with text/html and text/plain beside it"
+        )
+    for mime in data:
+        if mime.startswith("image/"):
+            findings.add(
+                "alternative text",
+                f"{mime} has no alternative text in JupyterLab",
+                "show it with course_utils.figures",
+            )
+            if mime != "image/svg+xml":
+                _check_picture(mime.removeprefix("image/"), data[mime], findings)
+    words = [output.get("text", ""), output.get("evalue", ""), *output.get("traceback", [])]
+    words += [value for mime, value in data.items() if mime.startswith("text/")]
+    for text in words:
+        without_pictures = _DATA_URI.sub("", text)
+        if found := _MACHINE_PATH.search(without_pictures):
+            findings.add(
+                "machine path", f"{found[0]} in the output", "print what is the same on every machine"
+            )
+        if found := _ADDRESS.search(without_pictures):
+            findings.add("noise", f"{found[0]} in the output", "print what is the same in every run")
+    if markup := data.get("text/html"):
+        _check_html(markup, path, root, findings)
+
+
+def _check_html(markup: str, path: Path, root: Path, findings: Findings) -> None:
+    for kind, picture in _DATA_URI.findall(markup):
+        _check_picture(kind, picture, findings)
+    markup = _DATA_URI.sub("data:", markup)
+    for attributes in _IMG.findall(markup):
+        check_alternative_text(attributes, findings)
+    for tag in re.findall(r"<(script|iframe|svg)\b", markup, re.I):
+        findings.add("tag", f"<{tag}> in an output is dropped until the notebook is trusted", "do without it")
+    check_blocks(markup, findings, adjacent=False)
+    check_links(markup, path.parent, root, findings)
+
+
+def _check_picture(kind: str, encoded: str, findings: Findings) -> None:
+    from PIL import Image, UnidentifiedImageError
+
+    advice = "execute the cell again and look at the picture"
+    try:
+        raw = base64.b64decode(re.sub(r"\s", "", encoded), validate=True)
+        with Image.open(io.BytesIO(raw)) as picture:
+            picture.load()
+            extremes = picture.convert("RGB").getextrema()
+    except (binascii.Error, UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
+        findings.add("picture", f"broken {kind} picture ({type(error).__name__})", advice)
+        return
+    if all(low == high for low, high in extremes):
+        findings.add("picture", "a blank picture", advice)
+
+
+# --- mending ------------------------------------------------------------------------------------------
+
+
+def mend_notebook(notebook: NotebookNode) -> NotebookNode:
+    """Mend in place what is mechanical, and return the notebook.
+
+    Mended: metadata, widget states, missing ids, slide types, blank lines and spaces in the text. Never
+    touched: code, execution counts, outputs' content, words.
+    """
+    notebook.nbformat, notebook.nbformat_minor = 4, 5
+    course = notebook.metadata.get("course")
+    notebook.metadata = nbformat.from_dict(
+        {"kernelspec": KERNELSPEC, "language_info": LANGUAGE_INFO} | ({"course": course} if course else {})
+    )
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = mend_markdown(cell.source)
+        for output in cell.get("outputs", []):
+            if "metadata" in output:
+                output.metadata = NotebookNode()
+            output.get("data", {}).pop(WIDGET_VIEW, None)
+        _mend_cell_metadata(cell)
+    _mend_ids(notebook.cells)
+    return notebook
+
+
+def _mend_cell_metadata(cell: NotebookNode) -> None:
+    kept: dict[str, Any] = {}
+    for key, allowed in CELL_METADATA.items():
+        value = cell.metadata.get(key)
+        if isinstance(value, dict) and allowed is not None:
+            value = {entry: value[entry] for entry in value if entry in allowed}
+        if value:
+            kept[key] = value
+    if kept.get("slideshow", {}).get("slide_type") not in SLIDE_TYPES:
+        kept["slideshow"] = {"slide_type": _slide_type(cell)}
+    cell.metadata = nbformat.from_dict(kept)
+
+
+def _slide_type(cell: NotebookNode) -> str:
+    if cell.cell_type == "markdown" and re.match(r"#{1,6} ", cell.source):
+        return "slide"
+    if cell.cell_type == "code" and re.search(r"^(?:predict|check|explore)\(", cell.source, re.M):
+        return "subslide"
+    return "-"
+
+
+def _mend_ids(cells: list[NotebookNode]) -> None:
+    """Give cells without an id one made of the section's heading and the position in it."""
+    taken = {cell.id for cell in cells if cell.get("id")}
+    seen: set[str] = set()
+    section, position = "start", 0
+    for cell in cells:
+        if cell.cell_type == "markdown" and (found := re.match(r"#{1,6} +(.+?)(?: ·|$)", cell.source, re.M)):
+            section = re.sub(r"[^a-z0-9]+", "-", found[1].lower()).strip("-")[:40] or "section"
+            position = 0
+        position += 1
+        if not cell.get("id") or cell.id in seen:
+            candidate, extra = f"{section}-{position}", 1
+            while candidate in taken:
+                extra += 1
+                candidate = f"{section}-{position}-{extra}"
+            cell.id = candidate
+            taken.add(candidate)
+        seen.add(cell.id)

@@ -1,0 +1,136 @@
+"""Rules for the texts inside Python and TOML files: the same glossary, marks and pairs as in the lessons."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+from . import text as texts
+from .findings import Findings
+from .markdown import check_blocks
+
+
+def constant_text(node: ast.AST | None) -> str | None:
+    """Return the text of a string expression, gaps as placeholders; None where it is not a string."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        return "".join(constant_text(part) or texts.UNKNOWN for part in node.values)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        left, right = constant_text(node.left), constant_text(node.right)
+        if left is not None and right is not None:
+            return left + right
+    return None
+
+
+def paired_keys(given: dict[str, object]) -> Iterator[tuple[object | None, object | None]]:
+    """Yield the English and the Chinese value of each pair of keys: ``en``/``zh``, ``why_en``/``why_zh`` …"""
+    stems = {
+        key.removesuffix(ending): None
+        for key in given
+        for ending in ("en", "zh", "zh-Hant")
+        if key == ending or key.endswith("_" + ending)
+    }
+    for stem in stems:
+        yield given.get(f"{stem}en"), given.get(f"{stem}zh", given.get(f"{stem}zh-Hant"))
+
+
+def pairs(tree: ast.AST) -> Iterator[tuple[ast.AST, ast.AST | None, ast.AST | None]]:
+    """Yield ``(where, English, Chinese)`` for each place that gives a text in two languages.
+
+    These are keywords or keys ``en``/``zh`` (also ``why_en``/``why_zh``), and neighbouring arguments or
+    tuples of two texts of which the second is Chinese. One of the two is None where it is missing.
+    """
+    for node in ast.walk(tree):
+        given: dict[str, object] = {}
+        row: list[ast.expr] = []
+        if isinstance(node, ast.Call):
+            given = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
+            row = node.args
+        elif isinstance(node, ast.Dict):
+            given = {
+                key.value: value
+                for key, value in zip(node.keys, node.values, strict=True)
+                if isinstance(key, ast.Constant) and isinstance(key.value, str)
+            }
+        elif isinstance(node, ast.Tuple) and len(node.elts) == 2:
+            row = node.elts
+        for english, chinese in paired_keys(given):
+            yield node, english, chinese
+        for english, chinese in itertools.pairwise(row):
+            en, zh = constant_text(english), constant_text(chinese)
+            if en and zh and texts.HAS_CJK.search(zh) and not texts.HAS_CJK.search(en):
+                yield node, english, chinese
+
+
+def check_python(source: str, findings: Findings, place: str) -> None:
+    """Report what is wrong with the texts of one Python source; ``place`` names it in the findings."""
+    tree = ast.parse(source)
+    paired: set[int] = set()
+    for where, english, chinese in pairs(tree):
+        findings.at(f"{place}: line {where.lineno}")
+        paired.update(id(part) for side in (english, chinese) if side is not None for part in ast.walk(side))
+        if english is None or chinese is None:
+            known, missing = ("Chinese", "English") if english is None else ("English", "Chinese")
+            findings.add("translation", f"{known} without {missing}", f"add the {missing} text")
+            continue
+        en, zh = constant_text(english), constant_text(chinese)
+        if en is not None and zh is not None:
+            texts.check_pair(en, zh, findings, braces=True)
+        elif zh is not None:
+            texts.check_chinese(zh, findings, braces=True)
+        elif en is not None:
+            texts.check_english(en, findings, braces=True)
+    documentation = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    joined = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in ast.walk(tree):
+        if id(node) in paired | documentation | joined or not isinstance(node, ast.Constant | ast.JoinedStr):
+            continue
+        text = constant_text(node)
+        if text and texts.HAS_CJK.search(text):
+            findings.at(f"{place}: line {node.lineno}")
+            if "lang=" in text:
+                check_blocks(text, findings, adjacent=False)
+            else:
+                for line in text.splitlines():
+                    if len(texts.HAS_CJK.findall(line)) >= 2:
+                        texts.check_chinese(line, findings, braces=True)
+
+
+def check_toml(source: str, findings: Findings, place: str) -> None:
+    """Report what is wrong with the texts of a TOML file, in which each ``en`` needs a ``zh`` beside it."""
+
+    def visit(value: object, path: str) -> None:
+        findings.at(f"{place}: {path}")
+        if isinstance(value, list):
+            for number, item in enumerate(value, 1):
+                visit(item, f"{path}[{number}]")
+        elif isinstance(value, dict):
+            seen: list[object] = []
+            for english, chinese in paired_keys(value):
+                seen += [english, chinese]
+                if isinstance(english, list) and isinstance(chinese, list) and len(english) == len(chinese):
+                    for en, zh in zip(english, chinese, strict=True):
+                        texts.check_pair(str(en), str(zh), findings, braces=True)
+                elif isinstance(english, str) and isinstance(chinese, str):
+                    texts.check_pair(english, chinese, findings, braces=True)
+                else:
+                    findings.add("translation", "en and zh do not correspond", "give both, of the same form")
+            for key, item in value.items():
+                if not any(item is one for one in seen):
+                    visit(item, f"{path}.{key}".lstrip("."))
+        elif isinstance(value, str) and texts.HAS_CJK.search(value):
+            findings.add(
+                "translation", f"Chinese outside en/zh: {texts.short(value)!r}", "give it as en = and zh ="
+            )
+
+    visit(tomllib.loads(source), "")
+
+
+def check_text_file(path: Path, place: str, findings: Findings) -> None:
+    """Report what is wrong with the texts of a ``.py`` or ``.toml`` file."""
+    check = check_toml if path.suffix == ".toml" else check_python
+    check(path.read_text(encoding="utf-8"), findings, place)

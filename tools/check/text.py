@@ -1,0 +1,283 @@
+"""Rules for text in two languages: punctuation, spacing, terms, pairs, bold.
+
+Positions matter, because the same scan also mends. Therefore everything that is not prose (code, formulas,
+tags, addresses) is masked by as many characters as it had, and each scan keeps the way back.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from html import unescape
+from pathlib import Path
+
+from markdown_it import MarkdownIt
+
+from .findings import Findings
+
+GLOSSARY = Path(__file__).parents[1] / "glossary.csv"
+
+CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+FULL_WIDTH = "，。；：！？、（）「」『』《》〈〉【】"
+CODE = "\ue000"  # stands for code, a formula or an address: behaves like a Latin word
+NOTHING = "\ue001"  # stands for a tag or an emphasis mark: takes no place on the page
+UNKNOWN = "\ue002"  # stands for a value that is only known when the program runs
+
+HAS_CJK = re.compile(f"[{CJK}]")
+HAS_CHINESE = re.compile(f"[{CJK}{FULL_WIDTH}]")
+# Characters of Taiwanese texts that Big5 lacks although they are not Simplified.
+BEYOND_BIG5 = set("着裏啓滙粧")
+
+# Words whose characters all exist in Traditional Chinese, but not in this word.
+_SIMPLIFIED_WORDS = re.compile(
+    "[以之然最]后|后[面來]|里面|[這那哪心]里|准備|云端|几[個乎]|[什怎這那多]么|干淨|復制"
+)
+
+
+# --- masking ------------------------------------------------------------------------------------------
+
+# The order is the order of precedence: what stands earlier hides what stands later.
+MASKS: list[tuple[re.Pattern[str], str]] = [
+    (re.compile(r"^(?P<fence>`{3,}|~{3,})[^\n]*\n(?:.*?\n)??(?P=fence)`*[ \t]*$", re.M | re.S), CODE),
+    (re.compile(r"<!--.*?-->", re.S), NOTHING),
+    (re.compile(r"<(?P<tag>pre|code|kbd|samp|style|script)\b[^>]*>.*?</(?P=tag)>", re.S | re.I), CODE),
+    (re.compile(r"(?<!`)(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`)", re.S), CODE),
+    (re.compile(r"\$\$.+?\$\$", re.S), CODE),
+    (re.compile(r"(?<![\\$])\$(?! )[^$\n]+?(?<! )\$(?![\d$])"), CODE),
+    (re.compile(r"<https?://[^>\s]+>"), CODE),
+    (re.compile(r"</?[A-Za-z][\w-]*(?:\s[^<>]*)?/?>"), NOTHING),
+    (re.compile(r"!\[[^\]]*\]\([^)]*\)"), NOTHING),
+    (re.compile(r"\]\([^)\s]*(?: \"[^\"]*\")?\)"), NOTHING),
+    (re.compile(r"https?://[^\s)）」，。]+"), CODE),
+    (re.compile(r"\*\*|(?<!\\)\*(?=\S)|(?<=\S)\*"), NOTHING),
+    (re.compile(r"&nbsp;"), " "),
+    (re.compile(r"&#?\w+;"), CODE),
+]
+
+
+def mask(text: str, braces: bool = False) -> str:
+    """Return text of the same length in which all that is not prose is replaced by placeholders.
+
+    Args:
+        text: Markdown or HTML.
+        braces: also mask ``{…}`` (the gaps of a string that is formatted later).
+    """
+    for pattern, filler in MASKS:
+        text = pattern.sub(lambda found, f=filler: re.sub(r"[^\n]", f, found[0]), text)
+    if braces:
+        text = re.sub(r"\{[^{}\n]*\}", lambda found: UNKNOWN * len(found[0]), text)
+    # The opening bracket of a link, whose end is gone by now.
+    return re.sub(rf"\[(?=[^\[\]]*{NOTHING})", NOTHING, text)
+
+
+@dataclass(frozen=True)
+class Visible:
+    """The masked text without what takes no place, and where each character came from."""
+
+    text: str
+    origin: list[int]
+    source: str
+
+    @classmethod
+    def of(cls, source: str, braces: bool = False) -> Visible:
+        kept = [(char, at) for at, char in enumerate(mask(source, braces)) if char != NOTHING]
+        return cls("".join(char for char, _ in kept), [at for _, at in kept], source)
+
+    def around(self, at: int, reach: int = 10) -> str:
+        """Return the original words around a position, for a report."""
+        low = self.origin[max(0, at - reach)]
+        high = self.origin[min(len(self.origin) - 1, at + reach)] + 1
+        return "…" + re.sub(r"\s+", " ", self.source[low:high]).strip() + "…"
+
+
+# --- Chinese ------------------------------------------------------------------------------------------
+
+_LATIN = rf"[A-Za-z0-9{CODE}]"
+_TIGHT = re.compile(rf"[{CJK}](?={_LATIN})|{_LATIN}(?=[{CJK}])")
+_TWICE_SPACED = re.compile(rf"(?<=[{CJK}A-Za-z0-9{CODE}]) +(?=[，。；：！？、）」』])")
+
+_PUNCTUATION = [
+    (rf"[{CJK}）」] ?[,;:!?](?!\w)|[,;:!?] ?(?=[{CJK}（「])", "use ，；：！？ in a Chinese sentence"),
+    (rf"[{CJK}）」]\.(?!\w)|(?<![.\d])\. ?(?=[{CJK}])", "use 。 at the end of a Chinese sentence"),
+    (rf"[{CJK}] ?\.\.\.?|\.\.\.? ?(?=[{CJK}])", "use …… in a Chinese sentence"),
+    (rf"\([^()\n]*[{CJK}][^()\n]*\)", "use （ ） around Chinese words"),
+    (rf"[{CJK}] ?\((?=[A-Za-z][A-Za-z-]+[^()\n]*\))", "use （ ） in a Chinese sentence"),
+    (rf"[{CJK}]\(|\)(?=[{CJK}])", "use （ ） in a Chinese sentence"),
+    (rf"[{CJK}，。：（]\"|\"(?=[{CJK}])|[“”‘’]", "use 「 」 for quotation marks"),
+    ("[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a]", "use half-width digits and Latin letters"),
+]
+_PUNCTUATION_RULES = [(re.compile(pattern, re.M), todo) for pattern, todo in _PUNCTUATION]
+
+
+def check_chinese(text: str, findings: Findings, braces: bool = False) -> None:
+    """Report punctuation, spacing, Simplified characters and Mainland terms in a Chinese text."""
+    view = Visible.of(text, braces)
+    for pattern, todo in _PUNCTUATION_RULES:
+        for found in pattern.finditer(view.text):
+            findings.add("punctuation", f"half-width or foreign mark in {view.around(found.start())!r}", todo)
+    for found in _TIGHT.finditer(view.text):
+        findings.add(
+            "spacing",
+            f"no space between Chinese and Latin in {view.around(found.start())!r}",
+            "put one space there, or run with --mend",
+        )
+    for found in _TWICE_SPACED.finditer(view.text):
+        findings.add(
+            "spacing",
+            f"a space before a full-width mark in {view.around(found.start())!r}",
+            "remove it, or run with --mend",
+        )
+    for char in sorted(set(HAS_CJK.findall(view.text))):
+        if char not in BEYOND_BIG5 and not _in_big5(char):
+            findings.add("simplified", f"{char} is not a Traditional character", "write Traditional Chinese")
+    for found in _SIMPLIFIED_WORDS.finditer(view.text):
+        findings.add("simplified", f"{found[0]} in {view.around(found.start())!r}", "write 繁體中文")
+    for term in glossary():
+        for pattern in term.avoid:
+            for found in pattern.finditer(view.text):
+                findings.add(
+                    "glossary",
+                    f"{found[0]} in {view.around(found.start())!r}",
+                    f"in Taiwan: {term.chinese} ({term.english})",
+                )
+
+
+def _in_big5(char: str) -> bool:
+    try:
+        char.encode("big5")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def mend_chinese(text: str) -> str:
+    """Return the text with one space between Chinese and Latin, and none before full-width marks."""
+    view = Visible.of(text)
+    edits: list[tuple[int, int, str]] = []
+    for found in _TWICE_SPACED.finditer(view.text):
+        low, high = view.origin[found.start()], view.origin[found.end() - 1] + 1
+        if text[low:high].isspace():
+            edits.append((low, high, ""))
+    for found in _TIGHT.finditer(view.text):
+        left, right = view.origin[found.start()], view.origin[found.start() + 1]
+        between = text[left + 1 : right]
+        # Marks between the two belong to the word that they close or open.
+        closing = between.startswith("</") or (
+            between.startswith("*") and text[: left + 1].count("**") % 2 == 1
+        )
+        at = right if closing else left + 1
+        edits.append((at, at, " "))
+    for low, high, new in sorted(edits, reverse=True):
+        text = text[:low] + new + text[high:]
+    return text
+
+
+# --- terms --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Term:
+    english: str
+    chinese: str
+    required: re.Pattern[str] | None  # the English word that obliges the Chinese text to hold the term
+    avoid: tuple[re.Pattern[str], ...]
+
+
+@lru_cache
+def glossary(path: Path = GLOSSARY) -> tuple[Term, ...]:
+    """Return the terms of the glossary.
+
+    Columns: ``en``, ``zh-Hant``, ``zh-Hans``, ``note``; ``required`` (``yes``: where the English text has
+    the term, the Chinese text must have it too); ``avoid`` (what is not written in Taiwan, as regular
+    expressions with ``|`` between them).
+    """
+    terms = []
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            word = re.sub(r" \(.*\)$", "", row["en"])
+            required = None
+            if row["required"] == "yes":
+                required = re.compile(rf"(?<![\w-]){re.escape(word)}(?:s|es)?(?![\w-])", re.I)
+            avoid = tuple(re.compile(term) for term in row["avoid"].split("|") if term)
+            terms.append(Term(word, re.sub(r"（.*）$", "", row["zh-Hant"]), required, avoid))
+    return tuple(terms)
+
+
+# --- pairs --------------------------------------------------------------------------------------------
+
+_WORD = re.compile(r"[A-Za-z]{3,}")
+# A language may be called by its own name in an English text.
+_OWN_NAMES = re.compile("中文|正體中文|繁體中文")
+
+
+def plain(text: str, braces: bool = False) -> str:
+    """Return the prose of a text: no code, no tags, entities resolved, one space for each gap."""
+    words = re.sub(f"[{CODE}{UNKNOWN}]+", " ", Visible.of(text, braces).text)
+    return re.sub(r"\s+", " ", unescape(words)).strip()
+
+
+def check_english(text: str, findings: Findings, braces: bool = False) -> None:
+    """Report Chinese characters and full-width marks in an English text."""
+    found = HAS_CHINESE.search(_OWN_NAMES.sub("", plain(text, braces)))
+    if found:
+        findings.add("language", f"Chinese in the English text: {found[0]}", "translate it, or move it")
+
+
+def check_pair(english: str, chinese: str, findings: Findings, braces: bool = False) -> None:
+    """Report what is wrong with an English text and its Chinese counterpart, each alone and both together."""
+    check_english(english, findings, braces)
+    check_chinese(chinese, findings, braces)
+    en, zh = plain(english, braces), plain(chinese, braces)
+    for words, language, raw in ((en, "English", english), (zh, "Chinese", chinese)):
+        if not words and not raw.strip():
+            findings.add("translation", f"the {language} text is empty", "write it")
+            return
+    characters, letters = len(HAS_CJK.findall(zh)), len(re.findall(r"[A-Za-z]", en))
+    if not characters and len(_WORD.findall(en)) >= 2:
+        findings.add("translation", f"no Chinese in the Chinese text of {short(en)!r}", "translate it")
+    elif letters >= 80 and characters < 0.12 * letters:
+        findings.add(
+            "translation",
+            f"{characters} Chinese characters for {letters} English letters: {short(en)!r}",
+            "say in Chinese all that the English says",
+        )
+    elif characters >= 40 and letters < 0.8 * characters:
+        findings.add(
+            "translation",
+            f"{letters} English letters for {characters} Chinese characters: {short(zh)!r}",
+            "say in English all that the Chinese text says",
+        )
+    if characters:
+        for term in glossary():
+            if term.required and term.required.search(en) and term.chinese not in zh:
+                findings.add(
+                    "glossary",
+                    f"{term.english!r} in {short(en)!r}, but no {term.chinese} in the Chinese",
+                    f"use {term.chinese}, or reword the English",
+                )
+    for text in (english, chinese):
+        check_bold(text, findings)
+
+
+def short(text: str, length: int = 40) -> str:
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+# --- bold ---------------------------------------------------------------------------------------------
+
+_MARKDOWN = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+_MATH = re.compile(r"\$\$.+?\$\$|(?<![\\$])\$(?! )[^$\n]+?(?<! )\$(?![\d$])", re.S)
+
+
+def check_bold(text: str, findings: Findings) -> None:
+    """Report ``**`` that stays visible, as CommonMark makes it next to Chinese marks and brackets."""
+    for token in _MARKDOWN.parse(_MATH.sub("x", text)):
+        for child in token.children or ():
+            if child.type == "text" and "**" in child.content:
+                findings.add(
+                    "bold",
+                    f"asterisks would be shown: {short(child.content)!r}",
+                    "keep marks, brackets and code out of the ends of **…**, or use <strong>",
+                )
