@@ -18,6 +18,7 @@ _HOMES = {
     "best_time": "course_utils.measure",
     "ceilings": "course_utils.measure",
     "claim": "course_utils.claims",
+    "facts": "course_utils.tables",
     "recorded": "course_utils.evidence",
     "predict": "course_utils.questions",
     "check": "course_utils.exercises",
@@ -43,6 +44,7 @@ if TYPE_CHECKING:  # the same names, spelled out for editors and type checkers
     from course_utils.measure import compare as compare
     from course_utils.questions import predict as predict
     from course_utils.start import setup as setup
+    from course_utils.tables import facts as facts
 
 
 def __getattr__(name: str) -> Any:

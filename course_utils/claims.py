@@ -12,6 +12,7 @@ from IPython.display import display
 from course_utils import devices, evidence
 from course_utils.language import Bilingual, measured
 from course_utils.measure import Comparison
+from course_utils.texts import text
 
 RETRY_FACTOR = 3  # the second, longer measurement before a claim may fail
 
@@ -115,27 +116,26 @@ def claim(
     at_least: float | None = None,
     at_most: float | None = None,
     needs: str | None = None,
-    en: str,
-    zh: str,
 ) -> None:
     """State something about this machine, check it, and show the verdict beside the recorded GPU's.
 
     Args:
-        id: The claim's number, ``"2.2"``: lesson and number within it.
+        id: The claim's number, ``"2.2"``: lesson and number within it. Its sentence stands under this id in
+            ``course_utils/texts``.
         value: What was measured: a comparison, a number, or a bool for an exact fact; or a function that
             measures it, called only if the machine has what the claim `needs`.
         at_least: Smallest value with which the statement is true.
         at_most: Largest value with which the statement is true.
         needs: What the machine must have, for example ``"cuda"``; otherwise the claim says what is lacking.
-        en: The statement in English.
-        zh: The statement in Chinese.
 
     Raises:
         ClaimError: The claim does not hold and ``COURSE_STRICT=1`` is set (as in CI). A learner sees an
             explanation instead.
         TypeError: `value` cannot be judged.
+        ValueError: There is no sentence for `id`, or `needs` is not known.
     """
-    statement = Bilingual(en, zh)
+    sentence = text("claim", id)
+    statement = Bilingual(sentence["en"], sentence["zh"])
     result = judge(value, at_least=at_least, at_most=at_most, needs=needs)
     evidence.note(
         "claim",
@@ -151,7 +151,7 @@ def claim(
     display(Card(id, statement, result, at_least, at_most))
     if result.verdict == "fails" and os.environ.get("COURSE_STRICT") == "1":
         raise ClaimError(
-            f"claim {id} does not hold: {en} (value {result.value}, paired median {result.paired_median}, "
+            f"claim {id} does not hold: {statement.en} (value {result.value}, paired median {result.paired_median}, "
             f"at least {at_least}, at most {at_most})"
         )
 

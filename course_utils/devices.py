@@ -162,8 +162,10 @@ def machine_rows(facts: dict[str, Any]) -> list[tuple[Bilingual, Bilingual]]:
         f"{g['name']} ({g['memory'] / GIB:.0f} GiB, capability {g['capability']})" for g in facts["gpus"]
     ]
     count = len(names)
-    seen = measured("; ".join(names) or "none · 無")
-    rows.append((Bilingual("CUDA GPUs", "CUDA GPU"), Bilingual(seen, seen)))
+    seen = "; ".join(names)
+    rows.append(
+        (Bilingual("CUDA GPUs", "CUDA GPU"), Bilingual(measured(seen or "none"), measured(seen or "無")))
+    )
     versions = measured(
         f"PyTorch {facts['torch']}, CUDA {facts['cuda'] or '-'}, driver {facts['driver'] or '-'}, "
         f"Python {facts['python']}, {facts['system']}"
@@ -208,7 +210,7 @@ class Machine:
         rows = "".join(
             f"<dt>{label.html()}</dt><dd>{text.html()}</dd>" for label, text in machine_rows(self.facts)
         )
-        return f'<div class="course-badge"><dl>{rows}</dl></div>'
+        return f'<div class="course-badge"><dl class="course-badge-rows">{rows}</dl></div>'
 
     def __str__(self) -> str:
         return "\n".join(f"{label}: {text}" for label, text in machine_rows(self.facts))

@@ -24,6 +24,7 @@ from matplotlib.text import Text
 from course_utils import evidence
 from course_utils.language import Bilingual, measured, plain
 from course_utils.measure import Comparison
+from course_utils.texts import text
 
 # Okabe & Ito's palette: distinguishable with the common forms of colour blindness, and in grey.
 YOURS, RECORDED, THIRD, FOURTH = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
@@ -84,8 +85,8 @@ def rectangle(x: float, y: float, width: float, height: float, colour: str) -> A
 def png(figure: Figure) -> bytes:
     """Return `figure` as a PNG file."""
     buffer = io.BytesIO()
-    for text in figure.findobj(Text):  # also labels that were added after `new`, outside its style
-        text.set_fontfamily(_families())
+    for label in figure.findobj(Text):  # also labels that were added after `new`, outside its style
+        label.set_fontfamily(_families())
     with mpl.rc_context(_style()):
         # No software entry in the file: the same figure gives the same bytes under every matplotlib release.
         figure.savefig(buffer, format="png", dpi=110, metadata={"Software": None})
@@ -177,35 +178,29 @@ def bars_picture(comparison: Comparison, labels: Sequence[str], values: dict[str
     )
 
 
-def bars(comparison: Comparison, *, labels: Sequence[str], recorded: str | None = None) -> None:
+def bars(name: str, comparison: Comparison, *, labels: Sequence[str]) -> None:
     """Show how long the two sides of a comparison take, this machine's beside the recorded GPU's.
 
     Args:
+        name: Name under which this comparison is recorded on other machines.
         comparison: What :func:`compare` returned.
         labels: Two short names in plain ASCII or numbers, for the first and the second callable.
-        recorded: Name under which this comparison is recorded on other machines.
     """
     from IPython.display import display
 
     if len(labels) != 2:
         raise ValueError(f"bars() compares two things, but got {len(labels)} labels: {list(labels)!r}.")
-    values = None
-    if recorded is not None:
-        seconds = [comparison.a_seconds, comparison.b_seconds]
-        evidence.note(
-            "curve", recorded, {"seconds": seconds, "ratio": comparison.ratio, "labels": list(labels)}
-        )
-        values = evidence.recorded(recorded)
-    display(bars_picture(comparison, labels, values))
+    seconds = [comparison.a_seconds, comparison.b_seconds]
+    evidence.note("curve", name, {"seconds": seconds, "ratio": comparison.ratio, "labels": list(labels)})
+    display(bars_picture(comparison, labels, evidence.recorded(name)))
 
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis: what it shows in both languages (short), and whether it is logarithmic."""
+    """An axis: what it shows, briefly, in both languages."""
 
     en: str
     zh: str
-    log: bool = True
 
     @property
     def label(self) -> str:
@@ -219,7 +214,6 @@ def curves_picture(
     y: Axis,
     values: dict[str, Any] | None,
     caption: Bilingual,
-    with_source: bool,
 ) -> Picture:
     """Build the picture of :func:`curves` (pure: `values` is what is recorded, or None)."""
     figure, axes = new()
@@ -228,10 +222,8 @@ def curves_picture(
     if values:
         for name, (xs, ys) in values["lines"].items():
             axes.plot(xs, ys, marker="s", linestyle="--", label=f"{name} (recorded GPU)")
-    if x.log:
-        axes.set_xscale("log")
-    if y.log:
-        axes.set_yscale("log")
+    axes.set_xscale("log")
+    axes.set_yscale("log")
     axes.set_xlabel(x.label)
     axes.set_ylabel(y.label)
     if len(lines) > 1 or values:
@@ -240,38 +232,33 @@ def curves_picture(
     names = ", ".join(lines)
     return Picture(
         figure,
-        Bilingual(f"{caption.en} {source.en}", f"{caption.zh}{source.zh}") if with_source else caption,
+        Bilingual(f"{caption.en} {source.en}", f"{caption.zh}{source.zh}"),
         Bilingual(
             f"Line chart of {y.en} against {x.en}: {names}.", f"折線圖，橫軸為{x.zh}，縱軸為{y.zh}：{names}。"
         ),
     )
 
 
-def curves(
-    lines: dict[str, tuple[Sequence[float], Sequence[float]]],
-    *,
-    x: Axis,
-    y: Axis,
-    caption: Bilingual,
-    recorded: str | None = None,
-) -> None:
-    """Show measured curves, this machine's beside the recorded GPU's.
+def _texts(name: str) -> tuple[Bilingual, Axis, Axis]:
+    """Return the caption and the axes of the figure called `name` (an axis without text is named after nothing)."""
+    found = text("figure", name)
+    x, y = (Axis(found.get(f"{axis}_en", ""), found.get(f"{axis}_zh", "")) for axis in "xy")
+    return Bilingual(found["en"], found["zh"]), x, y
+
+
+def curves(name: str, lines: dict[str, tuple[Sequence[float], Sequence[float]]]) -> None:
+    """Show measured curves on logarithmic axes, this machine's beside the recorded GPU's.
 
     Args:
+        name: The figure's name: for its caption and axes in ``course_utils/texts``, and for the recording.
         lines: Name in plain ASCII → (x values, y values).
-        x: The horizontal axis.
-        y: The vertical axis.
-        caption: What to see in it.
-        recorded: Name under which these curves are recorded on other machines.
     """
     from IPython.display import display
 
-    values = None
-    if recorded is not None:
-        noted = {name: [list(map(float, xs)), list(map(float, ys))] for name, (xs, ys) in lines.items()}
-        evidence.note("curve", recorded, {"lines": noted})
-        values = evidence.recorded(recorded)
-    display(curves_picture(lines, x, y, values, caption, recorded is not None))
+    caption, x, y = _texts(name)
+    noted = {line: [list(map(float, xs)), list(map(float, ys))] for line, (xs, ys) in lines.items()}
+    evidence.note("curve", name, {"lines": noted})
+    display(curves_picture(lines, x, y, evidence.recorded(name), caption))
 
 
 def columns_picture(
@@ -293,8 +280,7 @@ def columns_picture(
     axes.set_xticks(range(len(names)), names)
     axes.grid(visible=False, axis="x")
     axes.set_ylabel(y.label)
-    if y.log:
-        axes.set_yscale("log")
+    axes.set_yscale("log")
     axes.margins(y=0.15)
     if recorded_values:
         axes.legend()
@@ -310,19 +296,15 @@ def columns_picture(
     )
 
 
-def columns(values: dict[str, float], *, y: Axis, caption: Bilingual, recorded: str | None = None) -> None:
-    """Show one measured number per name as columns, this machine's beside the recorded GPU's.
+def columns(name: str, values: dict[str, float]) -> None:
+    """Show one measured number per name as columns (logarithmic), this machine's beside the recorded GPU's.
 
     Args:
+        name: The figure's name: for its caption and axis in ``course_utils/texts``, and for the recording.
         values: Name in plain ASCII → number.
-        y: The vertical axis.
-        caption: What to see in it.
-        recorded: Name under which these numbers are recorded on other machines.
     """
     from IPython.display import display
 
-    found = None
-    if recorded is not None:
-        evidence.note("curve", recorded, {"values": {name: float(value) for name, value in values.items()}})
-        found = evidence.recorded(recorded)
-    display(columns_picture(values, y, found, caption))
+    caption, _, y = _texts(name)
+    evidence.note("curve", name, {"values": {key: float(value) for key, value in values.items()}})
+    display(columns_picture(values, y, evidence.recorded(name), caption))

@@ -60,7 +60,9 @@ class Bilingual:
                 )
 
     def html(self) -> str:
-        """Return a pair of inline ``<span lang>`` elements."""
+        """Return a pair of inline ``<span lang>`` elements, or one plain text where both are the same (a name)."""
+        if self.en == self.zh:
+            return markup(self.en)
         return f'<span lang="en">{markup(self.en)}</span><span lang="zh-Hant">{markup(self.zh)}</span>'
 
     def block(self) -> str:

@@ -221,7 +221,7 @@ class Card:
         return {
             "text/html": (
                 f'<div class="course-card course-exercise course-{self.result.state}">'
-                f'<p><span class="course-title"><span lang="en">Exercise</span><span lang="zh-Hant">練習</span>: '
+                f'<p><span class="course-title"><span lang="en">Exercise: </span><span lang="zh-Hant">練習：</span>'
                 f'{self.exercise.title.html()}</span> <span class="course-verdict">{state.html()}</span></p>'
                 f"{self.result.message.block()}{steps}</div>"
             ),

@@ -1,17 +1,15 @@
 """Predictions: a one-click question before a measured result, and a reason for every choice.
 
-The texts stand in this folder as data, one TOML file per lesson, so that a cell does not give its answer away.
+The texts stand in :mod:`course_utils.texts`, so that a cell does not give its answer away.
 """
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
-from functools import cache
-from importlib import resources
 from typing import Any
 
 from course_utils.language import Bilingual, Shown, by_language
+from course_utils.texts import text
 
 
 @dataclass(frozen=True)
@@ -44,22 +42,13 @@ def _question(name: str, data: dict[str, Any]) -> Question:
     return Question(name, Bilingual(data["en"], data["zh"]), choices)
 
 
-@cache
-def questions() -> dict[str, Question]:
-    """Return all questions of the course by name.
+def question(name: str) -> Question:
+    """Return the question called `name`.
 
     Raises:
-        ValueError: Two files use the same name, or a question has no right choice.
+        ValueError: There is no such question, or it has no right choice.
     """
-    found: dict[str, Question] = {}
-    for file in sorted(resources.files(__name__).iterdir(), key=lambda f: f.name):
-        if not file.name.endswith(".toml"):
-            continue
-        for name, data in tomllib.loads(file.read_text(encoding="utf-8")).items():
-            if name in found:
-                raise ValueError(f"question {name!r} stands twice; names are unique in the whole course.")
-            found[name] = _question(name, data)
-    return found
+    return _question(name, text("question", name))
 
 
 _PREDICT = Bilingual("Predict", "先猜猜看")
@@ -106,7 +95,7 @@ def predict(name: str) -> None:
     """Ask the learner to commit to an answer before the next cell shows the result.
 
     Args:
-        name: The question's name in this folder's TOML files.
+        name: The question's name in ``course_utils/texts``.
 
     Raises:
         ValueError: There is no such question.
@@ -114,16 +103,11 @@ def predict(name: str) -> None:
     import ipywidgets as widgets
     from IPython.display import display
 
-    known = questions()
-    if name not in known:
-        raise ValueError(
-            f"predict({name!r}): there is no such question; the course has {', '.join(sorted(known))}."
-        )
-    question = known[name]
+    asked = question(name)
     reply = widgets.HTML()
-    heading = widgets.HTML(f'<p class="course-title">{_PREDICT.html()}</p>{question.text.block()}')
-    rows = by_language(lambda pick: _buttons(question, pick, reply))
+    heading = widgets.HTML(f'<p class="course-title">{_PREDICT.html()}</p>{asked.text.block()}')
+    rows = by_language(lambda pick: _buttons(asked, pick, reply))
     box = widgets.VBox([heading, *rows, reply])
     box.add_class("course-question")
     box.add_class("course-card")
-    display(Shown(box, _static(question), f"question {name}: {question.text}"))
+    display(Shown(box, _static(asked), f"question {name}: {asked.text}"))
