@@ -41,6 +41,7 @@ _SIMPLIFIED_WORDS = re.compile(
 # The order is the order of precedence: what stands earlier hides what stands later.
 MASKS: list[tuple[re.Pattern[str], str]] = [
     (re.compile(r"^(?P<fence>`{3,}|~{3,})[^\n]*\n(?:.*?\n)??(?P=fence)`*[ \t]*$", re.M | re.S), CODE),
+    (re.compile(r'<(?P<element>span|pre) class="measured">[^<]*</(?P=element)>|⟨[^⟩]*⟩'), UNKNOWN),
     (re.compile(r"<!--.*?-->", re.S), NOTHING),
     (re.compile(r"<(?P<tag>pre|code|kbd|samp|style|script)\b[^>]*>.*?</(?P=tag)>", re.S | re.I), CODE),
     (re.compile(r"(?<!`)(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`)", re.S), CODE),
@@ -207,7 +208,7 @@ def glossary(path: Path = GLOSSARY) -> tuple[Term, ...]:
 
 # --- pairs --------------------------------------------------------------------------------------------
 
-_WORD = re.compile(r"[A-Za-z]{3,}")
+_WORD = re.compile(r"\b[A-Z]?[a-z]{2,}\b")  # an ordinary word, no abbreviation or name of a product
 # A language may be called by its own name in an English text.
 _OWN_NAMES = re.compile("中文|正體中文|繁體中文")
 

@@ -1,0 +1,220 @@
+"""Execute notebooks in place, store their outputs in the canonical form, and collect the evidence.
+
+``python -m tools.record [--no-evidence] [notebooks …]`` executes; ``python -m tools.record --table`` only
+writes README's table of what was last verified where. A notebook in which a cell fails stays as it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from jupyter_client import AsyncKernelManager
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+from nbformat import NotebookNode
+from nbval.kernel import CURRENT_ENV_KERNEL_NAME, NbvalKernelspecManager
+from traitlets import default
+
+from tools.check.notebook import canonical, code_hash, mend_notebook, read
+
+ROOT = Path(__file__).parents[1]
+NOTEBOOKS = ROOT / "notebooks"
+EVIDENCE = ROOT / "course_utils" / "evidence"
+CELL_TIMEOUT = 600  # seconds
+START, END = "<!-- evidence:start -->", "<!-- evidence:end -->"
+
+
+# --- executing ----------------------------------------------------------------------------------------
+
+
+class CellFailed(Exception):
+    """A cell could not be executed; the message says which one and why."""
+
+
+class OwnKernelManager(AsyncKernelManager):
+    """Starts the kernel of this environment, whatever else is installed under the name python3."""
+
+    @default("kernel_spec_manager")
+    def _kernel_spec_manager_default(self) -> NbvalKernelspecManager:
+        return NbvalKernelspecManager()
+
+
+@contextmanager
+def own_environment(journal: Path, scratch: Path):
+    """Give the kernels a strict run that neither reads nor writes anything of the user's."""
+    changed = {
+        "COURSE_STRICT": os.environ.get("COURSE_STRICT", "1"),
+        "COURSE_DATA_DIR": str(scratch / "data"),
+        "COURSE_RECORD": str(journal),
+        "IPYTHONDIR": str(scratch / "ipython"),
+    }
+    saved = {name: os.environ.get(name) for name in changed}
+    os.environ.update(changed)
+    try:
+        yield
+    finally:
+        for name, value in saved.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def execute(path: Path, journal: Path, cell_timeout: float = CELL_TIMEOUT) -> float:
+    """Execute one notebook and store it with its new outputs.
+
+    Args:
+        path: The notebook; its folder is the working directory of its cells.
+        journal: Where claims and curves are noted, one JSON object a line.
+        cell_timeout: Seconds that one cell may take.
+
+    Returns:
+        The seconds it took.
+
+    Raises:
+        CellFailed: A cell failed, ran too long or killed its kernel; the file is unchanged.
+    """
+    notebook = read(path)
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    for cell in cells:
+        cell.outputs, cell.execution_count = [], None
+    reached: dict[str, object] = {}
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="course-record-") as scratch:
+        client = NotebookClient(
+            notebook,
+            kernel_name=CURRENT_ENV_KERNEL_NAME,
+            kernel_manager_class=OwnKernelManager,
+            timeout=cell_timeout,
+            resources={"metadata": {"path": str(path.parent)}},
+            record_timing=False,
+            store_widget_state=False,
+            on_cell_execute=lambda cell, cell_index: reached.update(number=cell_index, id=cell.id),
+            on_cell_executed=lambda **_: show_progress(path.name, cells),
+        )
+        with own_environment(journal, Path(scratch)):
+            try:
+                client.execute(stderr=subprocess.DEVNULL)  # the kernel's own log; cells' stderr is captured
+            except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
+                raise CellFailed("cell {number} ({id})".format(**reached) + f": {error}") from error
+    for cell in cells:
+        cell.metadata.setdefault("course", NotebookNode()).ran = code_hash(cell.source)
+    replace(path, canonical(mend_notebook(notebook)))
+    return time.monotonic() - started
+
+
+def show_progress(name: str, cells: list[NotebookNode]) -> None:
+    done = sum(cell.execution_count is not None for cell in cells)
+    if sys.stdout.isatty():
+        print(f"\r{name}: {done}/{len(cells)} cells", end="", flush=True)
+
+
+def replace(path: Path, text: str) -> None:
+    """Write a file in one step, so that an interruption leaves the old one whole."""
+    if path.read_text(encoding="utf-8") == text:
+        return
+    temporary = path.with_name(f".{path.name}.new")
+    temporary.write_text(text, encoding="utf-8", newline="\n")
+    os.replace(temporary, path)
+
+
+# --- README's table -----------------------------------------------------------------------------------
+
+
+def table(folder: Path = EVIDENCE) -> str:
+    """Return README's table of what was last verified where, from the evidence files."""
+    head = ["Machine · 機器", "PyTorch", "Python", "Date · 日期", "holds · 成立", "unclear · 尚無定論"]
+    head += ["does not hold · 不成立", "not measured · 未量測"]
+    lines = ["| " + " | ".join(head) + " |", "|---" * 4 + "|--:" * 4 + "|"]
+    runs = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
+    for run in sorted(runs, key=lambda run: run["date"], reverse=True):
+        machine = run["machine"]
+        gpus = [gpu["name"] for gpu in machine["gpus"]]
+        device = (f"{len(gpus)} × {gpus[0]}" if len(gpus) > 1 else gpus[0]) if gpus else machine["cpu"]
+        verdicts = [values["verdict"] for values in run["claims"].values()]
+        counts = [str(verdicts.count(verdict)) for verdict in ("holds", "unclear", "fails", "needs")]
+        row = [device, machine["torch"], machine.get("python", ""), run["date"], *counts]
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |")
+    if not runs:
+        lines = ['<span lang="en">Nothing is recorded yet.</span><span lang="zh-Hant">尚無紀錄。</span>']
+    return "\n".join(lines)
+
+
+def with_table(readme: str, rows: str) -> str:
+    """Return README's text with the table between its markers replaced.
+
+    Raises:
+        ValueError: README lacks one of the markers.
+    """
+    if readme.count(START) != 1 or readme.count(END) != 1:
+        raise ValueError(f"README.md must hold {START} and {END} once each; the table goes between them.")
+    return re.sub(
+        f"{re.escape(START)}.*?{re.escape(END)}", lambda _: f"{START}\n{rows}\n{END}", readme, flags=re.S
+    )
+
+
+def write_table() -> None:
+    readme = ROOT / "README.md"
+    replace(readme, with_table(readme.read_text(encoding="utf-8"), table()))
+
+
+# --- command line -------------------------------------------------------------------------------------
+
+
+def record(paths: list[Path], evidence: bool) -> int:
+    """Execute the notebooks, then write evidence and table; return the exit status."""
+    failed = False
+    with tempfile.TemporaryDirectory(prefix="course-journal-") as folder:
+        journal = Path(folder) / "journal.jsonl"
+        for path in paths:
+            try:
+                seconds = execute(path, journal)
+            except CellFailed as error:
+                failed = True
+                print(f"\r{path.name}: FAILED, the file is unchanged; {error}", file=sys.stderr)
+            else:
+                print(f"\r{path.name}: executed in {seconds:.1f} s")
+        lines: list[dict[str, Any]] = []
+        if journal.exists():
+            lines = [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()]
+    if evidence and not failed and lines:
+        from course_utils.evidence import write
+
+        print(f"evidence: {write(lines, EVIDENCE).name} ({len(lines)} notes)")
+        if (ROOT / "README.md").exists():
+            write_table()
+    return 1 if failed else 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tools.record", description="Execute notebooks.")
+    parser.add_argument("notebooks", nargs="*", type=Path, help="default: all in notebooks/")
+    parser.add_argument("--no-evidence", action="store_true", help="do not write this machine's evidence")
+    parser.add_argument("--table", action="store_true", help="only write README's table from the evidence")
+    options = parser.parse_args()
+    try:
+        if options.table:
+            write_table()
+            return 0
+        paths = options.notebooks or sorted(NOTEBOOKS.glob("*.ipynb"))
+        missing = [path for path in paths if not path.is_file()]
+        if missing or not paths:
+            parser.error(f"no such notebook: {', '.join(map(str, missing)) or NOTEBOOKS}")
+        return record([path.resolve() for path in paths], evidence=not options.no_evidence)
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
