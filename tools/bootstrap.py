@@ -227,11 +227,12 @@ def clean_environment():
 
 
 def fingerprint(version):
-    """What the environment depends on: two files, the Python, and the folder (an environment cannot move)."""
+    """What the environment is made from: three files, the Python, the folder (an environment cannot move)."""
     digest = hashlib.sha256((version + "\n" + ROOT).encode("utf-8"))
-    for name in ("pyproject.toml", "constraints.txt"):
+    for name in ("pyproject.toml", "constraints.txt", os.path.join("tools", "jupyterlab_defaults.json")):
         with open(os.path.join(ROOT, name), "rb") as file:
-            digest.update(file.read().replace(b"\r\n", b"\n"))
+            # Only the part that says what is installed: who edits the rules of ruff need not install again.
+            digest.update(file.read().replace(b"\r\n", b"\n").split(b"\n[tool.pytest")[0])
     return digest.hexdigest()
 
 
@@ -329,11 +330,11 @@ def make_venv():
         raise explain(output, "python -m venv")
 
 
-def pip_install(extras):
+def pip_install(extras, quietly):
     """Install the project with its constraints. pip's progress is shown; its errors are read as well."""
     project = ".[%s]" % extras if extras else "."
     command = [venv_python(), "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
-    command += ["-c", "constraints.txt", "-e", project]
+    command += ["-c", "constraints.txt", "-e", project] + (["--quiet"] if quietly else [])
     process = subprocess.Popen(command, cwd=ROOT, env=clean_environment(), stderr=subprocess.PIPE)
     errors = []
     for line in iter(process.stderr.readline, b""):
@@ -364,14 +365,19 @@ def set_up(extras):
         if ready(extras):  # another set-up has just done it
             return
         make_venv()
-        extras = extras or read_stamp().get("extras", "")  # `make lab` keeps the test tools usable
-        say(
-            "Installing the course's packages (torch is large: a few minutes the first time) …",
-            "安裝課程所需的套件（torch 很大，第一次需要幾分鐘）…",
-        )
+        before = read_stamp()
+        extras = extras or before.get("extras", "")  # `make lab` keeps the test tools usable
+        renewed = before.get("state") == "ready" and before["extras"] == extras
+        if renewed:
+            say("Bringing .venv up to date …", "更新 .venv …")
+        else:
+            say(
+                "Installing the course's packages (torch is large: a few minutes the first time) …",
+                "安裝課程所需的套件（torch 很大，第一次需要幾分鐘）…",
+            )
         write_stamp(state="installing")
         try:
-            pip_install(extras)
+            pip_install(extras, quietly=renewed)
         except Problem:
             # pip has undone what it began; next time the same environment is simply completed.
             write_stamp(state="incomplete", root=ROOT)
