@@ -62,9 +62,11 @@ CAUSES = (
         "也請確認本機的日期，然後再執行一次。",
     ),
     (
-        "NewConnectionError|Failed to establish a new connection|getaddrinfo failed|name resolution"
-        "|Name or service not known|nodename nor servname|Network is unreachable|Connection refused"
-        "|Connection reset|ConnectTimeoutError|ReadTimeoutError|Read timed out|ProxyError|RemoteDisconnected",
+        # hatchling runs on every machine: where pip finds none, it has found no index at all.
+        "requirement hatchling|NewConnectionError|Failed to establish a new connection|getaddrinfo failed"
+        "|name resolution|Name or service not known|nodename nor servname|Network is unreachable"
+        "|Connection refused|Connection reset|ConnectTimeoutError|ReadTimeoutError|Read timed out|ProxyError"
+        "|RemoteDisconnected",
         "The package index cannot be reached. Check the network (behind a proxy, set HTTPS_PROXY), then run"
         " this again; what was downloaded is kept.",
         "無法連上套件來源。請檢查網路（若使用代理伺服器，請設定 HTTPS_PROXY），然後再執行一次；"
