@@ -17,6 +17,17 @@ window.course = {
     return kernel?.connectionStatus === 'connected' && kernel.status === 'idle';
   },
 
+  async open_beside(path) {
+    await window.jupyterapp.commands.execute('docmanager:open', {path, options: {mode: 'split-right'}});
+    await window.course.bring_to_front(path);
+  },
+
+  async bring_to_front(path) {
+    const found = [...window.jupyterapp.shell.widgets('main')].find(widget => widget.context?.path === path);
+    window.jupyterapp.shell.activateById(found.id);
+    while (window.course.widget() !== found) await window.course.frame();
+  },
+
   run(command, args) {
     window.course.ran = null;
     window.jupyterapp.commands.execute(command, args ?? {}).then(
@@ -96,7 +107,7 @@ window.course = {
       const wanted = choice === 'both' || language === choice;
       const displayed = getComputedStyle(element).display !== 'none';
       const outer = element.parentElement.closest('[lang]');
-      if (outer && outer.lang.split('-')[0] !== language)
+      if (outer?.closest('.jp-NotebookPanel') && outer.lang.split('-')[0] !== language)
         wrong.push(`a <${element.tagName.toLowerCase()} lang="${element.lang}"> inside lang="${outer.lang}"`);
       looked++;
       if (displayed !== wanted)
@@ -159,5 +170,97 @@ window.course = {
     scroller.scrollTop = top;
     await window.course.frame();
     return [scroller.scrollTop, scroller.clientHeight, scroller.scrollHeight];
+  },
+
+  cell: index => window.course.widget().content.widgets[index].node,
+
+  // What a student sees of the outputs before anything is run.
+  first_look() {
+    const images = [...window.course.panel().querySelectorAll('.jp-OutputArea img')];
+    const cells = window.course.widget().content.model.cells;
+    let trusted = true;
+    for (let i = 0; i < cells.length; i++)
+      if (cells.get(i).type === 'code' && cells.get(i).outputs.length) trusted &&= cells.get(i).trusted;
+    return {
+      trusted,
+      images: images.map(image => ({alt: image.alt, width: image.naturalWidth})),
+      html_outputs: [...window.course.panel().querySelectorAll('.jp-OutputArea-output[data-mime-type="text/html"]')]
+        .filter(output => output.textContent.trim() || output.querySelector('img')).length,
+    };
+  },
+
+  execution_counts() {
+    const cells = window.course.widget().content.model.cells;
+    return [...Array(cells.length).keys()].map(i => cells.get(i)).filter(c => c.type === 'code').map(c => c.executionCount);
+  },
+
+  // Text nodes of rendered prose and outputs (shown or not), without code.
+  *prose(root) {
+    const walker = document.createTreeWalker(root ?? window.course.scroller(), NodeFilter.SHOW_TEXT);
+    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+      const element = node.parentElement;
+      if (!node.data.trim() || !element.closest('.jp-MarkdownOutput, .jp-OutputArea-output')) continue;
+      if (element.closest('style, script, code, pre, .cm-editor, select, mjx-container, .MathJax')) continue;
+      yield node;
+    }
+  },
+
+  // Markdown or HTML that was not rendered, as a reader would see it.
+  raw_markup() {
+    const raw = /\*\*|<\/?(div|span|p|details|summary|figure|img|pre|br)\b|\]\(|^\s*#{1,6} |^\s*```|\|---/;
+    return [...window.course.prose()].map(n => n.data.trim()).filter(t => raw.test(t)).map(t => t.slice(0, 120));
+  },
+
+  // Displayed paragraphs in the other language than the chosen one, found by their script and not by their
+  // `lang`. Bilingual headings and the switch itself are meant to speak both.
+  in_another_language(choice) {
+    if (choice === 'both') return [];
+    const found = new Set();
+    for (const node of window.course.prose()) {
+      const element = node.parentElement;
+      if (!window.course.shown(element) || element.closest('h1, h2, h3, h4, h5, h6, .course-switch, .measured')) continue;
+      const block = element.closest('p, li, td, th, dt, dd, figcaption, summary, button, label, div');
+      if (block.closest('details:not([open])') && !element.closest('summary')) continue;
+      const text = [...window.course.prose(block)].filter(n => window.course.shown(n.parentElement)).map(n => n.data).join(' ');
+      const chinese = /[\u3400-\u9fff\uff00-\uffef\u3000-\u303f]/.test(text);
+      const words = (text.match(/\b[a-z]{3,}\b/g) ?? []).length;
+      if (choice === 'en' ? chinese : !chinese && words >= 4) found.add(text.replace(/\s+/g, ' ').trim().slice(0, 120));
+    }
+    return [...found];
+  },
+
+  // Milliseconds of `rounds` switches to each language, from the click on, style and layout included.
+  async switching_times(rounds) {
+    const buttons = window.course.panel().querySelectorAll('.course-switch button');
+    const marked = [...window.course.panel().querySelectorAll('[lang]')];
+    const probe = {en: marked.filter(e => e.lang === 'en').at(-1), zh: marked.filter(e => e.lang !== 'en').at(-1)};
+    const hidden = element => getComputedStyle(element).display === 'none';
+    buttons[2].click();
+    const times = [];
+    for (let round = 0; round < rounds; round++)
+      for (const [index, en, zh] of [[0, true, false], [1, false, true], [2, true, true]]) {
+        await new Promise(next => setTimeout(next, 150));  // the click before it is over, drawn and sent to the kernel
+        times.push(await window.course.timed(
+          () => buttons[index].click(), () => hidden(probe.en) !== en && hidden(probe.zh) !== zh));
+      }
+    return times;
+  },
+
+  // Everything a learner acts on: choices of questions, controls of explorers, hints and solutions.
+  focusable() {
+    const all = '.course-question button, .course-explorer select, .course-explorer .noUi-handle, summary';
+    window.course.targets = [...window.course.panel().querySelectorAll(all)].filter(e => {
+      const closed = e.parentElement.closest(e.matches('summary') ? 'details details' : 'details');
+      return window.course.shown(e) && !(closed && closed.parentElement.closest('details:not([open])'));
+    });
+    return window.course.targets.map(e => ({text: e.textContent.slice(0, 80), tag: e.tagName}));
+  },
+
+  focused() {
+    const index = (window.course.targets ?? []).indexOf(document.activeElement);
+    if (index < 0) return null;
+    const kind = document.activeElement.matches('summary') ? 'summary'
+      : document.activeElement.closest('.course-question') ? 'question' : 'control';
+    return {index, kind};
   },
 };

@@ -95,7 +95,9 @@ class Lab:
         environment: dict[str, str] | None = None,
     ) -> None:
         self.source = source
-        defaults = json.loads((Path(__file__).parent / "jupyterlab_defaults.json").read_text(encoding="utf-8"))
+        defaults = json.loads(
+            (Path(__file__).parent / "jupyterlab_defaults.json").read_text(encoding="utf-8")
+        )
         self.settings = {**defaults, **(settings or {})}
         self.environment = environment or {}
         self._temporary = tempfile.TemporaryDirectory(prefix="lab-", ignore_cleanup_errors=True)
@@ -226,7 +228,7 @@ class NotebookPage:
         self.name = name
         self.page_errors: list[str] = []
         self.console_errors: list[str] = []
-        page.set_default_timeout(30_000)
+        page.set_default_timeout(15_000)
         page.add_init_script(path=SCRIPT)
         page.on("pageerror", lambda error: self.page_errors.append(str(error)))
         page.on("console", self._console)
@@ -247,6 +249,15 @@ class NotebookPage:
         self.page.wait_for_selector(".jp-NotebookPanel .jp-Cell", timeout=60_000)
         self.page.wait_for_function("() => window.course.ready()", timeout=60_000)
 
+    def open_beside(self, name: str) -> None:
+        """Open another notebook of the same folder at the right of this one; it is then the one in front."""
+        self.page.evaluate("path => window.course.open_beside(path)", f"{self.lab.notebooks.name}/{name}")
+        self.page.wait_for_function("() => window.course.ready()", timeout=60_000)
+
+    def bring_to_front(self, name: str) -> None:
+        """Make an opened notebook the one that the other methods speak of."""
+        self.page.evaluate("path => window.course.bring_to_front(path)", f"{self.lab.notebooks.name}/{name}")
+
     def reload(self) -> None:
         """Reload the page as F5 does; the kernel stays alive."""
         self.load(self.page.url)
@@ -254,6 +265,10 @@ class NotebookPage:
     def panel(self) -> Any:
         """Playwright's locator of the notebook that is in front."""
         return self.page.locator(f"[id='{self.page.evaluate('() => window.course.panel().id')}']")
+
+    def cell(self, index: int) -> Any:
+        """Playwright's locator of one cell, counted from 0."""
+        return self.panel().locator(".jp-Cell").nth(index)
 
     # ------------------------------------------------------------------ running
 
@@ -284,6 +299,34 @@ class NotebookPage:
         complete = self.command("notebook:run-cell", timeout)
         self.settle()
         return complete
+
+    def type_and_run(self, index: int, source: str, timeout: float = 60) -> None:
+        """Replace a code cell's text with the keyboard and run it, as a learner does who does an exercise."""
+        before = self.page.evaluate(
+            """index => {
+              const content = window.course.widget().content;
+              content.activeCellIndex = index;
+              content.deselectAll();
+              content.mode = 'command';
+              content.node.focus();
+              return content.activeCell.model.executionCount;
+            }""",
+            index,
+        )
+        keyboard = self.page.keyboard
+        keyboard.press("Enter")
+        keyboard.press("ControlOrMeta+A")
+        keyboard.insert_text(source)
+        keyboard.press("Shift+Enter")
+        self.page.wait_for_function(
+            """([index, before]) => {
+              const count = window.course.widget().content.model.cells.get(index).executionCount;
+              return count !== null && count !== before;
+            }""",
+            arg=[index, before],
+            timeout=timeout * 1000,
+        )
+        self.settle()
 
     def settle(self) -> None:
         """Wait until no widget is still loading, and pictures and fonts are there."""

@@ -1,0 +1,323 @@
+"""Every lesson in a real JupyterLab: before anything is run, running it, and everything that reacts."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import shutil
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+from course_utils.language import plain
+from course_utils.questions import question
+from tools.labpage import REPOSITORY, Lab, NotebookPage
+
+pytestmark = pytest.mark.browser
+
+NOTEBOOKS = sorted((REPOSITORY / "notebooks").glob("*.ipynb"))
+CHOICES = ("en", "zh", "both")
+WIDGET = "application/vnd.jupyter.widget-view+json"
+SWITCHING_MS = 100
+
+
+@dataclass
+class Lesson:
+    """A lesson that was looked at, run to its end, and stays open."""
+
+    path: Path
+    page: NotebookPage
+    before: dict[str, Any]  # what the page showed before anything was run
+    complete: bool  # whether "run all" reached the end
+
+    @property
+    def cells(self) -> list[Any]:
+        return nbformat.read(self.path, as_version=4).cells
+
+    def evaluate(self, script: str, argument: Any = None) -> Any:
+        return self.page.page.evaluate(script, argument)
+
+
+@pytest.fixture(scope="module", params=NOTEBOOKS, ids=lambda path: path.stem)
+def lesson(request: pytest.FixtureRequest, lab: Lab, chromium: Any) -> Iterator[Lesson]:
+    path: Path = request.param
+    with lab.open_notebook(chromium, path.name) as page:
+        page.settle()
+        before = page.page.evaluate("() => window.course.first_look()") | {
+            "text": page.visible_text(),
+            "widgets": page.widgets(),
+            "overflow": page.overflow(),
+        }
+        yield Lesson(path, page, before, page.run_all())
+    lab.shut_kernels_down()
+
+
+def test_there_are_lessons() -> None:
+    assert NOTEBOOKS, "no notebook in notebooks/: nothing was tested"
+
+
+# --- before anything is run -------------------------------------------------------------------------------
+
+
+def test_first_opening(lesson: Lesson) -> None:
+    """A student who has just cloned the course sees every stored picture and no trace of a missing widget."""
+    stored = [
+        output["data"]
+        for cell in lesson.cells
+        for output in cell.get("outputs", [])
+        if output["output_type"] in ("display_data", "execute_result")
+    ]
+    assert lesson.before["trusted"] is False, "the notebook was trusted, so this test shows nothing"
+    assert lesson.before["widgets"] == {"count": 0, "failed": []}
+    assert "widget" not in lesson.before["text"].lower() or not re.search(
+        r"(Error displaying|Error creating|Loading) widget", lesson.before["text"]
+    )
+    images = sum(str(data.get("text/html", "")).count("<img") for data in stored)
+    images += sum(any(kind.startswith("image/") for kind in data) for data in stored)
+    assert len(lesson.before["images"]) == images, "the sanitizer dropped a stored picture"
+    assert all(image["width"] > 0 for image in lesson.before["images"]), "a stored picture is broken"
+    assert lesson.before["html_outputs"] == sum("text/html" in data for data in stored)
+    assert lesson.before["overflow"] == []
+
+
+# --- running ----------------------------------------------------------------------------------------------
+
+
+def test_runs_to_the_end(lesson: Lesson) -> None:
+    assert lesson.page.errors() == []
+    assert lesson.complete
+    counts = lesson.evaluate("() => window.course.execution_counts()")
+    assert counts == list(range(1, len(counts) + 1))
+    assert lesson.page.page_errors == []
+    assert lesson.page.console_errors == []
+
+
+def test_every_widget_is_drawn(lesson: Lesson) -> None:
+    widgets = lesson.page.widgets()
+    assert widgets["failed"] == []
+    assert widgets["count"] > 0, "not even the language switch is there"
+
+
+def test_no_raw_markup(lesson: Lesson) -> None:
+    assert lesson.evaluate("() => window.course.raw_markup()") == []
+
+
+@pytest.mark.parametrize("width", [1280, 1024])
+def test_nothing_overflows(lesson: Lesson, width: int) -> None:
+    found = {}
+    for choice in CHOICES:
+        lesson.page.switch_language(choice)
+        found[choice] = lesson.page.overflow(width)
+    assert found == {choice: [] for choice in CHOICES}
+
+
+# --- the language -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_language(lesson: Lesson, choice: str) -> None:
+    lesson.page.switch_language(
+        "en" if choice == "both" else "both"
+    )  # so that the next click changes something
+    lesson.page.switch_language(choice)
+    found = lesson.page.wrongly_shown(choice)
+    assert found["wrong"] == []
+    assert found["looked"] > 0
+    # Counted without the lang attributes as well: a text that nobody marked is found here only.
+    assert lesson.evaluate("choice => window.course.in_another_language(choice)", choice) == []
+    html = "() => [document.documentElement.lang, getComputedStyle(document.documentElement).display]"
+    assert lesson.evaluate(html) == ["en", "block"], "the rule for English texts also hides JupyterLab itself"
+
+
+def test_switching_is_quick(lesson: Lesson, report: Callable[[str], None]) -> None:
+    times = lesson.evaluate("() => window.course.switching_times(4)")
+    assert None not in times, "a click on the switch changed nothing within five seconds"
+    marked = lesson.evaluate("() => window.course.panel().querySelectorAll('[lang]').length")
+    median = statistics.median(times)
+    report(f"{lesson.path.stem}: language switched in {median:.0f} ms (median; longest {max(times):.0f} ms, "
+           f"{marked} texts)")  # fmt: skip
+    assert median < SWITCHING_MS
+
+
+# --- what reacts ------------------------------------------------------------------------------------------
+
+
+def test_every_choice_of_a_question_is_answered(lesson: Lesson) -> None:
+    names = [m[1] for cell in lesson.cells for m in re.finditer(r'^predict\("([^"]+)"\)', cell.source, re.M)]
+    boxes = lesson.page.panel().locator(".course-question.widget-box")
+    assert boxes.count() == len(names)
+    for choice in ("en", "zh"):
+        lesson.page.switch_language(choice)
+        for box, name in zip(boxes.all(), names, strict=True):
+            asked = question(name)
+            buttons = box.locator("button:visible")
+            assert buttons.count() == len(asked.choices)
+            for button, answer in zip(buttons.all(), asked.choices, strict=True):
+                button.click()
+                reply = box.locator(".course-card")
+                reply.get_by_text(plain(getattr(answer.reason, choice)), exact=False).first.wait_for()
+                assert "course-solved" in reply.get_attribute("class") or not answer.right
+                assert lesson.page.wrongly_shown(choice)["wrong"] == []
+
+
+def wait_until(holds: Callable[[], bool], seconds: float = 10) -> None:
+    deadline = time.monotonic() + seconds
+    while True:
+        with contextlib.suppress(OSError, ValueError, KeyError):
+            if holds():
+                return
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.05)
+
+
+def changes(view: Any, before: str, seconds: float = 5) -> bool:
+    """Whether the HTML inside `view` becomes another one in time."""
+    deadline = time.monotonic() + seconds
+    while view.inner_html() == before:
+        if time.monotonic() > deadline:
+            return False
+        view.page.wait_for_timeout(50)
+    return True
+
+
+def test_every_control_of_an_explorer_changes_its_picture(lesson: Lesson) -> None:
+    """With the keyboard, so that this holds for whoever cannot use a mouse."""
+    boxes = lesson.page.panel().locator(".course-explorer")
+    shown = sum(len(re.findall(r"^\s*explorers\.\w+\(", cell.source, re.M)) for cell in lesson.cells)
+    assert boxes.count() == shown
+    for box in boxes.all():
+        view = box.locator("xpath=./*[contains(@class,'widget-html')]").last
+        controls = box.locator(".noUi-handle, select")
+        assert controls.count() > 0
+        for control in controls.all():
+            before = view.inner_html()
+            keyboard = lesson.page.page.keyboard
+            control.focus()
+            # JupyterLab takes a bare arrow key from a closed list, so open it first.
+            opened = ["Space"] if control.evaluate("e => e.tagName") == "SELECT" else []
+            for arrow in ("ArrowUp", "ArrowDown"):
+                for key in [*opened, arrow, *(["Enter"] if opened else [])]:
+                    keyboard.press(key)
+                if changes(view, before):
+                    break
+            else:
+                pytest.fail(f"no arrow key changes the picture of {box.inner_text()[:60]!r}")
+            assert "Traceback" not in view.inner_text()
+            assert view.locator("img").evaluate_all("all => all.every(i => i.decode().then(() => true))")
+
+
+def test_questions_and_hints_with_the_keyboard_alone(lesson: Lesson) -> None:
+    """From the top of the notebook with Tab; then Enter and Space."""
+    lesson.page.switch_language("en")
+    keyboard = lesson.page.page.keyboard
+    expected = lesson.evaluate("() => window.course.focusable()")
+    lesson.page.language_buttons().first.focus()
+    reached: list[int] = []
+    for _ in range(3 * len(expected) + 20):
+        where = lesson.evaluate("() => window.course.focused()")
+        if where is None or where["index"] in reached:
+            keyboard.press("Tab")
+            continue
+        reached.append(where["index"])
+        if where["kind"] == "question":
+            key = "Enter" if len(reached) % 2 else "Space"
+            keyboard.press(key)
+            lesson.page.page.wait_for_function(
+                "() => document.activeElement.classList.contains('course-chosen')"
+            )
+        elif where["kind"] == "summary":
+            key = "Space" if len(reached) % 2 else "Enter"
+            opened = lesson.evaluate("() => document.activeElement.parentElement.open")
+            keyboard.press(key)
+            lesson.page.page.wait_for_function(
+                "was => document.activeElement.parentElement.open !== was", arg=opened
+            )
+        if len(reached) == len(expected):
+            break
+        keyboard.press("Tab")
+    missed = [expected[i]["text"] for i in range(len(expected)) if i not in reached]
+    assert missed == []
+
+
+def test_exercises_answer(lesson: Lesson, lab: Lab) -> None:
+    """Type a wrong answer, a raising one and the published solution, as a student does."""
+    lesson.page.switch_language("both")
+    cells = lesson.cells
+    solved = []
+    for index, cell in enumerate(cells):
+        asked = (
+            re.search(r'^check\("([^"]+)", (\w+)\)', cell.source, re.M) if cell.cell_type == "code" else None
+        )
+        if asked is None:
+            continue
+        name, answer = asked.groups()
+        solution = re.search(r"```python\n(.*?)```", cells[index + 1].source, re.S)
+        assert solution, f"no solution after the exercise {name}"
+        ask = f'\n\ncheck("{name}", {answer})'
+        for source, state in (
+            (cell.source, "notyet"),
+            (f'{answer} = lambda *given: "nonsense"{ask}', "wrong"),
+            (f"def {answer}(*given):\n    raise KeyError('planted'){ask}", "wrong"),
+            (solution[1].strip() + ask, "solved"),
+        ):
+            lesson.page.type_and_run(index, source)
+            card = lesson.page.cell(index).locator(".course-exercise")
+            card.wait_for()
+            said = f"{source!r} is answered by {card.inner_text()!r}"
+            assert f"course-{state}" in card.get_attribute("class").split(), said
+            assert lesson.page.errors() == []
+            assert "Traceback" not in card.inner_text()
+            if state != "solved":
+                card.locator("summary").first.press("Enter")
+                assert card.locator("details").first.get_attribute("open") is not None
+        solved.append(name)
+        saved = json.loads((lab.data / "progress.json").read_text(encoding="utf-8"))
+        assert any(name in exercises for exercises in saved.values())
+    assert len(solved) == sum(cell.source.count('check("') for cell in cells if cell.cell_type == "code")
+
+
+# --- several notebooks ------------------------------------------------------------------------------------
+
+
+def remembered(lab: Lab) -> str:
+    return json.loads((lab.data / "settings.json").read_text(encoding="utf-8"))["language"]
+
+
+def first_code_cell(path: Path) -> int:
+    return next(i for i, c in enumerate(nbformat.read(path, as_version=4).cells) if c.cell_type == "code")
+
+
+def test_choice_is_remembered_and_each_notebook_has_its_own(lab: Lab, chromium: Any) -> None:
+    """Choose Chinese in one notebook, open the next one beside it: it starts in Chinese, and each keeps its own."""
+    first, second = (NOTEBOOKS * 2)[:2]
+    if first == second:  # as long as there is only one lesson
+        second = Path(shutil.copy(lab.notebooks / first.name, lab.notebooks / "another.ipynb"))
+    with lab.open_notebook(chromium, first.name, width=1600) as page:
+        page.run_cell(first_code_cell(first))
+        for choice in ("en", "zh"):
+            page.switch_language(choice)
+            wait_until(lambda choice=choice: remembered(lab) == choice)
+        page.open_beside(second.name)
+        page.run_cell(first_code_cell(second))
+        chosen = page.language_buttons().evaluate_all(
+            "all => all.map(b => b.classList.contains('mod-active'))"
+        )
+        assert chosen == [False, True, False], "the choice was not remembered"
+        assert page.wrongly_shown("zh")["wrong"] == []
+
+        page.switch_language("en")
+        assert page.wrongly_shown("en")["wrong"] == []
+        page.bring_to_front(first.name)
+        assert page.wrongly_shown("zh")["wrong"] == []
+        page.switch_language("both")
+        page.bring_to_front(second.name)
+        assert page.wrongly_shown("en")["wrong"] == []
+        assert page.page_errors == []
+    lab.shut_kernels_down()
