@@ -20,11 +20,24 @@ from course_utils.language import Bilingual, plain
 
 LIMIT_SECONDS = 5.0
 
-_LESSONS = {"01": "course_utils.exercises.cuda_check"}
+_LESSONS = {
+    "00": "course_utils.exercises.start_here",
+    "01": "course_utils.exercises.cuda_check",
+    "02": "course_utils.exercises.moving",
+}
 
 
 class NotYet(Exception):
-    """The answer is still the stub."""
+    """The answer is still the stub.
+
+    Args:
+        en: What to do, in English; without it the learner is told to replace the ``...``.
+        zh: The same in Chinese.
+    """
+
+    def __init__(self, *, en: str | None = None, zh: str | None = None) -> None:
+        super().__init__(en)
+        self.hint = Bilingual(en, zh) if en and zh else _NOT_YET
 
 
 class Wrong(Exception):
@@ -136,8 +149,8 @@ def _examine(exercise: Exercise, answer: Any) -> Answer:
         if is_stub(answer):
             raise NotYet
         exercise.examine(answer)
-    except NotYet:
-        return Answer("notyet", _NOT_YET)
+    except NotYet as stub:
+        return Answer("notyet", stub.hint)
     except Wrong as wrong:
         return Answer("wrong", wrong.hint)
     except _Stopped:

@@ -1,0 +1,381 @@
+"""The exercises of lesson 02, moving tensors and models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import nn
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from course_utils.exercises import Exercise, NotYet, Wrong
+from course_utils.language import Bilingual
+
+# Where there is no GPU to move to, the meta device stands in: it keeps shapes and devices, but no data. Nothing is
+# computed there; only who moved is looked at.
+ELSEWHERE = torch.device("cuda" if torch.cuda.is_available() else "meta")
+
+_RIGHT_PLACES: dict[str, tuple[object, Bilingual]] = {
+    "x.to('cpu') is x": (
+        True,
+        Bilingual(
+            "`x` is on the CPU already, and `.to` copies only when something has to change.",
+            "`x` 本來就在 CPU 上，而 `.to` 只在需要改變時才複製。",
+        ),
+    ),
+    "x.to(torch.float64) is x": (
+        False,
+        Bilingual(
+            "Another data type needs other bytes, so this is a new tensor.",
+            "資料型別不同，位元組就不同，所以是新的張量。",
+        ),
+    ),
+    "x.to('cpu', copy=True) is x": (
+        False,
+        Bilingual(
+            "`copy=True` asks for a copy even where none is needed.",
+            "`copy=True` 表示就算不需要，也要複製一份。",
+        ),
+    ),
+    "model.to(torch.float64) is model": (
+        True,
+        Bilingual(
+            "A module changes its own parameters and returns itself; only tensors return something new.",
+            "模組會改自己的參數，再傳回自己；只有張量才會傳回新的東西。",
+        ),
+    ),
+    "x.dtype after x.to(torch.float64)": (
+        "torch.float32",
+        Bilingual(
+            "The result was thrown away: `Tensor.to` leaves `x` as it was.",
+            "結果被丟掉了：`Tensor.to` 不會改動 `x` 本身。",
+        ),
+    ),
+}
+
+
+def examine_identity(answer: Any) -> None:
+    """Examine a dictionary: expression → True, False or the name of a dtype."""
+    if not isinstance(answer, dict):
+        raise Wrong(
+            en=f"Keep the dictionary and fill in its values; what came is a `{type(answer).__name__}`.",
+            zh=f"請保留字典，填入每一項的值；收到的卻是 `{type(answer).__name__}`。",
+        )
+    missing = [key for key in _RIGHT_PLACES if key not in answer]
+    if missing:
+        raise Wrong(en=f"This line has gone: `{missing[0]}`.", zh=f"這一行不見了：`{missing[0]}`。")
+    values = {key: answer[key] for key in _RIGHT_PLACES}
+    if all(value is ... for value in values.values()):
+        raise NotYet
+    for key, (right, why) in _RIGHT_PLACES.items():
+        value = values[key]
+        if value is ...:
+            raise Wrong(en=f"Still open: `{key}`.", zh=f"還沒填：`{key}`。")
+        given = str(value) if isinstance(right, str) else value
+        if isinstance(right, bool) and not isinstance(value, bool):
+            raise Wrong(
+                en=f"`{key}` is a question with the answer `True` or `False`.",
+                zh=f"`{key}` 的答案是 `True` 或 `False`。",
+            )
+        if given != right:
+            raise Wrong(en=f"`{key}`: look again. {why.en}", zh=f"`{key}`：再想想。{why.zh}")
+
+
+def examine_move(answer: Any) -> None:
+    """Examine ``move(batch, device)`` for nested batches."""
+
+    def batch() -> dict[str, Any]:
+        return {
+            "image": torch.zeros(2, 3),
+            "extra": {"mask": torch.ones(2), "names": ["a", "b"]},
+            "pair": (torch.zeros(1), [torch.ones(1), 7]),
+            "none": None,
+        }
+
+    alone = answer(torch.zeros(2), ELSEWHERE)
+    if alone is None:
+        raise Wrong(
+            en="For a single tensor your function returns `None`. `Tensor.to` returns the moved tensor: pass it on.",
+            zh="給它單一張量時，你的函式傳回 `None`。`Tensor.to` 會傳回搬好的張量，要把它傳回去。",
+        )
+    if not isinstance(alone, torch.Tensor) or alone.device.type != ELSEWHERE.type:
+        raise Wrong(
+            en="A single tensor does not arrive. `x.to(device)` alone changes nothing: use what it returns.",
+            zh="單一張量沒有搬到。只寫 `x.to(device)` 什麼都不會變，要用它傳回的結果。",
+        )
+    given = batch()
+    try:
+        moved = answer(given, ELSEWHERE)
+    except RecursionError:
+        raise Wrong(
+            en="Endless recursion: a text consists of texts, so going into `'a'` never ends. Go into dictionaries, lists and "
+            "tuples only.",
+            zh="遞迴停不下來：字串的每一項還是字串，走進 `'a'` 就出不來了。只要走進字典、list 和 tuple 就好。",
+        ) from None
+    except (AttributeError, TypeError) as error:
+        if "'to'" in str(error) or "not iterable" in str(error):
+            raise Wrong(
+                en=f"Not everything in a batch is a tensor or a container ({error}). What is neither stays as it is.",
+                zh=f"批次裡不是每樣東西都是張量或容器（{error}）。兩者都不是的，原樣傳回。",
+            ) from None
+        raise
+    if not isinstance(moved, dict) or set(moved) != set(given):
+        raise Wrong(
+            en="A dictionary with the same keys should come back.", zh="應該傳回鍵（key）相同的字典。"
+        )
+    if given["image"].device.type != "cpu" or given["extra"]["mask"].device.type != "cpu":
+        raise Wrong(
+            en="You changed the caller's batch. Build a new one and leave the given one alone.",
+            zh="你改動了呼叫者的批次。請建立新的，不要動到原本的。",
+        )
+    pair = moved["pair"]
+    if not isinstance(pair, tuple) or not isinstance(pair[1], list):
+        raise Wrong(
+            en="A tuple should stay a tuple and a list a list: `type(batch)(…)` builds the same kind.",
+            zh="tuple 要維持 tuple，list 要維持 list：用 `type(batch)(…)` 建立同一種容器。",
+        )
+    inside = {
+        "batch['image']": moved["image"],
+        "batch['extra']['mask']": moved["extra"]["mask"],
+        "batch['pair'][0]": pair[0],
+        "batch['pair'][1][0]": pair[1][0],
+    }
+    for place, tensor in inside.items():
+        if not isinstance(tensor, torch.Tensor) or tensor.device.type != ELSEWHERE.type:
+            raise Wrong(
+                en=f"`{place}` stayed behind. Containers lie in containers: let the function call itself.",
+                zh=f"`{place}` 沒有跟上。容器裡還有容器：讓函式呼叫自己。",
+            )
+    if moved["extra"]["names"] != ["a", "b"] or pair[1][1] != 7 or moved["none"] is not None:
+        raise Wrong(
+            en="Texts, numbers and `None` should come back unchanged.",
+            zh="文字、數字和 `None` 應該原樣傳回。",
+        )
+
+
+def examine_stays_behind(answer: Any) -> None:
+    """Examine the class ``Net``, whose layers and scale must move along."""
+    if not isinstance(answer, type) or not issubclass(answer, nn.Module):
+        raise Wrong(
+            en="Pass the class `Net` itself (not an instance, not a function); it must be an `nn.Module`.",
+            zh="請傳入 `Net` 類別本身（不是物件，也不是函式），而且它必須是 `nn.Module`。",
+        )
+    net = answer()
+    weights = [p for p in net.parameters() if p.dim() == 2]
+    saved = net.state_dict()
+    scale_saved = any(value.shape == (8,) and bool((value == 1).all()) for value in saved.values())
+    if not weights and not scale_saved:
+        raise NotYet(
+            en="Not yet: this `Net` still leaves everything behind. Mend its `__init__`, then run the cell again.",
+            zh="還沒完成：這個 `Net` 還是什麼都沒帶走。修改它的 `__init__`，再執行一次。",
+        )
+    if not weights:
+        raise Wrong(
+            en="The layers are still in a plain list, where the module does not see them. There is a list made for modules.",
+            zh="各層還放在普通的 list 裡，模組看不到它們。有一種專門放模組的清單。",
+        )
+    if len(weights) != 2:
+        raise Wrong(
+            en=f"`Net` had two layers; yours has {len(weights)} that the module knows.",
+            zh=f"`Net` 原本有兩層，你的版本裡模組只認得 {len(weights)} 層。",
+        )
+    scale = getattr(net, "scale", None)
+    if not isinstance(scale, torch.Tensor):
+        raise Wrong(
+            en="`self.scale` should still be there, as a tensor.", zh="`self.scale` 應該還在，而且是張量。"
+        )
+    if isinstance(scale, nn.Parameter):
+        raise Wrong(
+            en="Now `scale` moves, but as a parameter the optimizer also trains it. It is a constant: what is the other thing "
+            "that a module owns?",
+            zh="`scale` 現在會跟著搬，但身為參數，最佳化器也會訓練它。它是常數：模組還能擁有另一種東西，是什麼？",
+        )
+    if not any(scale is buffer for buffer in net.buffers()):
+        raise Wrong(
+            en="The layers are in order. `scale` is still a plain attribute: it neither moves nor is saved.",
+            zh="各層沒問題了。`scale` 還是普通屬性：不會跟著搬，也不會存檔。",
+        )
+    if "scale" not in saved:
+        raise Wrong(
+            en="`scale` moves now, but it is not saved: leave `persistent` at its default.",
+            zh="`scale` 會跟著搬了，但不會存檔：`persistent` 用預設值就好。",
+        )
+    out = net(torch.ones(3, 8))
+    if not isinstance(out, torch.Tensor) or out.shape != (3, 8):
+        raise Wrong(
+            en="`forward` no longer turns 3 × 8 numbers into 3 × 8 numbers; it should stay as it was.",
+            zh="`forward` 不再把 3 × 8 的輸入變成 3 × 8 的輸出；這個部分應該維持原樣。",
+        )
+    net.to(ELSEWHERE)
+    if any(t.device.type != ELSEWHERE.type for t in (*net.parameters(), *net.buffers())):
+        raise Wrong(
+            en="Something still does not move with `net.to(…)`.", zh="`net.to(…)` 之後，還有東西沒跟上。"
+        )
+
+
+class _Fetches:
+    """How often values were fetched from the device to the host."""
+
+    def __init__(self) -> None:
+        self.scalars = 0  # one number at a time: item, float(…), a comparison
+        self.wholes = 0  # cpu, tolist, a printed tensor
+        self.arrays = 0  # numpy, which needs a tensor that has been fetched already
+
+    @property
+    def count(self) -> int:
+        """Number of waits; ``x.cpu().numpy()`` is one."""
+        return self.scalars + max(self.wholes, self.arrays)
+
+
+_WHOLE = {"cpu", "tolist", "__repr__", "__format__"}
+
+
+@contextmanager
+def _counting() -> Iterator[_Fetches]:
+    """Count what makes the host wait for a value."""
+    fetches, inside = _Fetches(), [0]
+
+    class Calls(TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            kwargs = kwargs or {}
+            name = getattr(func, "__name__", "")
+            if inside[0] == 0:
+                fetches.arrays += name in ("numpy", "__array__")
+                fetches.wholes += name in _WHOLE
+                fetches.wholes += name == "to" and any(str(a) == "cpu" for a in (*args[1:], *kwargs.values()))
+                if func is torch.tensor and args and isinstance(args[0], (list, tuple)):
+                    # It builds a new tensor from Python numbers, and fetches each of them to get there.
+                    fetches.scalars += sum(isinstance(item, torch.Tensor) for item in args[0])
+            inside[0] += 1
+            try:
+                return func(*args, **kwargs)
+            finally:
+                inside[0] -= 1
+
+    class Scalars(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            # Every `.item()`, float(…) and comparison ends in this one operation.
+            fetches.scalars += func is torch.ops.aten._local_scalar_dense.default
+            return func(*args, **(kwargs or {}))
+
+    with Scalars(), Calls():
+        yield fetches
+
+
+def examine_mean_loss(answer: Any) -> None:
+    """Examine ``mean_loss(losses) -> float``, which may fetch once."""
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    losses = list(torch.arange(50.0, device=device))
+    with _counting() as fetches:
+        got = answer(losses)
+    count = fetches.count
+    if got is None:
+        raise Wrong(
+            en="Your function returned `None`: is there a `return`?",
+            zh="你的函式傳回 `None`：有寫 `return` 嗎？",
+        )
+    if isinstance(got, torch.Tensor):
+        raise Wrong(
+            en="A tensor came back. A log wants a Python number: fetch it, once, at the very end.",
+            zh="傳回的是張量。寫進紀錄的要是 Python 數字：在最後取一次就好。",
+        )
+    if isinstance(got, bool) or not isinstance(got, (int, float)):
+        raise Wrong(
+            en=f"The answer should be a `float`, but yours is a `{type(got).__name__}`.",
+            zh=f"答案應該是 `float`，你的卻是 `{type(got).__name__}`。",
+        )
+    if abs(got - 24.5) > 1e-3:
+        if abs(got - 1225.0) < 1e-3:
+            raise Wrong(en="That is the sum; the mean is asked for.", zh="這是總和，題目要的是平均。")
+        if abs(got - 49.0) < 1e-3:
+            raise Wrong(
+                en="That is the last loss only; the mean over all is asked for.",
+                zh="這只是最後一個損失，題目要的是全部的平均。",
+            )
+        raise Wrong(
+            en=f"The mean of 0, 1, …, 49 is 24.5, but you get {got:g}.",
+            zh=f"0、1、……、49 的平均是 24.5，你算出 {got:g}。",
+        )
+    if count > 1:
+        raise Wrong(
+            en=f"The number is right, but for 50 losses the host waits {count} times. Put them together on the device first, "
+            "then fetch one number.",
+            zh=f"數字對了，但 50 個損失讓主機等了 {count} 次。先在裝置上合併，再取一個數字。",
+        )
+
+
+EXERCISES = (
+    Exercise(
+        "identity",
+        "02",
+        Bilingual("the same, or a copy?", "是同一個，還是複本？"),
+        examine_identity,
+        (
+            Bilingual(
+                "Ask for each line: does anything have to change? If not, `.to` returns the tensor itself.",
+                "每一行都問自己：有東西需要改變嗎？沒有的話，`.to` 就傳回張量自己。",
+            ),
+            Bilingual("Modules behave differently from tensors.", "模組的行為和張量不同。"),
+            Bilingual(
+                "You may try each line in a cell of its own; predict first.",
+                "每一行都可以另開一格試試看，但先猜再試。",
+            ),
+        ),
+    ),
+    Exercise(
+        "move",
+        "02",
+        Bilingual("move a nested batch", "搬移巢狀的批次"),
+        examine_move,
+        (
+            Bilingual(
+                "Four cases: a tensor, a dictionary, a list or tuple, anything else.",
+                "分四種情況：張量、字典、list 或 tuple、其他。",
+            ),
+            Bilingual(
+                "For a container: call `move` for everything in it.", "遇到容器：對裡面的每一項呼叫 `move`。"
+            ),
+            Bilingual(
+                "`type(batch)(move(v, device) for v in batch)` keeps lists lists and tuples tuples.",
+                "`type(batch)(move(v, device) for v in batch)` 能讓 list 還是 list，tuple 還是 tuple。",
+            ),
+        ),
+    ),
+    Exercise(
+        "stays_behind",
+        "02",
+        Bilingual("a module whose parts stay behind", "搬家時漏帶東西的模組"),
+        examine_stays_behind,
+        (
+            Bilingual(
+                "Print `list(net.parameters())` and `net.state_dict()`: what is missing?",
+                "印出 `list(net.parameters())` 和 `net.state_dict()`：少了什麼？",
+            ),
+            Bilingual("For the layers: `nn.ModuleList`.", "各層要用 `nn.ModuleList`。"),
+            Bilingual(
+                "For the constant: `self.register_buffer(name, tensor)`.",
+                "常數要用 `self.register_buffer(名稱, 張量)`。",
+            ),
+        ),
+    ),
+    Exercise(
+        "mean_loss",
+        "02",
+        Bilingual("log without stalls", "記錄損失，但不停頓"),
+        examine_mean_loss,
+        (
+            Bilingual(
+                "`float(loss)`, `loss.item()` and `print(loss)` all fetch, and wait.",
+                "`float(loss)`、`loss.item()`、`print(loss)` 都會取值，也都會等。",
+            ),
+            Bilingual(
+                "`torch.stack` makes one tensor out of many, on the device.",
+                "`torch.stack` 能在裝置上把許多張量合成一個。",
+            ),
+            Bilingual("Mean first, `.item()` last.", "先取平均，最後才 `.item()`。"),
+        ),
+    ),
+)
