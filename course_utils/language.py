@@ -18,9 +18,8 @@ from course_utils import store
 CHOICES = ("en", "zh", "both")
 _LABELS = ("English", "中文", "English + 中文")
 
-_CODE = re.compile(r"`([^`]+)`")
-_STRONG = re.compile(r"\*\*([^*]+)\*\*")
-_MEASURED = re.compile(r"⟨([^⟩]*)⟩")
+_MEASURED = re.compile(r"⟨([^⟨⟩]*)⟩")
+_TOKEN = re.compile(rf"{_MEASURED.pattern}|`([^`]+)`|\*\*((?:[^*`⟨]|`[^`]+`|⟨[^⟨⟩]*⟩)+)\*\*")
 
 
 def measured(value: object) -> str:
@@ -32,17 +31,35 @@ def measured(value: object) -> str:
     return f"⟨{re.sub('[⟨⟩]', '', str(value))}⟩"
 
 
+def _mark(text: str) -> str:
+    # The notebook checks know a mark by its tag alone, so no other tag may stand inside.
+    return f'<span class="measured">{plain(text)}</span>'
+
+
+def _tag(token: re.Match[str]) -> str:
+    mark, code, strong = token.groups()
+    if mark is not None:
+        return _mark(mark)
+    if code is not None:  # stars are code here: `f(**a)`
+        return f"<code>{_MEASURED.sub(lambda inside: _mark(inside[1]), code)}</code>"
+    return f"<strong>{_TOKEN.sub(_tag, strong)}</strong>"
+
+
 def markup(text: str) -> str:
     """Turn the small markup of our texts (`code`, **strong**, ⟨measured⟩) into HTML; everything else is escaped."""
-    text = html.escape(text, quote=False)
-    text = _CODE.sub(r"<code>\1</code>", text)
-    text = _STRONG.sub(r"<strong>\1</strong>", text)
-    return _MEASURED.sub(r'<span class="measured">\1</span>', text)
+    return _TOKEN.sub(_tag, html.escape(text, quote=False))
+
+
+def _bare(token: re.Match[str]) -> str:
+    mark, code, strong = token.groups()
+    if mark is not None:
+        return f"⟨{plain(mark)}⟩"
+    return code if code is not None else plain(strong)
 
 
 def plain(text: str) -> str:
     """Return `text` without the small markup (⟨measured⟩ marks stay)."""
-    return _STRONG.sub(r"\1", _CODE.sub(r"\1", text))
+    return _TOKEN.sub(_bare, text)
 
 
 @dataclass(frozen=True)

@@ -46,12 +46,12 @@ def write(name: str, data: dict[str, Any]) -> bool:
         target.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{name}-", suffix=".json")
         try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(data, file, ensure_ascii=False, indent=1, sort_keys=True)
+            with os.fdopen(handle, "w", encoding="ascii") as file:
+                file.write(json.dumps(data, sort_keys=True))
             os.replace(temporary, target)
         except BaseException:
             Path(temporary).unlink(missing_ok=True)
             raise
-    except OSError:
+    except (OSError, RecursionError):  # the second: what a damaged file held may be nested too deep to write
         return False
     return True
