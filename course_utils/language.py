@@ -46,7 +46,7 @@ def _tag(token: re.Match[str]) -> str:
 
 
 def markup(text: str) -> str:
-    """Turn the small markup of our texts (`code`, **strong**, ⟨measured⟩) into HTML; everything else is escaped."""
+    """Turn the small markup of our texts (`code`, **strong**, ⟨measured⟩) into HTML; all else is escaped."""
     return _TOKEN.sub(_tag, html.escape(text, quote=False))
 
 
