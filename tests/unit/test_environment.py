@@ -695,6 +695,7 @@ needs_make = pytest.mark.skipif(not shutil.which("make"), reason="make is not in
 
 
 @needs_make
+@posix_only
 def test_every_command_has_its_make_target_and_help_lists_them():
     bootstrap = load_bootstrap(BOOTSTRAP)
     text = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, check=True).stdout.decode("utf-8")
