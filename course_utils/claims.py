@@ -172,7 +172,7 @@ class Card:
     at_least: float | None
     at_most: float | None
 
-    def _bound(self) -> Bilingual | None:
+    def _bound(self) -> Bilingual:
         low, high = self.at_least, self.at_most
         if low is not None and high is not None:
             return Bilingual(
@@ -186,42 +186,39 @@ class Card:
 
     def _mine(self) -> Bilingual:
         if self.result.lacking is not None:
-            lacking = self.result.lacking
-            return Bilingual(measured(f"needs {lacking.en}"), measured(f"需要{_gap(lacking.zh)}"))
+            return Bilingual(f"needs {self.result.lacking.en}", f"需要{_gap(self.result.lacking.zh)}")
         number = _number(self.result.value)
         if not number:
-            return Bilingual(measured("checked on this machine"), measured("已在這台機器上驗證"))
-        return Bilingual(f"here: {measured(number)}", f"這台機器：{measured(number)}")
+            return Bilingual("checked on this machine", "已在這台機器上驗證")
+        return Bilingual(f"here: {number}", f"這台機器：{number}")
 
     def _recorded(self) -> Bilingual:
         values = evidence.recorded(self.id)
         if values is None:
             text = evidence.NOT_RECORDED
-        elif _number(values["value"]):
-            text = Bilingual(
-                f"{_number(values['value'])} ({values['run']})",
-                f"{_number(values['value'])}（{values['run']}）",
-            )
         else:
-            text = Bilingual(
-                f"{VERDICTS[values['verdict']].en} ({values['run']})",
-                f"{VERDICTS[values['verdict']].zh}（{values['run']}）",
-            )
-        return Bilingual(f"recorded GPU: {measured(text.en)}", f"GPU 紀錄：{measured(text.zh)}")
+            verdict = VERDICTS[values["verdict"]]
+            number = _number(values["value"])
+            run = values["run"]
+            text = Bilingual(f"{number or verdict.en} ({run})", f"{number or verdict.zh}（{run}）")
+        return Bilingual(f"recorded GPU: {text.en}", f"GPU 紀錄：{text.zh}")
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        # Everything but the statement may differ between machines, so the card always has the same elements: a
+        # verdict, a line of facts and an explanation that is mostly empty.
         verdict = VERDICTS[self.result.verdict]
         shown = Bilingual(measured(verdict.en), measured(verdict.zh))
         facts = (self._bound(), self._mine(), self._recorded())
-        line = Bilingual(" · ".join(f.en for f in facts), " · ".join(f.zh for f in facts))
+        line = Bilingual(measured(" · ".join(f.en for f in facts)), measured(" · ".join(f.zh for f in facts)))
         why = _EXPLAIN.get(self.result.verdict)
+        reason = Bilingual(measured(why.en if why else ""), measured(why.zh if why else ""))
         return {
             "text/html": (
                 f'<div class="course-card course-claim course-{self.result.verdict}">'
                 f'<p><span class="course-title"><span lang="en">Claim</span><span lang="zh-Hant">主張</span> {self.id}</span>'
                 f' <span class="course-verdict">{shown.html()}</span></p>'
                 f"{self.statement.block()}"
-                f'<p class="course-small">{line.html()}</p>{why.block() if why else ""}</div>'
+                f'<p class="course-small">{line.html()}</p><p class="course-reason">{reason.html()}</p></div>'
             ),
             "text/plain": f"claim {self.id} {shown}: {self.statement}",
         }

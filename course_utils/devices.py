@@ -184,18 +184,14 @@ def machine_rows(facts: dict[str, Any]) -> list[tuple[Bilingual, Bilingual]]:
         count,
         Bilingual("Everything is measured on your GPUs.", "全部在你的 GPU 上量測。"),
     )
-    rows.append((Bilingual("In this course", "在本課程"), Bilingual(measured(plan.en), measured(plan.zh))))
     other = other_accelerator()
     if not count and other:
-        rows.append(
-            (
-                Bilingual("Also here", "另外"),
-                Bilingual(
-                    measured(f"A {other} accelerator. The course teaches CUDA and does not use it."),
-                    measured(f"有 {other} 加速器；本課程教的是 CUDA，不會用到它。"),
-                ),
-            )
+        # In the same line: every machine's badge has the same elements, and only their texts differ.
+        plan = Bilingual(
+            f"{plan.en} (The {other} accelerator here is not used: the course teaches CUDA.)",
+            f"{plan.zh}（這裡的 {other} 加速器用不到：本課程教的是 CUDA。）",
         )
+    rows.append((Bilingual("In this course", "在本課程"), Bilingual(measured(plan.en), measured(plan.zh))))
     return rows
 
 

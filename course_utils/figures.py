@@ -229,13 +229,10 @@ def curves_picture(
     if len(lines) > 1 or values:
         axes.legend()
     source = _source(values)
-    names = ", ".join(lines)
     return Picture(
         figure,
         Bilingual(f"{caption.en} {source.en}", f"{caption.zh}{source.zh}"),
-        Bilingual(
-            f"Line chart of {y.en} against {x.en}: {names}.", f"折線圖，橫軸為{x.zh}，縱軸為{y.zh}：{names}。"
-        ),
+        Bilingual(f"Line chart of {y.en} against {x.en}.", f"折線圖，橫軸為{x.zh}，縱軸為{y.zh}。"),
     )
 
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import html
 import json
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from course_utils import progress
 from course_utils.exercises import exercises
@@ -56,12 +54,21 @@ def notebooks() -> Path:
     return here if any(here.glob(PATTERN)) else REPOSITORY
 
 
-def _about(path: Path) -> dict[str, Any] | None:
-    """Return what a notebook says about its lesson, or None where it is damaged or not a lesson."""
+def _read(path: Path) -> Lesson | None:
+    """Return the lesson that a notebook holds, or None where it is damaged or none of ours."""
     try:
         about = json.loads(path.read_text(encoding="utf-8"))["metadata"]["course"]
-        Bilingual(**about["title"]), Bilingual(**about["needs"])
-        return {"number": str(about["lesson"]), "minutes": int(about["minutes"]), **about}
+        number = str(about["lesson"])
+        names = {exercise.name for exercise in exercises().values() if exercise.lesson == number}
+        return Lesson(
+            number,
+            Bilingual(**about["title"]),
+            path.name,
+            int(about["minutes"]),
+            Bilingual(**about["needs"]),
+            len(names),
+            len(names & progress.solved(number)),
+        )
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
@@ -73,33 +80,20 @@ def lessons(folder: Path | None = None) -> list[Lesson]:
         folder: Where the notebooks are; by default see :func:`notebooks`. A learner's copies of a lesson
             ("…-Copy1.ipynb") and notebooks that are none of ours are left out.
     """
-    counts = Counter(exercise.lesson for exercise in exercises().values())
-    names = {(exercise.lesson, exercise.name) for exercise in exercises().values()}
     found = {number: Lesson(number, title) for number, title in PLANNED.items()}
     # The longest name first: of several notebooks of one lesson the shortest, which is no copy, stays.
     for path in sorted((folder or notebooks()).glob(PATTERN), key=lambda p: (-len(p.name), p.name)):
-        about = _about(path)
-        if about is None:
-            continue
-        number = about["number"]
-        found[number] = Lesson(
-            number,
-            Bilingual(**about["title"]),
-            path.name,
-            about["minutes"],
-            Bilingual(**about["needs"]),
-            counts[number],
-            sum((number, name) in names for name in progress.solved(number)),
-        )
+        lesson = _read(path)
+        if lesson is not None:
+            found[lesson.number] = lesson
     return sorted(found.values(), key=lambda lesson: lesson.number)
 
 
 _HEAD = (
     Bilingual("Lesson", "課程"),
     Bilingual("Minutes", "分鐘"),
-    Bilingual("Exercises solved", "完成的練習"),
+    Bilingual("Solved", "完成"),
 )
-_NEEDS = Bilingual("Needs: ", "硬體：")
 _COMING = Bilingual("coming", "準備中")
 
 
@@ -119,12 +113,13 @@ class Map:
 
     def _row(self, lesson: Lesson) -> str:
         title = f"{lesson.number} {lesson.title.html()}"
-        if lesson.file is None:
+        if lesson.file is None or lesson.needs is None:
             return f'<tr><td>{title}</td><td colspan="2">{_COMING.html()}</td></tr>'
         link = f'<a href="{html.escape(lesson.file, quote=True)}">{title}</a>'
-        needs = f"<br><small>{_NEEDS.html()}{lesson.needs.html()}</small>" if lesson.needs else ""
+        needs = Bilingual(f"Needs: {lesson.needs.en}", f"硬體：{lesson.needs.zh}")
         return (
-            f"<tr><td>{link}{needs}</td><td>{lesson.minutes}</td><td>{_solved(lesson).html()}</td></tr>"
+            f"<tr><td>{link}<br><small>{needs.html()}</small></td>"
+            f"<td>{lesson.minutes}</td><td>{_solved(lesson).html()}</td></tr>"
         )
 
     def _line(self, lesson: Lesson) -> str:

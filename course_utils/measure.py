@@ -35,6 +35,9 @@ class Comparison:
         a_seconds: Fastest time of one call of `a`, in seconds.
         b_seconds: The same for `b`.
         pairs: How many samples each got.
+        a: What was measured, so that it can be measured again.
+        b: What it was compared with.
+        threads: CPU threads while measuring; ``None`` means as many as are set.
     """
 
     ratio: float
@@ -43,11 +46,13 @@ class Comparison:
     a_seconds: float
     b_seconds: float
     pairs: int
-    repeat: Callable[[int], Comparison] = field(repr=False, compare=False)
+    a: Action = field(repr=False)
+    b: Action = field(repr=False)
+    threads: int | None = 1
 
     def again(self, pairs: int) -> Comparison:
         """Measure the same two callables once more with `pairs` samples each."""
-        return self.repeat(pairs)
+        return compare(self.a, self.b, pairs=pairs, threads=self.threads)
 
 
 def synchronize() -> None:
@@ -56,21 +61,61 @@ def synchronize() -> None:
         torch.cuda.synchronize()
 
 
+_PRECISION_OWNERS = (
+    "",
+    "cudnn",
+    "mkldnn",
+    "cuda.matmul",
+    "cudnn.conv",
+    "cudnn.rnn",
+    "mkldnn.matmul",
+    "mkldnn.conv",
+    "mkldnn.rnn",
+)
+
+
+def _precision_switches() -> list[tuple[Any, str]]:
+    """Return (owner, attribute) of every switch that rules float32 precision; general ones before special ones."""
+    found: list[tuple[Any, str]] = []
+    for path in _PRECISION_OWNERS:
+        owner: Any = torch.backends
+        for part in filter(None, path.split(".")):
+            owner = getattr(owner, part, None)
+        if hasattr(owner, "fp32_precision"):
+            found.append((owner, "fp32_precision"))
+    # torch before 2.9 has only the older switches, and newer releases warn when both families are mixed.
+    return found or [(torch.backends.cuda.matmul, "allow_tf32"), (torch.backends.cudnn, "allow_tf32")]
+
+
+def _legacy_precision() -> str | None:
+    try:
+        return torch.get_float32_matmul_precision()
+    except RuntimeError:  # newer releases refuse to answer once the switches above were used
+        return None
+
+
+def _default_device() -> torch.device | None:
+    """Return the default device, or None where one is set that this machine does not have."""
+    try:
+        return torch.get_default_device()
+    except (AssertionError, RuntimeError):
+        return None
+
+
 @contextmanager
 def preserved_state(threads: int | None = 1) -> Iterator[None]:
     """Run measurements with `threads` CPU threads, then put back whatever they or the measured code changed.
 
-    Restored: thread count, float32 matrix-product precision, the cuDNN switches, default dtype, default device,
-    gradient mode. One thread is the default because threads that wait for each other turn a busy neighbour into a
-    result a hundred times off. ``None`` leaves the thread count alone.
+    Restored: thread count, float32 precision, the cuDNN switches, default dtype, default device, gradient mode. One
+    thread is the default because threads that wait for each other turn a busy neighbour into a result a hundred
+    times off. ``None`` leaves the thread count alone.
     """
-    cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul
-    # torch before 2.9 has only the older switch, and newer releases warn when both families are mixed.
-    precision = "fp32_precision" if hasattr(matmul, "fp32_precision") else "allow_tf32"
-    saved_precision = getattr(matmul, precision)
+    cudnn = torch.backends.cudnn
+    saved_precision = [(owner, name, getattr(owner, name)) for owner, name in _precision_switches()]
+    saved_legacy = _legacy_precision()
     saved_cudnn = cudnn.benchmark, cudnn.deterministic, cudnn.enabled
     saved_threads, saved_grad = torch.get_num_threads(), torch.is_grad_enabled()
-    saved_dtype, saved_device = torch.get_default_dtype(), torch.get_default_device()
+    saved_dtype, saved_device = torch.get_default_dtype(), _default_device()
     try:
         if threads is not None:
             torch.set_num_threads(threads)
@@ -79,11 +124,15 @@ def preserved_state(threads: int | None = 1) -> Iterator[None]:
         torch.set_num_threads(saved_threads)
         torch.set_grad_enabled(saved_grad)
         torch.set_default_dtype(saved_dtype)
-        if torch.get_default_device() != saved_device:
-            torch.set_default_device(saved_device)
+        if _default_device() != saved_device:
+            # "cpu" set as the default would slow down every later call; None means the same and costs nothing.
+            torch.set_default_device(None if saved_device == torch.device("cpu") else saved_device)
         cudnn.benchmark, cudnn.deterministic, cudnn.enabled = saved_cudnn
-        if getattr(matmul, precision) != saved_precision:
-            setattr(matmul, precision, saved_precision)
+        if saved_legacy is not None and _legacy_precision() != saved_legacy:
+            torch.set_float32_matmul_precision(saved_legacy)  # also sets some of those below, so it comes first
+        for owner, name, value in saved_precision:
+            if getattr(owner, name) != value:
+                setattr(owner, name, value)
 
 
 def _sample(action: Action, calls: int) -> float:
@@ -148,7 +197,9 @@ def compare(a: Action, b: Action, *, pairs: int = DEFAULT_PAIRS, threads: int | 
         a_seconds=min(times_a),
         b_seconds=min(times_b),
         pairs=pairs,
-        repeat=lambda more: compare(a, b, pairs=more, threads=threads),
+        a=a,
+        b=b,
+        threads=threads,
     )
 
 
@@ -162,6 +213,12 @@ def best_time(action: Action, *, samples: int = 7, seconds: float = 0.5, threads
         samples: How many samples to take at most.
         seconds: Stop early (after 3 samples) once this much time is spent.
         threads: CPU threads while measuring; ``None`` leaves them as they are.
+
+    Returns:
+        Seconds per call.
+
+    Raises:
+        TypeError: `action` cannot be called.
     """
     if not callable(action):
         raise TypeError(

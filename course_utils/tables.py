@@ -54,18 +54,19 @@ def console(text: str, caption: Bilingual, *, varies: bool = True) -> Block:
     )
 
 
-def message(error: BaseException, *, varies: bool = False) -> Block:
+_NO_ERROR = Bilingual("no error on this machine", "這台機器沒有出錯")
+
+
+def message(error: BaseException | None) -> Block:
     """Show an error that was really raised: its type and its text, without the traceback.
 
-    Args:
-        error: The exception.
-        varies: Whether the text differs between machines (with and without CUDA, say).
+    The text may differ between machines and releases of PyTorch. None stands for a machine on which the same line
+    raises nothing.
     """
-    text = f"{type(error).__name__}: {error}"
-    kind = ' class="course-console measured"' if varies else ' class="course-console"'
+    text = f"{type(error).__name__}: {error}" if error else str(_NO_ERROR)
     return Block(
-        f'<div class="course-card course-fails"><pre{kind}>{html.escape(text)}</pre></div>',
-        measured(text) if varies else text,
+        f'<div class="course-card course-error"><pre class="course-console measured">{html.escape(text)}</pre></div>',
+        measured(text),
     )
 
 

@@ -91,8 +91,8 @@ def render(result: Crossover) -> str:
         )
     else:
         caption = Bilingual(
-            f"With these numbers the GPU wins from n = {measured(result.wins_from)} on (shaded).",
-            f"照這些數字，從 n = {measured(result.wins_from)} 起 GPU 勝出（底色部分）。",
+            measured(f"With these numbers the GPU wins from n = {result.wins_from} on (shaded)."),
+            measured(f"照這些數字，從 n = {result.wins_from} 起 GPU 勝出（底色部分）。"),
         )
     alternative = Bilingual(
         "Two curves of seconds over matrix size: your processor, measured, and a model of a GPU.",
