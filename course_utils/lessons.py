@@ -74,7 +74,7 @@ def _read(path: Path) -> Lesson | None:
 
 
 def lessons(folder: Path | None = None) -> list[Lesson]:
-    """Return the lessons of the course in order, from the notebooks' own metadata and the list of planned ones.
+    """Return the lessons of the course in order: those that the notebooks hold, and those that are planned.
 
     Args:
         folder: Where the notebooks are; by default see :func:`notebooks`. A learner's copies of a lesson

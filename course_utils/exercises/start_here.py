@@ -50,15 +50,18 @@ def examine_matrix_bytes(answer: Any) -> None:
         )
     if got != right:
         raise Wrong(
-            en=f"For n = {n} the answer is {right}, but yours is {got}. How many numbers are there, and how many bytes does each take?",
+            en=f"For n = {n} the answer is {right}, but yours is {got}. How many numbers are there, and how many "
+            "bytes does each take?",
             zh=f"n = {n} 時答案是 {right}，你的卻是 {got}。總共有幾個數字？每個占幾個位元組？",
         )
     # An answer that was worked out for one n only does not survive another one.
     for other, bytes_ in ((1, 4), (1000, 4_000_000)):
         if (got := answer(other)) != bytes_:
             raise Wrong(
-                en=f"Right for n = {n}, but for n = {other} the answer is {bytes_}, and yours is {got!r}. Does your formula use `n`?",
-                zh=f"n = {n} 時答對了，但 n = {other} 時答案是 {bytes_}，你的卻是 {got!r}。你的算式有用到 `n` 嗎？",
+                en=f"Right for n = {n}, but for n = {other} the answer is {bytes_}, and yours is {got!r}. Does your "
+                "formula use `n`?",
+                zh=f"n = {n} 時答對了，但 n = {other} 時答案是 {bytes_}，你的卻是 {got!r}。"
+                "你的算式有用到 `n` 嗎？",
             )
 
 
