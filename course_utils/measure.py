@@ -1,8 +1,8 @@
 """Measuring: which of two ways is faster, how long one takes, and what the machine can do at best.
 
-Machines are noisy: other programs take the processor away for milliseconds. Two habits make a comparison stand
-nevertheless. The two ways take turns (A B B A …), so that both meet the same noise; and each is judged by its
-*fastest* sample, since noise only ever adds time. Lesson 04 builds these habits in the open.
+Machines are noisy: other programs take the processor away for milliseconds. Two habits make a comparison
+stand nevertheless. The two ways take turns (A B B A …), so that both meet the same noise; and each is judged by
+its *fastest* sample, since noise only ever adds time. Lesson 04 builds these habits in the open.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Comparison:
 
     Attributes:
         ratio: Fastest time of `a` / fastest time of `b` (2.0 = `a` takes twice as long). What claims judge.
-        paired_median: Median of the ratios of neighbouring samples; far from `ratio` means a restless machine.
+        paired_median: Median of the ratios of neighbouring samples; far from `ratio` on a restless machine.
         quartiles: The middle half of those ratios.
         a_seconds: Fastest time of one call of `a`, in seconds.
         b_seconds: The same for `b`.
@@ -46,8 +46,8 @@ class Comparison:
     a_seconds: float
     b_seconds: float
     pairs: int
-    a: Action = field(repr=False)
-    b: Action = field(repr=False)
+    a: Action = field(repr=False, compare=False)
+    b: Action = field(repr=False, compare=False)
     threads: int | None = 1
 
     def again(self, pairs: int) -> Comparison:
@@ -56,7 +56,7 @@ class Comparison:
 
 
 def synchronize() -> None:
-    """Wait until all GPUs' queued work of the current device is done; without a GPU there is nothing to wait for."""
+    """Wait until the current GPU has done its queued work; without a GPU there is nothing to wait for."""
     if torch.cuda.is_available():
         torch.cuda.synchronize()
 
@@ -75,7 +75,7 @@ _PRECISION_OWNERS = (
 
 
 def _precision_switches() -> list[tuple[Any, str]]:
-    """Return (owner, attribute) of every switch that rules float32 precision; general ones before special ones."""
+    """Return (owner, attribute) of every switch of float32 precision; general ones before special ones."""
     found: list[tuple[Any, str]] = []
     for path in _PRECISION_OWNERS:
         owner: Any = torch.backends
@@ -106,9 +106,9 @@ def _default_device() -> torch.device | None:
 def preserved_state(threads: int | None = 1) -> Iterator[None]:
     """Run measurements with `threads` CPU threads, then put back whatever they or the measured code changed.
 
-    Restored: thread count, float32 precision, the cuDNN switches, default dtype, default device, gradient mode. One
-    thread is the default because threads that wait for each other turn a busy neighbour into a result a hundred
-    times off. ``None`` leaves the thread count alone.
+    Restored: thread count, float32 precision, the cuDNN switches, default dtype, default device, gradient mode.
+    One thread is the default because threads that wait for each other turn a busy neighbour into a result a
+    hundred times off. ``None`` leaves the thread count alone.
     """
     cudnn = torch.backends.cudnn
     saved_precision = [(owner, name, getattr(owner, name)) for owner, name in _precision_switches()]
@@ -125,11 +125,11 @@ def preserved_state(threads: int | None = 1) -> Iterator[None]:
         torch.set_grad_enabled(saved_grad)
         torch.set_default_dtype(saved_dtype)
         if _default_device() != saved_device:
-            # "cpu" set as the default would slow down every later call; None means the same and costs nothing.
+            # "cpu" set as the default would slow down every later call; None means the same, for nothing.
             torch.set_default_device(None if saved_device == torch.device("cpu") else saved_device)
         cudnn.benchmark, cudnn.deterministic, cudnn.enabled = saved_cudnn
         if saved_legacy is not None and _legacy_precision() != saved_legacy:
-            torch.set_float32_matmul_precision(saved_legacy)  # also sets some of those below, so it comes first
+            torch.set_float32_matmul_precision(saved_legacy)  # first, since it also sets some of those below
         for owner, name, value in saved_precision:
             if getattr(owner, name) != value:
                 setattr(owner, name, value)
@@ -236,11 +236,12 @@ def ceilings() -> dict[str, float]:
     """Measure once per session what this machine's default device reaches at best.
 
     Returns:
-        ``copy``: bytes per second read plus written by a large copy inside the device's memory (both directions
-        counted, as in NVIDIA's and STREAM's convention);
+        ``copy``: bytes per second read plus written by a large copy inside the device's memory (both
+        directions counted, as in NVIDIA's and STREAM's convention);
         ``matmul``: float32 operations per second of a large matrix product (2·n³ operations);
-        with CUDA also ``host_copy`` (a copy in the host's memory), ``half`` (bfloat16 or float16 product), ``to_device`` and ``from_device`` (pinned copies,
-        bytes per second) and ``launch`` (seconds to queue one tiny operation).
+        with CUDA also ``host_copy`` (a copy in the host's memory), ``half`` (bfloat16 or float16 product),
+        ``to_device`` and ``from_device`` (pinned copies, bytes per second) and ``launch`` (seconds to queue one
+        tiny operation).
     """
     cuda = torch.cuda.is_available()
     device = torch.device("cuda" if cuda else "cpu")

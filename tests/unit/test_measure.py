@@ -1,0 +1,303 @@
+"""Measuring: right against PyTorch's own timer and a planted ratio, and without a trace in PyTorch's state."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+import torch.utils.benchmark
+
+from course_utils import measure
+from course_utils.measure import Comparison, best_time, ceilings, compare, preserved_state
+
+A = torch.randn(128, 128)
+
+
+def product() -> torch.Tensor:
+    return A @ A
+
+
+def spin(seconds: float) -> Callable[[], None]:
+    """Return work that takes exactly this long, whatever the machine."""
+
+    def work() -> None:
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end:
+            pass
+
+    return work
+
+
+# --- right --------------------------------------------------------------------------------------------
+
+
+def test_agrees_with_pytorchs_own_timer() -> None:
+    """Within 25 % on work of 1 to 20 ms; on a busy machine the timer is the noisier of the two."""
+    B = torch.randn(384, 384)
+    while best_time(lambda B=B: torch.mm(B, B)) < 1.5e-3:
+        B = torch.randn(round(len(B) * 1.3), round(len(B) * 1.3))
+    closest = float("inf")
+    for _ in range(3):  # a neighbour that takes the processor away for long may spoil one try
+        timer = torch.utils.benchmark.Timer("torch.mm(B, B)", globals={"B": B, "torch": torch}, num_threads=1)
+        theirs = min(timer.adaptive_autorange(max_run_time=1).times)
+        ours = best_time(lambda: torch.mm(B, B))
+        assert 1e-3 < ours < 20e-3
+        closest = min(closest, abs(ours / theirs - 1))
+        if closest <= 0.25:
+            return
+    pytest.fail(f"best_time and torch.utils.benchmark differ by {closest:.0%}")
+
+
+@pytest.mark.parametrize("times", [2, 5])
+def test_finds_a_planted_ratio(times: int) -> None:
+    def several() -> None:
+        for _ in range(times):
+            product()
+
+    comparison = compare(several, product)
+    assert comparison.ratio == pytest.approx(times, rel=0.15)
+    assert comparison.a_seconds / comparison.b_seconds == pytest.approx(comparison.ratio)
+
+
+def test_equal_work_has_ratio_one_and_the_order_does_not_matter() -> None:
+    assert compare(product, product).ratio == pytest.approx(1, rel=0.1)
+    assert compare(spin(2e-4), spin(1e-4)).ratio == pytest.approx(2, rel=0.1)
+    assert compare(spin(1e-4), spin(2e-4)).ratio == pytest.approx(0.5, rel=0.1)
+
+
+def test_seconds_are_seconds_of_one_call() -> None:
+    comparison = compare(spin(1e-3), spin(1e-5))
+    assert comparison.a_seconds == pytest.approx(1e-3, rel=0.1)
+    assert comparison.b_seconds == pytest.approx(1e-5, rel=0.2)
+    assert best_time(spin(3e-3)) == pytest.approx(3e-3, rel=0.1)
+
+
+def test_the_two_take_turns() -> None:
+    calls: list[str] = []
+    comparison = compare(
+        lambda: (calls.append("a"), time.sleep(2e-3)), lambda: (calls.append("b"), time.sleep(2e-3)), pairs=4
+    )
+    assert "".join(calls) == "aaabbb" + "abbaabba"
+    assert comparison.pairs == 4
+
+
+def test_the_middle_half_holds_the_median() -> None:
+    comparison = compare(product, product, pairs=9)
+    low, high = comparison.quartiles
+    assert low <= comparison.paired_median <= high
+
+
+def test_again_measures_the_same_two_anew() -> None:
+    calls = {"a": 0, "b": 0}
+
+    def count(name: str) -> Callable[[], None]:
+        def work() -> None:
+            calls[name] += 1
+            time.sleep(2e-3)
+
+        return work
+
+    first = compare(count("a"), count("b"), pairs=3, threads=None)
+    before = dict(calls)
+    longer = first.again(9)
+    assert longer.pairs == 9 and longer.threads is None
+    assert all(calls[name] - before[name] == 3 + 9 for name in calls)  # warm-up and samples
+
+
+def test_a_gpus_work_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work that is only queued: without waiting for the device it would look free."""
+    queue: list[float] = []
+
+    def finish() -> None:
+        while queue:
+            spin(queue.pop())()
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "synchronize", finish)
+    assert best_time(lambda: queue.append(2e-3)) == pytest.approx(2e-3, rel=0.1)
+
+
+def test_samples_last_about_a_millisecond() -> None:
+    calls = 0
+
+    def quick() -> None:
+        nonlocal calls
+        calls += 1
+        spin(1e-5)()
+
+    best_time(quick, samples=3)
+    assert 3 + 3 * 40 <= calls <= 3 + 3 * 110
+
+
+def test_best_time_stops_early() -> None:
+    calls = 0
+
+    def slow() -> None:
+        nonlocal calls
+        calls += 1
+        time.sleep(0.05)
+
+    best_time(slow, samples=100, seconds=0.1)
+    assert calls == 6  # three to warm up, three samples
+
+
+# --- state --------------------------------------------------------------------------------------------
+
+
+def snapshot() -> dict[str, Any]:
+    cudnn = torch.backends.cudnn
+    return {
+        "threads": torch.get_num_threads(),
+        "precision": [getattr(owner, name) for owner, name in measure._precision_switches()],
+        "legacy precision": measure._legacy_precision(),
+        "cudnn": (cudnn.benchmark, cudnn.deterministic, cudnn.enabled),
+        "dtype": torch.get_default_dtype(),
+        "device": measure._default_device(),
+        "gradients": torch.is_grad_enabled(),
+    }
+
+
+def set_attribute(owner: Any, name: str, value: object) -> Callable[[], object]:
+    return lambda: setattr(owner, name, value)
+
+
+CHANGES: dict[str, Callable[[], object]] = {
+    "threads": lambda: torch.set_num_threads(torch.get_num_threads() + 2),
+    "precision medium": lambda: torch.set_float32_matmul_precision("medium"),
+    "precision high": lambda: torch.set_float32_matmul_precision("high"),
+    "cudnn benchmark": set_attribute(torch.backends.cudnn, "benchmark", True),
+    "cudnn deterministic": set_attribute(torch.backends.cudnn, "deterministic", True),
+    "cudnn disabled": set_attribute(torch.backends.cudnn, "enabled", False),
+    "dtype": lambda: torch.set_default_dtype(torch.float64),
+    "device": lambda: torch.set_default_device("meta"),
+    "a device that is not there": lambda: torch.set_default_device("cuda:7"),
+    "a kind of device that is not there": lambda: torch.set_default_device("cuda"),
+    "gradients": lambda: torch.set_grad_enabled(False),
+} | {
+    f"switch {number}": set_attribute(
+        owner, name, {"none": "ieee", "tf32": "ieee", "ieee": "tf32"}.get(now, not now)
+    )
+    for number, (owner, name) in enumerate(measure._precision_switches())
+    for now in [getattr(owner, name)]
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_what_the_measured_code_changes_is_put_back(name: str) -> None:
+    before = snapshot()
+    with preserved_state():
+        CHANGES[name]()
+        assert snapshot() != before, "this change cannot be seen, so the test would prove nothing"
+    assert snapshot() == before
+
+
+def everything() -> None:
+    for change in CHANGES.values():
+        change()
+    torch.set_default_device("meta")
+
+
+@pytest.mark.parametrize("use", [lambda f: compare(f, f), best_time], ids=["compare", "best_time"])
+def test_put_back_also_when_the_measured_code_raises(use: Callable[[Any], object]) -> None:
+    before = snapshot()
+
+    def broken() -> None:
+        everything()
+        raise RuntimeError("on purpose")
+
+    with pytest.raises(RuntimeError, match="on purpose"):
+        use(broken)
+    assert snapshot() == before
+
+
+def test_no_default_device_is_left_behind() -> None:
+    """Setting "cpu" would look the same, but it slows down every later call that makes a tensor."""
+    from torch.overrides import _get_current_function_mode_stack
+
+    best_time(lambda: torch.set_default_device("meta"), samples=3)
+    assert not _get_current_function_mode_stack()
+
+
+def test_a_chosen_default_device_stays() -> None:
+    torch.set_default_device("meta")
+    try:
+        best_time(lambda: torch.set_default_device("cpu"), samples=3)
+        assert torch.get_default_device() == torch.device("meta")
+    finally:
+        torch.set_default_device(None)
+
+
+@pytest.mark.parametrize("wanted, seen", [(1, 1), (None, 2), (2, 2)])
+def test_threads_while_measuring(wanted: int | None, seen: int) -> None:
+    inside: set[int] = set()
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        compare(lambda: inside.add(torch.get_num_threads()), lambda: None, pairs=3, threads=wanted)
+        assert inside == {seen} and torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_one_thread_is_the_default() -> None:
+    inside: set[int] = set()
+    compare(lambda: inside.add(torch.get_num_threads()), lambda: None, pairs=3)
+    best_time(lambda: inside.add(torch.get_num_threads()), samples=3)
+    assert inside == {1}
+
+
+# --- errors -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("a, b, name", [(3, product, "a is int"), (product, product(), "b is Tensor")])
+def test_what_cannot_be_called_is_refused(a: Any, b: Any, name: str) -> None:
+    with pytest.raises(TypeError, match=f"{name}.*lambda"):
+        compare(a, b)
+    with pytest.raises(TypeError, match="best_time.*lambda"):
+        best_time(3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("pairs", [2, 0, -1])
+def test_too_few_pairs_are_refused_before_anything_runs(pairs: int) -> None:
+    ran: list[int] = []
+    with pytest.raises(ValueError, match="at least 3"):
+        compare(lambda: ran.append(1), lambda: ran.append(1), pairs=pairs)
+    assert not ran
+
+
+def test_a_comparison_reads_well() -> None:
+    text = repr(compare(spin(2e-3), spin(2e-3), pairs=3))
+    assert text.startswith("Comparison(ratio=") and "function" not in text
+
+
+# --- ceilings -----------------------------------------------------------------------------------------
+
+
+def test_ceilings_of_this_machine() -> None:
+    """The numbers depend on the machine, so only what is certain is asserted: the names, and the orders of size."""
+    ceilings.cache_clear()
+    found = ceilings()
+    gpu = {"host_copy", "half", "to_device", "from_device", "launch"}
+    assert set(found) == {"copy", "matmul"} | (gpu if torch.cuda.is_available() else set())
+    assert 1e9 < found["copy"] < 1e14
+    assert 1e9 < found["matmul"] < 1e16
+    assert ceilings() is found, "measured once per session"
+
+
+def test_ceilings_count_what_their_docstring_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With every action taking one second, a rate is the amount of work itself."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(measure, "best_time", lambda action, **_: 1.0)
+    ceilings.cache_clear()
+    try:
+        assert ceilings() == {"copy": 2 * 2**24 * 4, "matmul": 2 * 1024**3}
+    finally:
+        ceilings.cache_clear()
+
+
+def test_a_comparison_is_plain_data() -> None:
+    made = Comparison(2.0, 2.1, (1.9, 2.2), 2.0, 1.0, 15, product, product)
+    assert made.threads == 1 and made.ratio == 2.0
