@@ -163,9 +163,9 @@ def machine_rows(facts: dict[str, Any]) -> list[tuple[Bilingual, Bilingual]]:
     ]
     count = len(names)
     seen = "; ".join(names)
-    rows.append(
-        (Bilingual("CUDA GPUs", "CUDA GPU"), Bilingual(measured(seen or "none"), measured(seen or "無")))
-    )
+    # One text for both languages: with GPUs it is a name, and the badge has the same elements everywhere.
+    gpus = measured(seen or "none · 無")
+    rows.append((Bilingual("CUDA GPUs", "CUDA GPU"), Bilingual(gpus, gpus)))
     versions = measured(
         f"PyTorch {facts['torch']}, CUDA {facts['cuda'] or '-'}, driver {facts['driver'] or '-'}, "
         f"Python {facts['python']}, {facts['system']}"

@@ -17,7 +17,7 @@ from importlib import resources
 from typing import Any
 
 import matplotlib as mpl
-from matplotlib import font_manager
+from matplotlib import font_manager, ticker
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
@@ -197,15 +197,28 @@ def bars(name: str, comparison: Comparison, *, labels: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis: what it shows, briefly, in both languages."""
+    """An axis: what it shows, briefly, in both languages, and the unit of its numbers."""
 
     en: str
     zh: str
+    unit: str = ""
 
     @property
     def label(self) -> str:
         """Both languages, as they stand in the picture."""
         return f"{self.en} · {self.zh}" if self.en != self.zh else self.en
+
+
+def _logarithmic(axis: Any, unit: str) -> None:
+    """Make an axis logarithmic, with numbers a reader need not decode: ``10 µs`` instead of ``10⁻⁵``."""
+    axis.axes.set(**{f"{axis.axis_name}scale": "log"})
+    low, high = axis.get_view_interval()
+    # Few powers of ten in sight: label 2 and 5 as well.
+    axis.set_major_locator(ticker.LogLocator(subs=(1.0,) if high / low > 100 else (1.0, 2.0, 5.0)))
+    axis.set_major_formatter(
+        ticker.EngFormatter(unit) if unit else ticker.FuncFormatter(lambda v, _: f"{v:g}")
+    )
+    axis.set_minor_formatter(ticker.NullFormatter())
 
 
 def curves_picture(
@@ -222,8 +235,8 @@ def curves_picture(
     if values:
         for name, (xs, ys) in values["lines"].items():
             axes.plot(xs, ys, marker="s", linestyle="--", label=f"{name} (recorded GPU)")
-    axes.set_xscale("log")
-    axes.set_yscale("log")
+    _logarithmic(axes.xaxis, x.unit)
+    _logarithmic(axes.yaxis, y.unit)
     axes.set_xlabel(x.label)
     axes.set_ylabel(y.label)
     if len(lines) > 1 or values:
@@ -239,7 +252,7 @@ def curves_picture(
 def _texts(name: str) -> tuple[Bilingual, Axis, Axis]:
     """Return the caption and the axes of the figure called `name` (an axis without text is named after nothing)."""
     found = text("figure", name)
-    x, y = (Axis(found.get(f"{axis}_en", ""), found.get(f"{axis}_zh", "")) for axis in "xy")
+    x, y = (Axis(*(found.get(f"{axis}_{part}", "") for part in ("en", "zh", "unit"))) for axis in "xy")
     return Bilingual(found["en"], found["zh"]), x, y
 
 
@@ -277,7 +290,7 @@ def columns_picture(
     axes.set_xticks(range(len(names)), names)
     axes.grid(visible=False, axis="x")
     axes.set_ylabel(y.label)
-    axes.set_yscale("log")
+    _logarithmic(axes.yaxis, y.unit)
     axes.margins(y=0.15)
     if recorded_values:
         axes.legend()

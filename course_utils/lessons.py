@@ -128,7 +128,7 @@ class Map:
         return f"{lesson.number} {lesson.title}: {lesson.minutes} min, {_solved(lesson)}"
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        head = "".join(f"<th>{text.html()}</th>" for text in _HEAD)
+        head = "".join(f'<th style="white-space: nowrap">{text.html()}</th>' for text in _HEAD)
         rows = "".join(map(self._row, self.lessons))
         return {
             "text/html": (

@@ -25,7 +25,7 @@ def examine_matrix_bytes(answer: Any) -> None:
         )
     if got == n * n:
         raise Wrong(
-            en="That is how many *numbers* the matrix holds. Each of them takes 4 bytes.",
+            en="That is how many numbers the matrix holds. Each of them takes 4 bytes.",
             zh="這是矩陣裡「數字」的個數。每個數字還要占 4 個位元組。",
         )
     if got == 4 * n:
