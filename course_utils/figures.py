@@ -245,7 +245,7 @@ def curves_picture(
     return Picture(
         figure,
         Bilingual(f"{caption.en} {source.en}", f"{caption.zh}{source.zh}"),
-        Bilingual(f"Line chart of {y.en} against {x.en}.", f"折線圖，橫軸為{x.zh}，縱軸為{y.zh}。"),
+        Bilingual(f"Line chart of {y.en} against {x.en}.", f"折線圖，橫軸：{x.zh}；縱軸：{y.zh}。"),
     )
 
 
@@ -302,7 +302,7 @@ def columns_picture(
             f"{caption.en} Here: {measured(numbers)}. {source.en}",
             f"{caption.zh}這台機器：{measured(numbers)}。{source.zh}",
         ),
-        Bilingual(f"Column chart of {y.en}.", f"長條圖，縱軸為{y.zh}。"),
+        Bilingual(f"Column chart of {y.en}.", f"長條圖，縱軸：{y.zh}。"),
     )
 
 
