@@ -1,0 +1,293 @@
+"""Which devices there are: on this machine, and on machines with no, one or four GPUs."""
+
+from __future__ import annotations
+
+import html.parser
+import platform
+import re
+import subprocess
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from course_utils import devices, machine, try_all_gpus, try_gpu
+from course_utils.devices import (
+    machine_facts,
+    machine_rows,
+    missing,
+    rated_bandwidth,
+    rating,
+    ratings,
+    smi_query,
+)
+from course_utils.language import plain
+
+H200 = {
+    "name": "NVIDIA H200",
+    "major": 9,
+    "minor": 0,
+    "total_memory": 150_000_000_000,
+    "multi_processor_count": 132,
+    "memory_clock_rate": 3_201_000,
+    "memory_bus_width": 6144,
+}
+
+
+def pretend(monkeypatch: pytest.MonkeyPatch, count: int, bf16: str = "native", **properties: Any) -> None:
+    """Let torch report `count` GPUs; bf16 is "native", "emulated" or "none"."""
+    gpu = SimpleNamespace(**(H200 | properties))
+
+    def supported(including_emulation: bool = True) -> bool:
+        return bf16 == "native" or (bf16 == "emulated" and including_emulation)
+
+    for name, value in {
+        "is_available": lambda: count > 0,
+        "device_count": lambda: count,
+        "current_device": lambda: 0,
+        "get_device_properties": lambda _: gpu,
+        "is_bf16_supported": supported,
+    }.items():
+        monkeypatch.setattr(torch.cuda, name, value)
+    driver = "\n".join(["580.65.06"] * count) or None
+    monkeypatch.setattr(devices, "smi_query", lambda _: driver)
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: count > 0)
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda: torch.device("cuda"))
+
+
+# --- choosing -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count, index, name", [
+    (0, 0, "cpu"), (0, 3, "cpu"), (1, 0, "cuda:0"), (1, 1, "cpu"), (4, 0, "cuda:0"), (4, 3, "cuda:3"), (4, 4, "cpu"),
+])  # fmt: skip
+def test_try_gpu(count: int, index: int, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, count)
+    assert try_gpu(index) == torch.device(name)
+    assert try_gpu() == torch.device("cuda:0" if count else "cpu")
+
+
+@pytest.mark.parametrize("count", [0, 1, 4])
+@pytest.mark.parametrize("index", [-1, -4])
+def test_a_negative_number_is_refused(index: int, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, count)
+    with pytest.raises(ValueError, match=rf"try_gpu\({index}\).*from 0"):
+        try_gpu(index)
+
+
+@pytest.mark.parametrize(
+    "count, names", [(0, ["cpu"]), (1, ["cuda:0"]), (4, ["cuda:0", "cuda:1", "cuda:2", "cuda:3"])]
+)
+def test_try_all_gpus(count: int, names: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, count)
+    assert try_all_gpus() == [torch.device(name) for name in names]
+
+
+def test_the_chosen_device_can_be_used() -> None:
+    assert torch.ones(2, device=try_gpu()).sum().item() == 2
+    assert all(torch.ones(2, device=device).sum().item() == 2 for device in try_all_gpus())
+
+
+# --- the badge ----------------------------------------------------------------------------------------
+
+
+class Text(html.parser.HTMLParser):
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self.words: list[str] = []
+        self.feed(source)
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+def badge_text(badge: devices.Machine) -> str:
+    return " ".join(Text(badge.html()).words)
+
+
+def test_this_machines_badge() -> None:
+    facts = machine_facts()
+    assert facts["cores"] >= 1 and facts["memory"] > 1e8 and facts["cpu"].strip()
+    assert facts["torch"] == torch.__version__ and facts["python"] == platform.python_version()
+    assert len(facts["gpus"]) == torch.cuda.device_count()
+    text = badge_text(machine())
+    for expected in (facts["cpu"], f"PyTorch {torch.__version__}", "處理器", "Processor"):
+        assert expected in text
+
+
+@pytest.mark.parametrize("count, en, zh", [
+    (0, "Everything runs on the processor", "全部在處理器上"),
+    (1, "needs two GPUs is rehearsed", "以演練代替"),
+    (4, "Everything is measured on your GPUs", "全部在你的 GPU 上量測"),
+])  # fmt: skip
+def test_the_badge_says_what_will_be_measured(
+    count: int, en: str, zh: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pretend(monkeypatch, count)
+    text = badge_text(machine())
+    assert en in text and zh in text
+    assert text.count("NVIDIA H200 (140 GiB, capability 9.0)") == count
+    assert ("driver 580.65.06," in text) == (count > 0)
+    assert ("none" in text and "無" in text) == (count == 0)
+
+
+def test_a_gpu_that_hides_its_clock_has_a_badge_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, 1)
+    old = SimpleNamespace(
+        **{k: v for k, v in H200.items() if k not in ("memory_clock_rate", "memory_bus_width")}
+    )
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: old)
+    assert machine_facts()["gpus"][0]["rated_bandwidth"] is None
+    assert "NVIDIA H200" in badge_text(machine())
+
+
+@pytest.mark.parametrize("kind", ["mps", "xpu"])
+def test_another_makers_accelerator_is_named(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, 0)
+    assert not re.search(kind, badge_text(machine()))
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda: torch.device(kind))
+    text = badge_text(machine())
+    assert f"The {kind} accelerator here is not used" in text and f"這裡的 {kind} 加速器用不到" in text
+
+
+def test_beside_cuda_no_other_accelerator_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, 1)
+    assert devices.other_accelerator() is None
+
+
+def test_every_machine_has_the_same_badge_but_for_the_marks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Notebooks recorded without a GPU are compared on machines with one."""
+    forms = set()
+    for count, kind in ((0, None), (0, "mps"), (1, None), (4, None)):
+        pretend(monkeypatch, count)
+        if kind:
+            monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
+            monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda: torch.device("mps"))
+        bundle = machine()._repr_mimebundle_()
+        html_form = re.sub('<span class="measured">[^<]*</span>', "@", bundle["text/html"])
+        forms.add((html_form, re.sub("⟨[^⟨⟩]*⟩", "@", bundle["text/plain"])))
+    assert len(forms) == 1
+
+
+def test_the_badge_for_a_bug_report_is_plain_text() -> None:
+    done = subprocess.run(
+        [sys.executable, "-X", "utf8", "-m", "course_utils"],
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert f"PyTorch {torch.__version__}" in done.stdout and "處理器" in done.stdout
+    assert not re.search("[⟨⟩<>`]", done.stdout)
+
+
+def test_rows_have_both_languages() -> None:
+    for label, text in machine_rows(machine_facts()):
+        assert plain(label.en).strip() and plain(text.zh).strip()
+
+
+# --- what a machine lacks -----------------------------------------------------------------------------
+
+NEEDS = {
+    # need: which machines have it
+    "cuda": {"one", "four", "t4", "arm", "unknown"},
+    "two_gpus": {"four"},
+    "native_bf16": {"one", "four", "arm", "unknown"},
+    "emulated_bf16": {"t4"},
+    "x86_cuda": {"one", "four", "t4", "unknown"},
+    "rated_bandwidth": {"one", "four", "t4", "arm"},
+    "rated_gpu": {"one", "four", "t4", "arm"},
+    "cpu_only": {"none"},
+    "x86_cpu_only": {"none"},
+}
+NO_CLOCK = {"memory_clock_rate": 0, "memory_bus_width": 0}
+MACHINES: dict[str, tuple[int, str, str, dict[str, Any]]] = {
+    "none": (0, "none", "x86_64", {}),
+    "one": (1, "native", "x86_64", {}),
+    "four": (4, "native", "AMD64", {}),
+    "t4": (1, "emulated", "x86_64", {"name": "Tesla T4", "major": 7, "minor": 5} | NO_CLOCK),
+    "arm": (1, "native", "aarch64", {}),
+    "unknown": (1, "native", "x86_64", {"name": "NVIDIA Something New"} | NO_CLOCK),
+}
+
+
+def test_every_need_is_tested() -> None:
+    assert set(NEEDS) == set(devices._NEEDS)
+
+
+@pytest.mark.parametrize("where", MACHINES)
+@pytest.mark.parametrize("need", NEEDS)
+def test_missing(need: str, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    count, bf16, processor, properties = MACHINES[where]
+    pretend(monkeypatch, count, bf16, **properties)
+    monkeypatch.setattr(platform, "machine", lambda: processor)
+    lacking = missing(need)
+    if where in NEEDS[need]:
+        assert lacking is None
+    else:
+        assert lacking is not None and lacking.en and lacking.zh
+
+
+def test_nothing_needed_is_never_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, 0)
+    assert missing(None) is None
+
+
+def test_an_unknown_need_is_answered_with_the_list() -> None:
+    with pytest.raises(ValueError, match="'gpu' is not known.*cuda.*two_gpus"):
+        missing("gpu")
+
+
+# --- ratings ------------------------------------------------------------------------------------------
+
+
+def test_rated_bandwidth_by_hand() -> None:
+    # An H200's 6144-bit bus at 3201 MHz, two words per clock: 4.92 TB/s.
+    assert rated_bandwidth(SimpleNamespace(**H200)) == pytest.approx(3201e6 * 6144 / 8 * 2)
+    assert rated_bandwidth(SimpleNamespace()) is None
+    assert rated_bandwidth(SimpleNamespace(memory_clock_rate=0, memory_bus_width=384)) is None
+
+
+def test_the_table_is_plausible() -> None:
+    for name, row in ratings().items():
+        assert set(row) == {"multiprocessors", "lanes", "memory", "bandwidth", "half"}, name
+        assert row["lanes"] / row["multiprocessors"] in (64, 128), name
+        assert 4e9 <= row["memory"] <= 1e12 and 1e11 <= row["bandwidth"] <= 1e13, name
+        assert 1e13 <= row["half"] <= 5e15, name
+
+
+def test_a_rating_comes_from_the_gpu_or_from_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, 1)
+    assert rating("bandwidth") == pytest.approx(4.917e12, rel=1e-3)
+    assert rating("half") == ratings()["NVIDIA H200"]["half"]
+    pretend(monkeypatch, 1, **NO_CLOCK)
+    assert rating("bandwidth") == ratings()["NVIDIA H200"]["bandwidth"]
+    pretend(monkeypatch, 0)
+    assert rating("half") is None and rating("bandwidth") is None
+
+
+# --- asking the driver --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "status, output, answer", [(0, "580.65\n", "580.65"), (0, " \n", None), (9, "failed", None)]
+)
+def test_smi_query(status: int, output: str, answer: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = subprocess.CompletedProcess([], status, output, "")
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: done)
+    assert smi_query("driver_version") == answer
+
+
+@pytest.mark.parametrize(
+    "error", [FileNotFoundError(), PermissionError(), subprocess.TimeoutExpired("nvidia-smi", 5)]
+)
+def test_a_driver_that_does_not_answer(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **options: Any) -> None:
+        assert options["timeout"] <= 5
+        raise error
+
+    monkeypatch.setattr(subprocess, "run", fail)
+    assert smi_query("driver_version") is None
