@@ -183,6 +183,7 @@ window.course = {
       if (cells.get(i).type === 'code' && cells.get(i).outputs.length) trusted &&= cells.get(i).trusted;
     return {
       trusted,
+      text: [...window.course.panel().querySelectorAll('.jp-OutputArea-output')].map(e => e.textContent).join('\n'),
       images: images.map(image => ({alt: image.alt, width: image.naturalWidth})),
       html_outputs: [...window.course.panel().querySelectorAll('.jp-OutputArea-output[data-mime-type="text/html"]')]
         .filter(output => output.textContent.trim() || output.querySelector('img')).length,
@@ -222,7 +223,8 @@ window.course = {
       const block = element.closest('p, li, td, th, dt, dd, figcaption, summary, button, label, div');
       if (block.closest('details:not([open])') && !element.closest('summary')) continue;
       const text = [...window.course.prose(block)].filter(n => window.course.shown(n.parentElement)).map(n => n.data).join(' ');
-      const chinese = /[\u3400-\u9fff\uff00-\uffef\u3000-\u303f]/.test(text);
+      // 中文 is that language's own name, as on the switch's button.
+      const chinese = /[\u3400-\u9fff\uff00-\uffef\u3000-\u303f]/.test(text.replaceAll('中文', ''));
       const words = (text.match(/\b[a-z]{3,}\b/g) ?? []).length;
       if (choice === 'en' ? chinese : !chinese && words >= 4) found.add(text.replace(/\s+/g, ' ').trim().slice(0, 120));
     }

@@ -177,7 +177,7 @@ class Lab:
         if self._process.poll() is None:
             self._process.terminate()  # the server shuts its kernels down by itself …
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(timeout=10)
+                self._process.wait(timeout=5)
         if self._process.poll() is None:
             self._process.kill()
             self._process.wait()
