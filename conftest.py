@@ -76,7 +76,7 @@ def kernel_environment(scratch: Path) -> dict[str, str]:
 
 
 class WatchedKernel(RunningKernel):
-    """nbval's kernel, except that waiting for a dead one ends at once instead of at the time limit."""
+    """nbval's kernel, but it behaves as in JupyterLab, and waiting for a dead one ends at once."""
 
     def get_message(self, stream: str, timeout: float | None = None) -> dict:
         deadline = None if timeout is None else time.monotonic() + timeout
@@ -89,6 +89,10 @@ class WatchedKernel(RunningKernel):
                     raise KernelDied from None
                 if deadline is not None and time.monotonic() >= deadline:
                     raise
+
+    def execute_cell_input(self, cell_input: str, allow_stdin: bool | None = None) -> str:
+        # With history, unlike nbval's own: only then does Out fill up (and keep memory alive) as in JupyterLab.
+        return self.kc.execute(cell_input, store_history=True, allow_stdin=allow_stdin, stop_on_error=False)
 
 
 class KernelDied(Exception):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -238,8 +239,8 @@ def check_links(source: str, folder: Path, root: Path, findings: Findings) -> No
         if re.match(r"[\w+.-]+:|/|~|\\", path):
             findings.add("link", f"{target} does not work in another clone", advice)
             continue
-        resolved = (folder / path).resolve()
-        if not resolved.is_relative_to(root.resolve()) or not resolved.exists():
+        target_path = Path(os.path.normpath(folder.absolute() / path))
+        if not target_path.is_relative_to(root.absolute()) or not target_path.exists():
             findings.add("link", f"{target} does not exist", advice)
 
 

@@ -41,7 +41,10 @@ _SIMPLIFIED_WORDS = re.compile(
 # The order is the order of precedence: what stands earlier hides what stands later.
 MASKS: list[tuple[re.Pattern[str], str]] = [
     (re.compile(r"^(?P<fence>`{3,}|~{3,})[^\n]*\n(?:.*?\n)??(?P=fence)`*[ \t]*$", re.M | re.S), CODE),
-    (re.compile(r'<(?P<element>span|pre) class="measured">[^<]*</(?P=element)>|⟨[^⟩]*⟩'), UNKNOWN),
+    (
+        re.compile(r'<(?P<element>span|pre) class="(?:[\w-]+ )*measured">[^<]*</(?P=element)>|⟨[^⟩]*⟩'),
+        UNKNOWN,
+    ),
     (re.compile(r"<!--.*?-->", re.S), NOTHING),
     (re.compile(r"<(?P<tag>pre|code|kbd|samp|style|script)\b[^>]*>.*?</(?P=tag)>", re.S | re.I), CODE),
     (re.compile(r"(?<!`)(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`)", re.S), CODE),
@@ -100,7 +103,7 @@ _TIGHT = re.compile(rf"[{CJK}](?={_LATIN})|{_LATIN}(?=[{CJK}])")
 _TWICE_SPACED = re.compile(rf"(?<=[{CJK}A-Za-z0-9{CODE}]) +(?=[，。；：！？、）」』])")
 
 _PUNCTUATION = [
-    (rf"[{CJK}）」] ?[,;:!?](?!\w)|[,;:!?] ?(?=[{CJK}（「])", "use ，；：！？ in a Chinese sentence"),
+    (rf"[{CJK}）」] ?[,;:!?]|[,;:!?] ?(?=[{CJK}（「])", "use ，；：！？ in a Chinese sentence"),
     (rf"[{CJK}）」]\.(?!\w)|(?<![.\d])\. ?(?=[{CJK}])", "use 。 at the end of a Chinese sentence"),
     (rf"[{CJK}] ?\.\.\.?|\.\.\.? ?(?=[{CJK}])", "use …… in a Chinese sentence"),
     (rf"\([^()\n]*[{CJK}][^()\n]*\)", "use （ ） around Chinese words"),
@@ -228,13 +231,20 @@ def check_english(text: str, findings: Findings, braces: bool = False) -> None:
 
 def check_pair(english: str, chinese: str, findings: Findings, braces: bool = False) -> None:
     """Report what is wrong with an English text and its Chinese counterpart, each alone and both together."""
+    for problem in _problems_of_pair(english, chinese, braces):
+        findings.add(problem.rule, problem.what, problem.todo)
+
+
+@lru_cache(maxsize=10_000)  # source, stored output and widget of a cell hold the same texts
+def _problems_of_pair(english: str, chinese: str, braces: bool) -> Findings:
+    findings = Findings()
     check_english(english, findings, braces)
     check_chinese(chinese, findings, braces)
     en, zh = plain(english, braces), plain(chinese, braces)
-    for words, language, raw in ((en, "English", english), (zh, "Chinese", chinese)):
-        if not words and not raw.strip():
+    for language, raw in (("English", english), ("Chinese", chinese)):
+        if not Visible.of(raw, braces).text.strip():
             findings.add("translation", f"the {language} text is empty", "write it")
-            return
+            return findings
     characters, letters = len(HAS_CJK.findall(zh)), len(re.findall(r"[A-Za-z]", en))
     if not characters and len(_WORD.findall(en)) >= 2:
         findings.add("translation", f"no Chinese in the Chinese text of {short(en)!r}", "translate it")
@@ -260,6 +270,7 @@ def check_pair(english: str, chinese: str, findings: Findings, braces: bool = Fa
                 )
     for text in (english, chinese):
         check_bold(text, findings)
+    return findings
 
 
 def short(text: str, length: int = 40) -> str:

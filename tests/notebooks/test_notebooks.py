@@ -1,0 +1,78 @@
+"""The notebooks and all texts are in order, and every row of the source table is taught or still named."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from course_utils.texts import KINDS, texts
+from tools.check import ROOT, check, check_file, files
+from tools.check.notebook import read
+
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
+TOPICS = list(csv.DictReader((ROOT / "tests" / "topics.csv").open(encoding="utf-8", newline="")))
+SOURCE_ROWS = {
+    f"{letter}{number}"
+    for letter, count in {"A": 13, "B": 9, "C": 7, "D": 6, "E": 8}.items()
+    for number in range(1, count + 1)
+}
+
+
+def lessons() -> Iterator[tuple[str, Path]]:
+    for path in NOTEBOOKS:
+        yield path.name[:2], path
+
+
+def test_there_are_notebooks() -> None:
+    assert NOTEBOOKS, "notebooks/ is empty, so the other tests here prove nothing"
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook(path: Path) -> None:
+    assert [str(finding) for finding in check_file(path)] == []
+
+
+def test_texts_of_the_package() -> None:
+    folder = ROOT / "course_utils"
+    assert len(files([folder])) > 10
+    assert [str(finding) for finding in check([folder])] == []
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
+def test_documents(name: str) -> None:
+    assert [str(finding) for finding in check_file(ROOT / name)] == []
+
+
+def test_every_text_is_used() -> None:
+    """A sentence that nothing shows any more would be kept up for nobody."""
+    code = "\n".join(
+        cell.source for path in NOTEBOOKS for cell in read(path).cells if cell.cell_type == "code"
+    )
+    code += "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "course_utils").rglob("*.py"))
+    names = [name for kind in KINDS for name in texts(kind)]
+    assert [name for name in names if f'"{name}"' not in code] == []
+
+
+def test_no_row_of_the_source_is_dropped() -> None:
+    assert {row["id"] for row in TOPICS} == SOURCE_ROWS
+    assert len({(row["id"], row["lesson"]) for row in TOPICS}) == len(TOPICS), "a row stands twice"
+
+
+@pytest.mark.parametrize("row", TOPICS, ids=lambda row: f"{row['id']}-{row['lesson']}")
+def test_topic(row: dict[str, str]) -> None:
+    written = dict(lessons())
+    if row["status"] == "pending":
+        assert row["lesson"] not in written, (
+            f"lesson {row['lesson']} exists: name in tests/topics.csv the cells that teach {row['id']}"
+        )
+        return
+    assert row["status"] == "done", f"status is {row['status']!r}, expected done or pending"
+    cells = {cell["id"]: cell for cell in read(written[row["lesson"]]).cells}
+    named = row["cell_ids"].split()
+    assert named, "a row that is done names its cells"
+    assert set(named) <= set(cells)
+    executed = [cells[name] for name in named if cells[name].cell_type == "code"]
+    assert any(cell.execution_count for cell in executed), "a row is done when an executed cell shows it"

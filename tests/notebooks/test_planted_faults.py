@@ -1,0 +1,677 @@
+"""The nets hold: faults are planted one by one in copies of the notebooks, and every one must be reported.
+
+Two nets: the check tool (form and text) and strict nbval (what the cells do). Faults that the check tool finds
+are planted in the small lesson and in every real one; faults that need a run are planted in the small
+lesson, and a changed output also in every real one.
+"""
+
+from __future__ import annotations
+
+import base64
+import copy
+import io
+import re
+import shutil
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+import pytest
+import small_lesson
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_notebook, new_output
+from PIL import Image
+
+from course_utils.texts import texts
+from tools.check import ROOT, Finding, check_file, mend
+from tools.check.notebook import WIDGET_VIEW, canonical, code_hash, read
+
+COLUMNS = ("cells", "executed", "compared", "silent", "exempt")  # of the summary
+REAL = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
+
+
+# --- places -------------------------------------------------------------------------------------------
+
+
+def prose(notebook: NotebookNode) -> NotebookNode:
+    """Return the second cell with a pair of language blocks (the first belongs to the title)."""
+    cells = [c for c in notebook.cells if c.cell_type == "markdown" and '<div lang="zh-Hant">' in c.source]
+    return cells[1]
+
+
+def heading(notebook: NotebookNode) -> NotebookNode:
+    return next(c for c in notebook.cells[1:] if c.cell_type == "markdown" and c.source.startswith("## "))
+
+
+def shown(notebook: NotebookNode) -> NotebookNode:
+    """Return a code cell with HTML output and without a picture, and not the set-up cell."""
+    cells = [c for c in notebook.cells if c.cell_type == "code"][1:]
+    return next(
+        c
+        for c in cells
+        if any(
+            "text/html" in o.get("data", {}) and "data:image" not in o.data["text/html"] for o in c.outputs
+        )
+    )
+
+
+def html(cell: NotebookNode) -> NotebookNode:
+    return next(o.data for o in cell.outputs if "text/html" in o.get("data", {}))
+
+
+def picture(notebook: NotebookNode) -> NotebookNode:
+    return next(
+        c
+        for c in notebook.cells
+        if c.cell_type == "code"
+        and any("data:image" in o.get("data", {}).get("text/html", "") for o in c.outputs)
+    )
+
+
+# --- faults that the check tool finds -----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault: how to plant it (returns the cell, or None for the file), and the rule that must answer."""
+
+    name: str
+    rule: str
+    plant: Callable[[NotebookNode], NotebookNode | None]
+
+
+def chinese(bad: str) -> Callable[[NotebookNode], NotebookNode]:
+    """Plant a sentence at the end of a Chinese block."""
+
+    def plant(notebook: NotebookNode) -> NotebookNode:
+        cell = prose(notebook)
+        at = cell.source.index("</div>", cell.source.index('<div lang="zh-Hant">'))
+        cell.source = cell.source[:at].rstrip("\n") + bad + "\n\n" + cell.source[at:]
+        return cell
+
+    return plant
+
+
+def replaced(place: Callable, pattern: str, new: str) -> Callable[[NotebookNode], NotebookNode]:
+    """Plant by replacing the first match of a pattern in a cell's source; the pattern must match."""
+
+    def plant(notebook: NotebookNode) -> NotebookNode:
+        cell = place(notebook)
+        cell.source, times = re.subn(pattern, lambda _: new, cell.source, count=1, flags=re.S)
+        assert times, f"{pattern!r} is not in the cell"
+        return cell
+
+    return plant
+
+
+def appended(place: Callable, text: str) -> Callable[[NotebookNode], NotebookNode]:
+    def plant(notebook: NotebookNode) -> NotebookNode:
+        cell = place(notebook)
+        cell.source += text
+        if cell.cell_type == "code":  # as if it had been executed, so that no other rule answers
+            cell.metadata.setdefault("course", NotebookNode()).ran = code_hash(cell.source)
+        return cell
+
+    return plant
+
+
+def changed(
+    place: Callable, change: Callable[[NotebookNode], object]
+) -> Callable[[NotebookNode], NotebookNode]:
+    def plant(notebook: NotebookNode) -> NotebookNode:
+        cell = place(notebook)
+        change(cell)
+        return cell
+
+    return plant
+
+
+def in_file(change: Callable[[NotebookNode], object]) -> Callable[[NotebookNode], None]:
+    def plant(notebook: NotebookNode) -> None:
+        change(notebook)
+
+    return plant
+
+
+def in_html(place: Callable, pattern: str, new: str) -> Callable[[NotebookNode], NotebookNode]:
+    """Plant by replacing the first match of a pattern in a stored HTML output."""
+
+    def plant(notebook: NotebookNode) -> NotebookNode:
+        cell = place(notebook)
+        data = html(cell)
+        data["text/html"], times = re.subn(pattern, lambda _: new, data["text/html"], count=1, flags=re.S)
+        assert times, f"{pattern!r} is not in the output"
+        return cell
+
+    return plant
+
+
+def never_run(cell: NotebookNode) -> None:
+    cell.execution_count, cell.outputs = None, []
+
+
+def png(image: Image.Image) -> str:
+    file = io.BytesIO()
+    image.save(file, "PNG")
+    return base64.b64encode(file.getvalue()).decode()
+
+
+def stream(name: str, text: str) -> Callable[[NotebookNode], None]:
+    return lambda cell: cell.outputs.append(new_output("stream", name=name, text=text))
+
+
+def same_id(notebook: NotebookNode) -> NotebookNode:
+    notebook.cells[2].id = notebook.cells[1].id
+    return notebook.cells[2]
+
+
+WHITE = png(Image.new("RGB", (20, 20), "white"))
+DATA = r"(?<=base64,)[A-Za-z0-9+/=]+"
+ERROR = new_output("error", ename="ValueError", evalue="no", traceback=[])
+PLAIN_PNG = new_output("display_data", data={"image/png": png(Image.linear_gradient("L"))})
+A_WIDGET = new_output("display_data", data={WIDGET_VIEW: {}, "text/plain": "⟨w⟩"})
+ONLY_TEXT = new_output("display_data", data={"text/plain": "IntSlider(value=3)"})
+
+CHECK_FAULTS = [
+    # two languages
+    Fault("missing translation", "translation", replaced(prose, r'<div lang="zh-Hant">.*?</div>\n?', "")),
+    Fault(
+        "empty translation",
+        "translation",
+        replaced(prose, r'<div lang="zh-Hant">.*?</div>', '<div lang="zh-Hant">\n\n\n\n</div>'),
+    ),
+    Fault(
+        "English in the Chinese block",
+        "translation",
+        replaced(
+            prose,
+            r'<div lang="zh-Hant">.*?</div>',
+            '<div lang="zh-Hant">\n\nStill to be translated.\n\n</div>',
+        ),
+    ),
+    Fault("Chinese in the English block", "language", replaced(prose, r"\n\n</div>", "張量。\n\n</div>")),
+    Fault("text outside the blocks", "language", appended(prose, "\n\nThis is only in English.\n")),
+    Fault("unknown language", "language", replaced(prose, 'lang="zh-Hant"', 'lang="zh-Hans"')),
+    Fault("unclosed block", "html", replaced(prose, r"</div>(?!.*</div>)", "")),
+    Fault(
+        "no blank line in a block",
+        "blank lines",
+        replaced(prose, r'<div lang="en">\n\n', '<div lang="en">\n'),
+    ),
+    Fault("heading in one language", "heading", replaced(heading, r" · [^\n]*", "")),
+    Fault(
+        "heading inside a block",
+        "heading",
+        replaced(prose, r'<div lang="en">\n\n', '<div lang="en">\n\n## A\n\n'),
+    ),
+    Fault("wrong section number", "heading", in_file(lambda nb: replaced(heading, r"\.\d+", ".99")(nb))),
+    Fault("translation missing in code", "translation", appended(shown, "\nbi(en='Only English.')")),
+    Fault(
+        "translation missing in an output",
+        "translation",
+        in_html(shown, r'<(\w+) lang="zh-Hant">.*?</\1>', ""),
+    ),
+    # Chinese as written in Taiwan
+    Fault("half-width punctuation", "punctuation", chinese("這裡,是逗號。")),
+    Fault("half-width brackets", "punctuation", chinese("張量 (tensor) 是資料。")),
+    Fault("curly quotation marks", "punctuation", chinese("這是“引號”。")),
+    Fault("no space before Latin", "spacing", chinese("用GPU 計算。")),
+    Fault("Simplified character", "simplified", chinese("这是张量。")),
+    Fault("Simplified word in shared characters", "simplified", chinese("以后再說。")),
+    Fault("Mainland term", "glossary", chinese("放進內存。")),
+    Fault(
+        "term missing in the Chinese",
+        "glossary",
+        replaced(prose, r"\n\n</div>", " Mind the bandwidth.\n\n</div>"),
+    ),
+    Fault("bold next to Chinese", "bold", chinese("**GPU（顯示卡）**是晶片。")),
+    # what JupyterLab does not render
+    Fault("forbidden tag", "tag", appended(prose, "\n\n<svg></svg>\n")),
+    Fault("bare hidden", "tag", appended(prose, "\n\n<p hidden></p>\n")),
+    Fault("GitHub alert", "tag", appended(prose, "\n\n> [!NOTE]\n")),
+    Fault("footnote", "tag", appended(prose, "[^1]")),
+    # links and pictures
+    Fault("broken link", "link", appended(prose, "\n\n[…](no_such_file.ipynb)\n")),
+    Fault("absolute link", "link", appended(prose, "\n\n[…](/etc/hosts)\n")),
+    Fault("missing alternative text", "alternative text", in_html(picture, r'\salt="[^"]*"', "")),
+    Fault("alternative text in one language", "alternative text", in_html(picture, r' · [^"]*(?=")', "")),
+    Fault(
+        "picture without a place for the text",
+        "alternative text",
+        changed(picture, lambda c: c.outputs.append(PLAIN_PNG)),
+    ),
+    Fault("broken picture", "picture", in_html(picture, DATA, WHITE[:40])),
+    Fault("blank picture", "picture", in_html(picture, DATA, WHITE)),
+    # executed, in order, fresh
+    Fault("stale output", "stale", replaced(shown, r"\Z", "\n# changed later")),
+    Fault("never-run cell", "order", changed(shown, never_run)),
+    Fault("execution order", "order", changed(shown, lambda c: c.update(execution_count=99))),
+    Fault("stderr", "stderr", changed(shown, stream("stderr", "a warning\n"))),
+    Fault("error output", "error", changed(shown, lambda c: c.outputs.append(ERROR))),
+    Fault(
+        "machine path in an output", "machine path", changed(shown, stream("stdout", "in /home/eva/course\n"))
+    ),
+    Fault("machine path in the code", "machine path", appended(shown, "\nopen('/Users/eva/data')")),
+    Fault("object address", "noise", changed(shown, stream("stdout", "<object at 0x7f0123456789>\n"))),
+    # code that nbval does not understand
+    Fault("trailing semicolon", "code", appended(shown, "\n1;")),
+    Fault("clear_output", "code", appended(shown, "\nclear_output()")),
+    Fault("plain tqdm", "code", appended(shown, "\nfrom tqdm import tqdm")),
+    Fault("%timeit", "code", appended(shown, "\n%timeit 1")),
+    Fault("nbval comment", "code", appended(shown, "\n# NBVAL_IGNORE_OUTPUT")),
+    Fault("too long a cell", "length", appended(shown, "\n0" * 30)),
+    # metadata and form
+    Fault("noise in a cell's metadata", "noise", changed(shown, lambda c: c.metadata.update(scrolled=True))),
+    Fault(
+        "noise in an output's metadata",
+        "noise",
+        changed(picture, lambda c: c.outputs[0].metadata.update(a=1)),
+    ),
+    Fault("noise in the notebook's metadata", "noise", in_file(lambda nb: nb.metadata.update(widgets={}))),
+    Fault("stored widget", "widget", changed(shown, lambda c: c.outputs.append(A_WIDGET))),
+    Fault("widget without a static form", "widget", changed(shown, lambda c: c.outputs.append(ONLY_TEXT))),
+    Fault("missing slide type", "slideshow", changed(shown, lambda c: c.metadata.pop("slideshow"))),
+    Fault("missing cell id", "cell id", changed(prose, lambda c: c.pop("id"))),
+    Fault("cell id twice", "cell id", same_id),
+    Fault("missing lesson metadata", "lesson", in_file(lambda nb: nb.metadata.course.pop("minutes"))),
+    Fault("another lesson's number", "lesson", in_file(lambda nb: nb.metadata.course.update(lesson="77"))),
+    Fault(
+        "title not as in the heading",
+        "lesson",
+        in_file(lambda nb: nb.metadata.course.title.update(en="Other")),
+    ),
+    Fault(
+        "exempt without a reason",
+        "exempt",
+        changed(shown, lambda c: c.metadata.update(tags=["nbval-ignore-output"])),
+    ),
+    Fault("skipped cell", "exempt", changed(shown, lambda c: c.metadata.update(tags=["nbval-skip"]))),
+    Fault("too large a file", "size", changed(shown, stream("stdout", "x" * 1_000_001))),
+    Fault("raw cell", "format", changed(prose, lambda c: c.update(cell_type="raw"))),
+]
+
+FILE_RULES = ("size",)
+MENDED = {
+    "no blank line in a block",
+    "no space before Latin",
+    "noise in a cell's metadata",
+    "noise in an output's metadata",
+    "noise in the notebook's metadata",
+    "missing slide type",
+    "missing cell id",
+    "cell id twice",
+}
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The small lesson, executed, in a folder that stands for the repository."""
+    return small_lesson.write(tmp_path_factory.mktemp("small"))
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where the faulted copies of one notebook are written, one after the other."""
+
+    stored: str  # the notebook without a fault
+    target: Path
+    root: Path
+    findings: frozenset[Finding]  # of the copy without a fault
+
+    def notebook(self) -> NotebookNode:
+        return nbformat.v4.reads(self.stored)
+
+    def check(self, notebook: NotebookNode) -> list[Finding]:
+        """Write a faulted notebook and return the findings that are new."""
+        self.target.write_text(canonical(notebook), encoding="utf-8")
+        return self.check_again()
+
+    def check_again(self) -> list[Finding]:
+        return [finding for finding in check_file(self.target, self.root) if finding not in self.findings]
+
+
+@pytest.fixture(scope="module")
+def benches(small: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Bench]:
+    """Copies of all notebooks, each beside what its links point to."""
+    found = {}
+    for original in (small, *REAL):
+        root = tmp_path_factory.mktemp("copy")
+        folder = original.parent
+        shutil.copytree(folder, root / "notebooks", ignore=shutil.ignore_patterns(".*", "__pycache__"))
+        for other in folder.parent.iterdir():
+            if other.name != "notebooks" and not other.name.startswith("."):
+                (root / other.name).symlink_to(other)
+        target = root / "notebooks" / original.name
+        findings = frozenset(check_file(target, root))
+        found["small" if original == small else original.name] = Bench(
+            target.read_text(encoding="utf-8"), target, root, findings
+        )
+    return found
+
+
+NAMES = ["small", *(path.name for path in REAL)]
+
+
+def planted(fault: Fault, bench: Bench) -> tuple[NotebookNode, NotebookNode | None]:
+    """Return a notebook with the fault, and the cell where it is."""
+    notebook = bench.notebook()
+    try:
+        return notebook, fault.plant(notebook)
+    except StopIteration:
+        pytest.skip(f"{bench.target.name} has no place for this fault")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_copy_without_a_fault_is_clean(name: str, benches: dict[str, Bench]) -> None:
+    assert [str(finding) for finding in benches[name].findings] == []
+
+
+@pytest.mark.parametrize("fault", CHECK_FAULTS, ids=lambda fault: fault.name)
+@pytest.mark.parametrize("name", NAMES)
+def test_check_reports(name: str, fault: Fault, benches: dict[str, Bench]) -> None:
+    notebook, cell = planted(fault, benches[name])
+    new = benches[name].check(notebook)
+    answers = [finding for finding in new if finding.rule == fault.rule]
+    assert answers, f"not reported; instead: {[str(finding) for finding in new]}"
+    if cell is not None:
+        place = "file" if fault.rule in FILE_RULES else f"cell {notebook.cells.index(cell)} ("
+        assert any(place in finding.place for finding in answers), [str(finding) for finding in answers]
+
+
+def test_check_reports_another_json_form(benches: dict[str, Bench]) -> None:
+    bench = benches["small"]
+    bench.target.write_text(bench.stored.rstrip("\n"), encoding="utf-8")
+    assert [finding.rule for finding in bench.check_again()] == ["canonical"]
+
+
+@pytest.mark.parametrize("fault", [f for f in CHECK_FAULTS if f.name in MENDED], ids=lambda fault: fault.name)
+@pytest.mark.parametrize("name", NAMES)
+def test_mend(name: str, fault: Fault, benches: dict[str, Bench]) -> None:
+    """What is mechanical is mended, once and for all."""
+    bench = benches[name]
+    assert bench.check(planted(fault, bench)[0])
+    assert mend(bench.target)
+    assert [str(finding) for finding in bench.check_again()] == []
+    assert not mend(bench.target), "mending twice changes the file again"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_mend_leaves_a_clean_notebook_alone(name: str, benches: dict[str, Bench]) -> None:
+    bench = benches[name]
+    bench.target.write_text(bench.stored, encoding="utf-8")
+    assert not mend(bench.target)
+    assert bench.target.read_text(encoding="utf-8") == bench.stored
+
+
+def test_mend_never_fakes_an_execution(benches: dict[str, Bench]) -> None:
+    bench = benches["small"]
+    notebook = bench.notebook()
+    never_run(shown(notebook))
+    cell_of(notebook, "bytes").source += "\n# changed"
+    bench.check(notebook)
+    mend(bench.target)
+    assert sorted(finding.rule for finding in bench.check_again()) == ["order", "stale"]
+
+
+# --- faults that nbval finds --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Run:
+    """A fault that shows when the notebook runs: which cell must fail, and with which words."""
+
+    name: str
+    cell: str | None  # None: no cell fails, but the run does
+    words: str
+    plant: Callable[[NotebookNode], object]
+
+
+def cell_of(notebook: NotebookNode, name: str) -> NotebookNode:
+    return next(cell for cell in notebook.cells if cell.id == name)
+
+
+def edit(name: str, old: str, new: str) -> Callable[[NotebookNode], None]:
+    def plant(notebook: NotebookNode) -> None:
+        cell = cell_of(notebook, name)
+        assert old in cell.source
+        cell.source = cell.source.replace(old, new)
+
+    return plant
+
+
+def stored(name: str, old: str, new: str) -> Callable[[NotebookNode], None]:
+    """Change what is stored as the cell's output, in every form of it."""
+
+    def plant(notebook: NotebookNode) -> None:
+        times = 0
+        for output in cell_of(notebook, name).outputs:
+            for holder in (output, output.get("data", {})):
+                for key in ("text", "text/plain", "text/html"):
+                    times += holder.get(key, "").count(old)
+                    if key in holder:
+                        holder[key] = holder[key].replace(old, new)
+        assert times, f"{old!r} is not stored"
+
+    return plant
+
+
+def swap(notebook: NotebookNode) -> None:
+    cells = notebook.cells
+    one, other = (next(i for i, c in enumerate(cells) if c.id == name) for name in ("bytes", "device"))
+    cells[one], cells[other] = cells[other], cells[one]
+
+
+def exempt_all(notebook: NotebookNode) -> None:
+    for cell in notebook.cells:
+        cell.metadata.update(tags=["nbval-ignore-output"], course={"exempt": "no reason is good enough"})
+
+
+# The part of a claim's sentence without markup, as every form of the output has it.
+STATEMENT = re.split("[`*⟨{]", texts("claim")[small_lesson.RATIO]["zh"])[0]
+# The cell still prints an honest device, but the tensor that goes on is on another one.
+WRONG_DEVICE = "y, x = x, x.to('meta')\nprint('y lives on', y.device)"
+
+RUN_FAULTS = [
+    Run("changed output text", "bytes", "Cell outputs differ", stored("bytes", "bytes", "bits")),
+    Run("changed number in an exact fact", "bytes", "Cell outputs differ", stored("bytes", "4000", "4001")),
+    Run("changed fact in the code", "bytes", "Cell outputs differ", edit("bytes", "10, 100", "10, 101")),
+    Run("device that no machine has", "device", "Cell outputs differ", edit("device", "try_gpu()", "'meta'")),
+    Run(
+        "wrong device under an honest output",
+        "device-claim",
+        "ClaimError",
+        edit("device", "x = x.to(try_gpu())", WRONG_DEVICE),
+    ),
+    Run(
+        "claim that does not hold",
+        "ratio-claim",
+        "ClaimError",
+        edit("ratio-claim", "at_least=2", "at_least=20"),
+    ),
+    Run(
+        "changed statement in the stored output",
+        "ratio-claim",
+        "Cell outputs differ",
+        stored("ratio-claim", STATEMENT, "Never: " + STATEMENT),
+    ),
+    Run(
+        "changed translation in the code",
+        "note",
+        "Cell outputs differ",
+        edit("note", "總和是對的", "總和是錯的"),
+    ),
+    Run(
+        "missing output",
+        "note",
+        "Unexpected output fields",
+        lambda nb: cell_of(nb, "note").update(outputs=[]),
+    ),
+    Run(
+        "output of an older version",
+        "exercise",
+        "Cell outputs differ|Missing output",
+        lambda nb: cell_of(nb, "exercise").outputs.append(copy.deepcopy(cell_of(nb, "note").outputs[0])),
+    ),
+    Run(
+        "changed alternative text", "picture", "Cell outputs differ", edit("picture", "A grey ramp", "A ramp")
+    ),
+    Run("cells in another order", "device", "NameError", swap),
+    Run("exception", "exercise", "ZeroDivisionError", edit("exercise", "2 + 2", "2 / 0")),
+    Run(
+        "warning on stderr",
+        "exercise",
+        "Unexpected output fields",
+        edit("exercise", "answer =", "import warnings\nwarnings.warn('no')\nanswer ="),
+    ),
+    Run("never-run cell", "exercise", "never executed", lambda nb: never_run(cell_of(nb, "exercise"))),
+    Run(
+        "skipped cell",
+        "exercise",
+        "nbval-skip is forbidden",
+        lambda nb: cell_of(nb, "exercise").metadata.update(tags=["nbval-skip"]),
+    ),
+    Run(
+        "exempt without a reason",
+        "exercise",
+        "needs a reason",
+        lambda nb: cell_of(nb, "exercise").metadata.update(tags=["nbval-ignore-output"]),
+    ),
+    Run(
+        "nbval comment",
+        "exercise",
+        "comments are not used",
+        edit("exercise", "answer =", "# NBVAL_SKIP\nanswer ="),
+    ),
+    Run("nothing compared", None, "nothing was compared", exempt_all),
+]
+
+
+def run_nbval(paths: list[Path], *options: str) -> tuple[int, dict[tuple[str, int], str], str]:
+    """Run strict nbval over notebooks of one folder.
+
+    Returns:
+        The exit status, the message of each failed cell by notebook and position among the code cells, and
+        everything that was printed.
+    """
+    report = paths[0].with_suffix(".xml")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "conftest", "-p", "no:cacheprovider", "--color=no", "-q",
+         f"--junitxml={report}", *options, *map(str, paths)],
+        cwd=ROOT, capture_output=True, text=True, encoding="utf-8", timeout=600,
+    )  # fmt: skip
+    failed: dict[tuple[str, int], str] = {}
+    for case in ElementTree.parse(report).iter("testcase"):
+        for failure in case.iter("failure"):
+            notebook = (case.get("classname") or "").rsplit(".", 1)[0].rsplit(".", 1)[-1]
+            failed[notebook, int((case.get("name") or "").removeprefix("Cell "))] = failure.text or ""
+    return done.returncode, failed, done.stdout + done.stderr
+
+
+def code_position(notebook: NotebookNode, name: str) -> int:
+    return [cell.id for cell in notebook.cells if cell.cell_type == "code"].index(name)
+
+
+@pytest.fixture(scope="module")
+def small_runs(small: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, str]:
+    """All faulted copies of the small lesson, and the one without a fault, in two runs side by side."""
+    folder = tmp_path_factory.mktemp("nbval")
+    paths = [folder / "clean.ipynb"]
+    shutil.copy(small, paths[0])
+    for number, fault in enumerate(RUN_FAULTS):
+        notebook = read(small)
+        fault.plant(notebook)
+        paths.append(folder / f"fault{number}.ipynb")
+        paths[-1].write_text(canonical(notebook), encoding="utf-8")
+    with ThreadPoolExecutor() as pool:
+        runs = list(pool.map(run_nbval, (paths[::2], paths[1::2])))
+    assert [status for status, _, _ in runs] == [pytest.ExitCode.TESTS_FAILED] * 2
+    return runs[0][1] | runs[1][1], runs[0][2] + runs[1][2]
+
+
+def test_nbval_passes_the_lesson_without_a_fault(small_runs: tuple[dict, str]) -> None:
+    failed, printed = small_runs
+    assert not [place for place in failed if place[0] == "clean"]
+    assert summary("clean", printed) == {"cells": 10, "executed": 10, "compared": 9, "silent": 0, "exempt": 1}
+
+
+def summary(notebook: str, printed: str) -> dict[str, int]:
+    """Return a notebook's counts in the summary table."""
+    row = re.search(rf"^{notebook}\.ipynb((?: +\d+){{5}}) +[\d.]+$", printed, re.M)
+    assert row, printed
+    return dict(zip(COLUMNS, map(int, row[1].split()), strict=True))
+
+
+@pytest.mark.parametrize("number, fault", [*enumerate(RUN_FAULTS)], ids=[fault.name for fault in RUN_FAULTS])
+def test_nbval_reports(number: int, fault: Run, small: Path, small_runs: tuple[dict, str]) -> None:
+    failed, printed = small_runs
+    notebook = f"fault{number}"
+    mine = {position: message for (name, position), message in failed.items() if name == notebook}
+    if fault.cell is None:
+        assert not mine
+        assert f"FAILED {notebook}.ipynb: {fault.words}" in printed
+        return
+    planted = read(small)
+    fault.plant(planted)
+    position = code_position(planted, fault.cell)
+    assert position in mine, f"cell {fault.cell} passed; failed: {mine}"
+    assert re.search(fault.words, mine[position]), mine[position]
+
+
+def cell(source: str, count: int, output: str = "") -> NotebookNode:
+    outputs = [new_output("stream", name="stdout", text=output)] if output else []
+    return new_code_cell(source, execution_count=count, outputs=outputs)
+
+
+def test_nbval_notices_a_dead_kernel_and_an_endless_cell(tmp_path: Path) -> None:
+    """A dead kernel fails at once, not at the time limit; an endless cell fails at the time limit."""
+    paths = []
+    for name, source in (("dead", "import os\nos._exit(1)"), ("endless", "while True: pass")):
+        cells = [cell("print(1)", 1, "1\n"), cell(source, 2), cell("print(2)", 3, "2\n")]
+        paths.append(tmp_path / f"{name}.ipynb")
+        nbformat.write(new_notebook(cells=cells), paths[-1])
+    status, failed, printed = run_nbval(paths, "--nbval-cell-timeout=10")
+    assert status == pytest.ExitCode.TESTS_FAILED
+    assert "The kernel died in this cell" in failed["dead", 1]
+    assert "Kernel dead" in failed["dead", 2]
+    assert "FAILED dead.ipynb: 2 cells never ran" in printed
+    assert "Timeout of 10 seconds" in failed["endless", 1]
+    seconds = float(re.search(r"dead\.ipynb(?: +\d+){5} +([\d.]+)", printed)[1])
+    assert seconds < 9, "the dead kernel was noticed only near the time limit"
+
+
+def test_nbval_reports_a_changed_output_in_every_real_notebook(tmp_path: Path) -> None:
+    """In each notebook a stored text is changed; later cells are cut off, because they take minutes."""
+    expected = set()
+    paths = []
+    shutil.copytree(ROOT / "notebooks", tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".*"))
+    for path in REAL:
+        notebook = read(path)
+        textual = [
+            (position, output.data)
+            for position, cell in enumerate(notebook.cells)
+            for output in cell.get("outputs", [])
+            if "text/plain" in output.get("data", {})
+            and "nbval-ignore-output" not in cell.metadata.get("tags", [])
+        ]
+        position, data = textual[min(3, len(textual) - 1)]
+        data["text/plain"] = "planted " + data["text/plain"]
+        paths.append(tmp_path / f"planted_{path.name}")  # beside the others, which lesson 00 lists
+        expected.add((paths[-1].stem, code_position(notebook, notebook.cells[position].id)))
+        notebook.cells = notebook.cells[: position + 1]
+        paths[-1].write_text(canonical(notebook), encoding="utf-8")
+    assert expected
+    _, failed, printed = run_nbval(paths)
+    assert set(failed) == expected, printed
+
+
+def test_list_of_faults(capsys: pytest.CaptureFixture[str]) -> None:
+    """Print the list, so that a reader of the log sees what the nets are held against."""
+    with capsys.disabled():
+        print("\nfaults planted for the check tool: " + "; ".join(fault.name for fault in CHECK_FAULTS))
+        print("faults planted for nbval: " + "; ".join(fault.name for fault in RUN_FAULTS))
+    assert len(CHECK_FAULTS) + len(RUN_FAULTS) >= 20

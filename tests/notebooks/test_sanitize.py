@@ -1,0 +1,88 @@
+"""The sanitize file replaces what differs between runs, and nothing else."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from nbval.plugin import get_sanitize_patterns
+
+FILE = Path(__file__).parents[1] / "sanitize.cfg"
+TEXT = FILE.read_text(encoding="ascii")  # nbval reads it in the platform's encoding
+PAIRS = get_sanitize_patterns(TEXT)
+
+DIFFERS = [
+    # two texts that may stand for the same output on two machines or in two runs
+    ('<span class="measured">0.3</span>', '<span class="measured">17 GB, NVIDIA H200</span>'),
+    ('<pre class="measured">a\nb</pre>', '<pre class="measured">c</pre>'),
+    ('<pre class="course-console measured">a</pre>', '<pre class="course-console measured">b</pre>'),
+    (
+        '<div class="course-card course-claim course-holds">',
+        '<div class="course-card course-claim course-needs">',
+    ),
+    ('<pre class="course-lines measured">a</pre>', '<pre class="course-lines measured">c</pre>'),
+    ('<div class="course-claim course-holds">', '<div class="course-claim course-needs">'),
+    ("ratio ⟨12⟩ for a", "ratio ⟨9,\nso⟩ for a"),
+    ("took 0.123 ms.", "took 12 us."),
+    ("took 1,234.5 µs", "took 2 ns"),
+    ("moved at 12 GB/s", "moved at 1.3e+02 GB/s"),
+    ("did 12 GFLOP/s", "did 3.25 TFLOP/s"),
+    ("in 3 s.", "in 4.5 s."),
+    ("is 12.3x as fast", "is 9x as fast"),
+    ("x lives on cpu", "x lives on cuda:0"),
+    ("lives on cuda.", "lives on mps:0."),
+    ('src="data:image/png;base64,iVBO+/A=" alt="a"', 'src="data:image/png;base64,AAAA" alt="a"'),
+]
+STAYS = [
+    "4096 bytes, 4,096 bytes, 12 GB, 4 MiB, 1000 pieces",
+    "torch.Size([3, 4]) (3, 4) dtype=torch.float32",
+    "claim 2.2 holds: at least 2.0x as fast · 成立：至少 2.0x",
+    "claim 2.2 does not hold: at most 3x",
+    "unclear, needs cuda",
+    "device(type='cuda', index=1) cpu cuda:0",
+    "the tensor on cpu, lives in memory",
+    "0x1f 2x2 3 x 4, 5 × 10",
+    "10 seconds, 3 steps, 7 samples, version 2.6 supports",
+    '<span class="other">0.3</span> <span lang="en">4</span>',
+    '<span class="unmeasured">3</span> <div class="course-note course-holds">',
+    '<span class="measured"><b>3</b></span>',
+    '<img alt="English · 中文">',
+    "True False None 1.5",
+]
+
+
+def sanitize(text: str) -> str:
+    for pattern, replacement in PAIRS:
+        text = re.sub(pattern, replacement, text)
+    return text
+
+
+def test_every_pair_is_parsed() -> None:
+    assert len(PAIRS) == len(re.findall("^regex:", TEXT, re.M)) == len(re.findall("^replace:", TEXT, re.M))
+    assert len(dict(PAIRS)) == len(PAIRS), "two pairs have the same regex"
+
+
+@pytest.mark.parametrize("one, other", DIFFERS)
+def test_what_differs_is_replaced(one: str, other: str) -> None:
+    assert sanitize(one) == sanitize(other)
+
+
+@pytest.mark.parametrize("one, other", DIFFERS)
+def test_each_pair_is_needed(one: str, other: str) -> None:
+    assert one != other
+    assert sanitize(one) != one
+
+
+@pytest.mark.parametrize("text", STAYS)
+def test_what_is_a_fact_stays(text: str) -> None:
+    assert sanitize(text) == text
+
+
+def test_every_regex_is_used() -> None:
+    for pattern, _ in PAIRS:
+        assert any(re.search(pattern, one) for one, _ in DIFFERS), pattern
+
+
+def test_the_device_list_is_closed() -> None:
+    assert sanitize("x lives on meta") != sanitize("x lives on cpu")
