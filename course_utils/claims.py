@@ -10,7 +10,7 @@ from typing import Any
 from IPython.display import display
 
 from course_utils import devices, evidence
-from course_utils.language import Bilingual, measured
+from course_utils.language import Bilingual, markup, measured
 from course_utils.measure import Comparison
 from course_utils.texts import text
 
@@ -211,14 +211,18 @@ class Card:
         facts = (self._bound(), self._mine(), self._recorded())
         line = Bilingual(measured(" · ".join(f.en for f in facts)), measured(" · ".join(f.zh for f in facts)))
         why = _EXPLAIN.get(self.result.verdict)
-        reason = Bilingual(measured(why.en if why else ""), measured(why.zh if why else ""))
+        # A Bilingual writes what is the same in both languages once, and two empty marks are the same.
+        reason = "".join(
+            f'<span lang="{tag}">{markup(measured(why_in))}</span>'
+            for tag, why_in in (("en", why.en if why else ""), ("zh-Hant", why.zh if why else ""))
+        )
         return {
             "text/html": (
                 f'<div class="course-card course-claim course-{self.result.verdict}">'
                 f'<p><span class="course-title"><span lang="en">Claim</span><span lang="zh-Hant">主張</span> {self.id}</span>'
                 f' <span class="course-verdict">{shown.html()}</span></p>'
                 f"{self.statement.block()}"
-                f'<p class="course-small">{line.html()}</p><p class="course-reason">{reason.html()}</p></div>'
+                f'<p class="course-small">{line.html()}</p><p class="course-reason">{reason}</p></div>'
             ),
             "text/plain": f"claim {self.id} {shown}: {self.statement}",
         }

@@ -2,40 +2,15 @@
 
 from __future__ import annotations
 
-import html.parser
 import json
 import re
 from pathlib import Path
 
 import pytest
+from html_nesting import assert_nested
 
 from course_utils import bi, language, store
 from course_utils.language import Bilingual, Shown, by_language, markup, measured, plain
-
-VOID = {"img", "br", "meta", "link", "input"}
-
-
-class Nesting(html.parser.HTMLParser):
-    """Fails on tags that are not closed in the order in which they were opened."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: object) -> None:
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open and self.open[-1] == tag, f"</{tag}> while {self.open} are open"
-        self.open.pop()
-
-
-def assert_nested(text: str) -> None:
-    parser = Nesting()
-    parser.feed(text)
-    parser.close()
-    assert not parser.open, parser.open
 
 
 def test_the_nesting_check_can_fail() -> None:

@@ -1,0 +1,335 @@
+"""Claims: every way to a verdict, what strict runs do, and cards that differ only inside measured marks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from html_nesting import assert_nested
+from nbval.plugin import get_sanitize_patterns
+
+from course_utils import claims, devices, evidence, texts
+from course_utils.claims import Card, ClaimError, Verdict, claim, judge
+from course_utils.language import Bilingual
+from course_utils.measure import Comparison
+
+SANITIZE = get_sanitize_patterns((Path(__file__).parents[1] / "sanitize.cfg").read_text(encoding="ascii"))
+LACKING = Bilingual("a CUDA GPU", "CUDA GPU")
+
+
+class Fake(Comparison):
+    """A comparison with given results; measured again, it gives the next ones and notes how many pairs were asked."""
+
+    def again(self, pairs: int) -> Comparison:
+        asked.append(pairs)
+        return next(following)
+
+
+asked: list[int] = []
+following: Iterator[Comparison] = iter(())
+
+
+def fake(*results: tuple[float, float], pairs: int = 15) -> Comparison:
+    """Return a comparison whose (ratio, paired median) is the first of `results`, and the next one after `again`."""
+    global following
+    asked.clear()
+    made = [Fake(ratio, median, (0, 0), ratio, 1.0, pairs, print, print) for ratio, median in results]
+    following = iter(made[1:])
+    return made[0]
+
+
+# --- judging ------------------------------------------------------------------------------------------
+
+YES, NO = 3.0, 1.0  # on the right and on the wrong side of "at least 2"
+
+
+@pytest.mark.parametrize("median", [YES, 2.0])
+@pytest.mark.parametrize("ratio", [YES, 2.0])
+def test_both_estimates_within_the_bound_hold_at_once(ratio: float, median: float) -> None:
+    verdict = judge(fake((ratio, median)), at_least=2)
+    assert verdict == Verdict("holds", ratio, median) and asked == []
+
+
+FIRST = [(YES, NO), (NO, YES), (NO, NO)]
+
+
+@pytest.mark.parametrize("first", FIRST)
+def test_a_second_measurement_that_holds_counts(first: tuple[float, float]) -> None:
+    verdict = judge(fake(first, (YES + 1, YES)), at_least=2)
+    assert verdict == Verdict("holds", YES + 1, YES) and asked == [45]
+
+
+@pytest.mark.parametrize("first, second", [
+    (first, second) for first in FIRST for second in FIRST if (first, second) != ((NO, NO), (NO, NO))
+])  # fmt: skip
+def test_estimates_that_disagree_are_unclear(first: tuple[float, float], second: tuple[float, float]) -> None:
+    assert judge(fake(first, second), at_least=2).verdict == "unclear" and asked == [45]
+
+
+def test_only_four_wrong_estimates_fail() -> None:
+    verdict = judge(fake((NO, NO), (NO / 2, NO)), at_least=2)
+    assert verdict == Verdict("fails", NO / 2, NO) and asked == [45]
+
+
+def test_the_retry_takes_three_times_as_many_pairs() -> None:
+    judge(fake((NO, NO), (NO, NO), pairs=7), at_least=2)
+    assert asked == [21]
+
+
+@pytest.mark.parametrize("bounds, low, inside, high", [
+    ({"at_least": 2}, 1.99, 2, None),
+    ({"at_most": 2}, None, 2, 2.01),
+    ({"at_least": 0.7, "at_most": 1.4}, 0.69, 0.7, 1.41),
+    ({"at_most": 0}, None, 0, 0.01),
+])  # fmt: skip
+def test_bounds_are_inclusive(
+    bounds: dict[str, float], low: float | None, inside: float, high: float | None
+) -> None:
+    assert judge(inside, **bounds) == Verdict("holds", float(inside))
+    assert judge(fake((inside, inside)), **bounds).verdict == "holds"
+    for outside in filter(None, (low, high)):
+        assert judge(outside, **bounds) == Verdict("fails", outside)
+        assert judge(fake((outside, outside), (outside, outside)), **bounds).verdict == "fails"
+        assert judge(fake((outside, inside), (outside, inside)), **bounds).verdict == "unclear"
+
+
+def test_what_is_not_a_number_does_not_hold() -> None:
+    assert judge(float("nan"), at_least=1).verdict == "fails"
+    assert judge(fake((float("nan"), 3), (float("nan"), float("nan"))), at_most=9).verdict == "unclear"
+
+
+def test_facts() -> None:
+    assert judge(True) == Verdict("holds", True)
+    assert judge(False) == Verdict("fails", False)
+
+
+def test_a_function_is_called_for_its_value() -> None:
+    assert judge(lambda: True) == Verdict("holds", True)
+    assert judge(lambda: 3, at_least=2) == Verdict("holds", 3.0)
+    assert judge(lambda: fake((NO, NO), (NO, NO)), at_least=2).verdict == "fails"
+
+
+def test_what_is_lacking_is_named_and_nothing_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(devices, "missing", lambda need: LACKING if need == "cuda" else None)
+
+    def never() -> bool:
+        raise AssertionError("measured on a machine that lacks the hardware")
+
+    assert judge(never, needs="cuda") == Verdict("needs", lacking=LACKING)
+    assert judge(lambda: True, needs="two_gpus").verdict == "holds"
+
+
+def test_a_real_comparison_is_measured_again() -> None:
+    from course_utils import compare
+
+    calls: list[int] = []
+    verdict = judge(compare(lambda: calls.append(1), lambda: sum(range(10_000)), pairs=3), at_least=2)
+    assert verdict.verdict == "fails" and verdict.value is not None and verdict.value < 0.1
+
+
+@pytest.mark.parametrize("value, bounds, words", [
+    ("3", {"at_least": 1}, "got str"),
+    (None, {}, "got NoneType"),
+    ((2.0, 1.0), {"at_most": 3}, "got tuple"),
+    (lambda: None, {}, "got NoneType"),
+    (3.0, {}, "needs at_least= or at_most="),
+    (True, {"at_least": 1}, "yes-or-no fact takes no"),
+    (lambda: False, {"at_most": 1}, "yes-or-no fact takes no"),
+])  # fmt: skip
+def test_what_cannot_be_judged_is_refused(value: Any, bounds: dict[str, float], words: str) -> None:
+    with pytest.raises(TypeError, match=words):
+        judge(value, **bounds)
+
+
+def test_a_comparison_without_bounds_is_refused() -> None:
+    with pytest.raises(TypeError, match="never be wrong"):
+        judge(fake((YES, YES)))
+
+
+# --- stating ------------------------------------------------------------------------------------------
+
+ID = "1.5-host"  # any claim of the course
+
+
+def html(shown: list[Any]) -> str:
+    return shown[-1]._repr_mimebundle_()["text/html"]
+
+
+def test_a_claim_shows_its_sentence_and_verdict(shown: list[Any]) -> None:
+    assert claim(ID, fake((300.4, 280)), at_least=100) is None
+    bundle = shown[-1]._repr_mimebundle_()
+    sentence = texts.text("claim", ID)
+    for words in (sentence["en"], sentence["zh"], "holds", "成立", "at least 100", "至少 100", "here: 300"):
+        assert words in bundle["text/html"]
+    assert bundle["text/plain"].startswith(f"claim {ID} ⟨holds⟩ · ⟨成立⟩: ")
+
+
+@pytest.mark.parametrize("results, verdict, en, zh", [
+    ([(NO, NO), (NO, NO)], "fails", "Measured twice", "量了兩次"),
+    ([(NO, YES), (NO, YES)], "unclear", "The two ways of judging disagree", "兩種判斷方式的結果不一致"),
+])  # fmt: skip
+def test_a_learner_gets_an_explanation_instead_of_an_error(
+    results: list[tuple[float, float]], verdict: str, en: str, zh: str, shown: list[Any]
+) -> None:
+    claim(ID, fake(*results), at_least=2)
+    assert f"course-{verdict}" in html(shown) and en in html(shown) and zh in html(shown)
+
+
+@pytest.mark.parametrize("strict", ["1", "0", "", None])
+def test_only_a_strict_run_raises(
+    strict: str | None, shown: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if strict is not None:
+        monkeypatch.setenv("COURSE_STRICT", strict)
+    if strict == "1":
+        with pytest.raises(ClaimError, match=rf"claim {ID} does not hold.*value 1.0.*at least 2"):
+            claim(ID, fake((NO, NO), (NO, NO)), at_least=2)
+    else:
+        claim(ID, fake((NO, NO), (NO, NO)), at_least=2)
+    assert "course-fails" in html(shown), "the card is shown before the error"
+
+
+@pytest.mark.parametrize("value, bounds", [
+    (True, {}), (2.5, {"at_least": 2}), (lambda: fake((NO, YES), (NO, YES)), {"at_least": 2}),
+])  # fmt: skip
+def test_a_strict_run_accepts_what_holds_or_is_unclear(
+    value: Any, bounds: dict[str, float], shown: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COURSE_STRICT", "1")
+    claim(ID, value, **bounds)
+    claim(ID, lambda: False, needs="two_gpus" if not devices.missing("cpu_only") else "cpu_only")
+    assert "course-needs" in html(shown)
+
+
+@pytest.mark.parametrize("strict", ["1", "0"])
+def test_a_strict_run_fails_on_a_false_fact(
+    strict: str, shown: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COURSE_STRICT", strict)
+    if strict == "1":
+        with pytest.raises(ClaimError):
+            claim(ID, False)
+    else:
+        claim(ID, False)
+
+
+def test_a_claim_without_a_sentence_is_refused(shown: list[Any]) -> None:
+    with pytest.raises(ValueError, match="no claim '9.99'"):
+        claim("9.99", True)
+    with pytest.raises(ValueError, match="needs='gpu' is not known"):
+        claim(ID, True, needs="gpu")
+    with pytest.raises(TypeError):
+        claim(ID, "fast")
+    assert not shown
+
+
+def test_a_claim_is_noted_for_the_record(
+    shown: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noted: list[Any] = []
+    monkeypatch.setattr(evidence, "note", lambda *what: noted.append(what))
+    claim(ID, fake((YES, YES)), at_least=2)
+    assert noted == [
+        (
+            "claim",
+            ID,
+            {"verdict": "holds", "value": YES, "paired_median": YES, "at_least": 2, "at_most": None},
+        )
+    ]
+
+
+# --- cards --------------------------------------------------------------------------------------------
+
+
+def sanitize(text: str) -> str:
+    for pattern, replacement in SANITIZE:
+        text = re.sub(pattern, replacement, text)
+    return text
+
+
+VERDICTS = {
+    "holds": Verdict("holds", 312.4, 300.1),
+    "small": Verdict("holds", 0.0123, 0.01),
+    "fact": Verdict("holds", True),
+    "fails": Verdict("fails", 1.0, 1.1),
+    "false": Verdict("fails", False),
+    "unclear": Verdict("unclear", 1.9, 2.1),
+    "needs": Verdict("needs", lacking=LACKING),
+}
+RECORDED = [
+    None,
+    {"verdict": "holds", "value": 12.5, "run": "NVIDIA H200, PyTorch 2.13.0, 2026-01-01"},
+    {"verdict": "needs", "value": None, "run": "Tesla T4, PyTorch 2.6.0, 2025-01-01"},
+    {"verdict": "holds", "value": True, "run": "Tesla T4, PyTorch 2.6.0, 2025-01-01"},
+]
+
+
+@pytest.fixture(params=RECORDED, ids=["nothing", "number", "needs", "fact"])
+def recorded(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any] | None:
+    monkeypatch.setattr(evidence, "recorded", lambda _: request.param)
+    return request.param
+
+
+@pytest.mark.parametrize("name", VERDICTS)
+def test_a_card_differs_only_inside_marks(
+    name: str, recorded: dict[str, Any] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A notebook recorded on one machine is compared on another: the verdict and every number may differ."""
+    statement = Bilingual("`a` is faster than `b`", "`a` 比 `b` 快")
+    bundle = Card("2.2", statement, VERDICTS[name], 2, None)._repr_mimebundle_()
+    assert_nested(bundle["text/html"])
+    monkeypatch.setattr(evidence, "recorded", lambda _: None)
+    other = Card("2.2", statement, Verdict("holds", 3.0, 3.0), 2, None)._repr_mimebundle_()
+    assert sanitize(bundle["text/html"]) == sanitize(other["text/html"])
+    assert sanitize(bundle["text/plain"]) == sanitize(other["text/plain"])
+    assert "<code>a</code> is faster" in sanitize(bundle["text/html"]), "the sentence stays compared"
+
+
+def test_another_sentence_is_another_card() -> None:
+    one, other = (
+        Card("2.2", Bilingual(f"a {word}", "甲"), Verdict("holds", 3.0), 2, None)._repr_mimebundle_()
+        for word in ("faster", "slower")
+    )
+    assert sanitize(one["text/html"]) != sanitize(other["text/html"])
+    assert sanitize(one["text/plain"]) != sanitize(other["text/plain"])
+
+
+def test_the_recorded_value_stands_beside_this_machines(recorded: dict[str, Any] | None) -> None:
+    html = Card(ID, Bilingual("a", "甲"), VERDICTS["holds"], 2, None)._repr_mimebundle_()["text/html"]
+    expected = {None: "not recorded yet"} if recorded is None else {}
+    if recorded is not None:
+        what = "12.5" if recorded["value"] == 12.5 else claims.VERDICTS[recorded["verdict"]].en
+        expected = {0: f"recorded GPU: {what} ({recorded['run']})"}
+    for words in expected.values():
+        assert words in html
+
+
+@pytest.mark.parametrize("low, high, en, zh", [
+    (2, None, "at least 2", "至少 2"), (None, 0.9, "at most 0.9", "至多 0.9"),
+    (0.7, 1.4, "between 0.7 and 1.4", "介於 0.7 與 1.4 之間"), (None, None, "an exact fact", "可以精確驗證"),
+])  # fmt: skip
+def test_the_card_says_what_is_asserted(low: float | None, high: float | None, en: str, zh: str) -> None:
+    html = Card(ID, Bilingual("a", "甲"), VERDICTS["holds"], low, high)._repr_mimebundle_()["text/html"]
+    assert en in html and zh in html
+
+
+@pytest.mark.parametrize("name", VERDICTS)
+def test_only_what_did_not_hold_is_explained(name: str) -> None:
+    html = Card(ID, Bilingual("a", "甲"), VERDICTS[name], 2, None)._repr_mimebundle_()["text/html"]
+    explained = re.search(
+        r'<p class="course-reason">.*[a-z]{5}.*<span class="measured">[A-Z一-鿿].*</p>', html
+    )
+    assert bool(explained) == (VERDICTS[name].verdict in ("fails", "unclear"))
+
+
+@pytest.mark.parametrize(
+    "value, text", [(312.4, "312"), (1234567, "1,234,567"), (3.14159, "3.14"), (0.5, "0.5")]
+)
+def test_numbers_are_short(value: float, text: str) -> None:
+    verdict = Verdict("holds", value, value)
+    assert (
+        f"here: {text}" in Card(ID, Bilingual("a", "甲"), verdict, 0, None)._repr_mimebundle_()["text/html"]
+    )
