@@ -1,0 +1,105 @@
+"""Recording: what is stored, what is left alone, and README's table."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook
+
+from tools.check.notebook import code_hash, read
+from tools.record import END, START, CellFailed, execute, replace, table, with_table
+
+
+def notebook(path: Path, *sources: str) -> Path:
+    nbformat.write(new_notebook(cells=[new_code_cell(source) for source in sources]), path)
+    return path
+
+
+def test_a_notebook_is_stored_with_order_outputs_and_hashes(tmp_path: Path) -> None:
+    path = notebook(tmp_path / "a.ipynb", "x = 2", "print(x)")
+    execute(path, tmp_path / "journal.jsonl")
+    cells = read(path).cells
+    assert [cell.execution_count for cell in cells] == [1, 2]
+    assert [cell.metadata.course.ran for cell in cells] == [code_hash(cell.source) for cell in cells]
+    assert [output.text for output in cells[1].outputs] == ["2\n"]
+    assert path.read_text(encoding="utf-8").endswith("}\n")
+
+
+def test_the_run_is_strict_and_uses_nothing_of_the_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COURSE_STRICT", raising=False)
+    names = ["COURSE_STRICT", "COURSE_DATA_DIR", "COURSE_RECORD", "IPYTHONDIR"]
+    before = {name: os.environ.get(name) for name in names}
+    path = notebook(
+        tmp_path / "a.ipynb", f"import os\nprint(*(os.environ[name] for name in {names}), sep='\\n')"
+    )
+    journal = tmp_path / "journal.jsonl"
+    execute(path, journal)
+    strict, data, record, ipython = read(path).cells[0].outputs[0].text.split()
+    assert (strict, record) == ("1", str(journal))
+    assert data != before["COURSE_DATA_DIR"] and not Path(data).exists(), "a fresh folder, removed afterwards"
+    assert not Path(ipython).exists()
+    assert {name: os.environ.get(name) for name in names} == before
+
+
+@pytest.mark.parametrize(
+    "source, words",
+    [("1 / 0", "ZeroDivisionError"), ("import os\nos._exit(1)", "died"), ("while True: pass", "timed out")],
+)
+def test_a_failing_notebook_stays_as_it_was(tmp_path: Path, source: str, words: str) -> None:
+    path = notebook(tmp_path / "a.ipynb", "x = 2", source)
+    before = path.read_bytes()
+    with pytest.raises(CellFailed, match=rf"(?s)^cell 1 \(.*{words}"):
+        execute(path, tmp_path / "journal.jsonl", cell_timeout=3)
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["a.ipynb"]
+
+
+def evidence(folder: Path, name: str, date: str, gpus: int, verdicts: list[str]) -> None:
+    machine = {
+        "cpu": "Some | CPU",
+        "gpus": [{"name": "H200"}] * gpus,
+        "torch": "2.13.0",
+        "python": "3.12.1",
+    }
+    claims = {str(number): {"verdict": verdict} for number, verdict in enumerate(verdicts)}
+    text = json.dumps({"machine": machine, "date": date, "claims": claims, "curves": {}})
+    (folder / f"{name}.json").write_text(text, encoding="utf-8")
+
+
+def test_table(tmp_path: Path) -> None:
+    assert "尚無紀錄" in table(tmp_path)
+    evidence(tmp_path, "a", "2026-01-01", 0, ["holds", "needs", "needs"])
+    evidence(tmp_path, "b", "2026-02-01", 2, ["holds", "holds", "unclear", "fails"])
+    rows = table(tmp_path).splitlines()[2:]
+    assert rows == [
+        "| 2 × H200 | 2.13.0 | 3.12.1 | 2026-02-01 | 2 | 1 | 1 | 0 |",
+        "| Some \\| CPU | 2.13.0 | 3.12.1 | 2026-01-01 | 1 | 0 | 0 | 2 |",
+    ]
+
+
+def test_table_goes_between_the_markers() -> None:
+    readme = f"before\n{START}\nold \\1\n{END}\nafter\n"
+    once = with_table(readme, "new \\1")
+    assert once == f"before\n{START}\nnew \\1\n{END}\nafter\n"
+    assert with_table(once, "new \\1") == once
+
+
+@pytest.mark.parametrize("readme", ["", START, f"{START}{START}{END}"])
+def test_table_without_markers(readme: str) -> None:
+    with pytest.raises(ValueError, match="README"):
+        with_table(readme, "")
+
+
+def test_replace_leaves_nothing_behind(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("old", encoding="utf-8")
+    replace(path, "new")
+    assert [(file.name, file.read_text(encoding="utf-8")) for file in tmp_path.iterdir()] == [
+        ("a.txt", "new")
+    ]

@@ -1,0 +1,205 @@
+"""The rules for Chinese and for pairs: what they report, what they leave alone, what they mend."""
+
+from __future__ import annotations
+
+import csv
+
+import pytest
+
+from tools.check.findings import Findings
+from tools.check.markdown import check_links, check_markdown, mend_markdown
+from tools.check.strings import check_python, check_toml
+from tools.check.text import GLOSSARY, check_chinese, check_pair, glossary, mend_chinese
+
+GOOD = [
+    "張量（tensor）在 GPU 上，很快。",
+    "形狀是 (3, 4)，也可以寫成 (N, C)。",
+    "呼叫 `.to`，然後用 `a,b` 相加。",
+    "用 **GPU** 加速，比率 3:1，版本 2.6 以上。",
+    "見[連結](http://x.y/a,b)處；佔 50% 的時間。",
+    "1. 第一項",
+    "共 $x,y$ 個；`x`、`y` 與 `z`。",
+    "參數組、內存放的東西、第 ⟨GPU,很快⟩ 個。",
+    '量到 <span class="measured">12,x</span>，很好。',
+    "網址是 https://pytorch.org/docs，請看。",
+]
+BAD = {
+    "張量在 GPU 上,很快。": "punctuation",
+    "逗號,GPU 很快。": "punctuation",
+    "大小 (tensor) 是": "punctuation",
+    "大小（tensor)是": "punctuation",
+    "這是(中文)。": "punctuation",
+    "很好.": "punctuation",
+    "然後 ... 結束": "punctuation",
+    '他說"好"。': "punctuation",
+    "ＧＰＵ 很快。": "punctuation",
+    "在GPU 上": "spacing",
+    "在 GPU上": "spacing",
+    "呼叫`.to`": "spacing",
+    "用**GPU**加速": "spacing",
+    "<strong>GPU</strong>很快": "spacing",
+    "GPU ，很快": "spacing",
+    "顯示于屏幕。": "glossary",
+    "默認值": "glossary",
+    "數據平行": "glossary",
+    "线程": "simplified",
+    "以后": "simplified",
+}
+
+
+def chinese(text: str) -> list[str]:
+    findings = Findings()
+    check_chinese(text, findings)
+    return [finding.rule for finding in findings]
+
+
+@pytest.mark.parametrize("text", GOOD)
+def test_good_chinese(text: str) -> None:
+    assert chinese(text) == []
+    assert mend_chinese(text) == text
+
+
+@pytest.mark.parametrize("text, rule", BAD.items())
+def test_bad_chinese(text: str, rule: str) -> None:
+    assert rule in chinese(text)
+
+
+@pytest.mark.parametrize(
+    "text, mended",
+    [
+        ("在GPU上", "在 GPU 上"),
+        ("用**GPU**加速", "用 **GPU** 加速"),
+        ("是<b>GPU</b>的", "是 <b>GPU</b> 的"),
+        ("呼叫`a中b`後", "呼叫 `a中b` 後"),
+        ("GPU ，很快", "GPU，很快"),
+    ],
+)
+def test_mended_chinese(text: str, mended: str) -> None:
+    assert mend_chinese(text) == mended
+    assert mend_chinese(mended) == mended
+    assert chinese(mended) == []
+
+
+@pytest.mark.parametrize(
+    "english, chinese, rule",
+    [
+        ("A good sentence.", "一個好句子。", None),
+        ("GPU", "GPU", None),
+        ("12 GB/s", "12 GB/s", None),
+        ("A good sentence.", "A good sentence.", "translation"),
+        ("A good sentence.", "<p> </p>", "translation"),
+        ("  ", "一個好句子。", "translation"),
+        ("A long sentence. " * 10, "短句。", "translation"),
+        ("Short.", "很長的句子，說了很多英文沒有說的事情。" * 4, "translation"),
+        ("A 張量.", "一個張量。", "language"),
+        ("Call it 中文.", "叫它中文。", None),
+        ("The bandwidth is low.", "速度很低。", "glossary"),
+        ("The bandwidth is low.", "頻寬很低。", None),
+        ("Use `bandwidth`.", "用 `bandwidth`。", None),
+        ("Bold.", "**粗體（bold）**是", "bold"),
+    ],
+)
+def test_pairs(english: str, chinese: str, rule: str | None) -> None:
+    findings = Findings()
+    check_pair(english, chinese, findings)
+    assert {finding.rule for finding in findings} == ({rule} if rule else set())
+
+
+PAIR = '<div lang="en">\n\nA text.\n\n</div>\n<div lang="zh-Hant">\n\n一段文字。\n\n</div>'
+
+
+@pytest.mark.parametrize(
+    "source, rules",
+    [
+        (PAIR, set()),
+        ("## 1.1 A title · 標題\n\n" + PAIR, set()),
+        (PAIR + "\n\n```python\n# <div> and 中文 in code, a, b\n```\n", set()),
+        ("| a | b |\n|---|---|\n| `x` | <span lang=\"en\">word</span><span lang=\"zh-Hant\">詞</span> |", set()),
+        (f'<details><summary><span lang="en">More</span><span lang="zh-Hant">更多</span></summary>\n\n{PAIR}\n\n</details>', set()),
+        ("A title\n=====\n\n" + PAIR, {"heading", "language"} - {"language"}),
+        (PAIR.replace("\n<div lang=\"zh", "\nx\n<div lang=\"zh"), {"language", "blank lines"}),
+        (PAIR + PAIR.replace("en", "fr"), {"language", "translation"}),
+        ('<div lang="zh-Hant">\n\n文字。\n\n</div>\n<div lang="en">\n\nText.\n\n</div>', {"translation"}),
+        ("<details>\n" + PAIR + "\n</details>", {"blank lines"}),
+        ('<p lang="en">A <span lang="en">b</span></p><p lang="zh-Hant">一</p>', {"language"}),
+    ],
+)  # fmt: skip
+def test_markdown(source: str, rules: set[str]) -> None:
+    findings = Findings()
+    check_markdown(source, findings)
+    assert {finding.rule for finding in findings} == rules, [str(finding) for finding in findings]
+
+
+def test_mend_keeps_code() -> None:
+    code = "```python\nx=1;y='用GPU算'\n```"
+    source = f'<div lang="en">\nA text.\n</div>\n<div lang="zh-Hant">\n用GPU算。\n\n{code}\n</div>'
+    mended = mend_markdown(source)
+    assert code in mended and "用 GPU 算。" in mended
+    assert mend_markdown(mended) == mended
+    findings = Findings()
+    check_markdown(mended, findings)
+    assert findings == []
+
+
+def test_links(tmp_path) -> None:
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "a b.md").write_text("", encoding="utf-8")
+    source = (
+        "[1](../a%20b.md) [2](../a%20b.md#part) [3](#here) [4](https://x.y/z) `[5](no)` "
+        '[6](missing.md) [7](../../outside.md) [8](C:/x) <a href="gone.html">9</a>'
+    )
+    findings = Findings()
+    check_links(source, tmp_path / "notebooks", tmp_path, findings)
+    assert [finding.what.split()[0] for finding in findings] == [
+        "missing.md", "../../outside.md", "C:/x", "gone.html",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "source, rules",
+    [
+        ("bi(en='Good.', zh='很好。')", []),
+        ("bi(en=f'{n} pieces', zh=f'{n} 個')", []),
+        ("Bilingual('A tensor', '張量')", []),
+        ("x = {'en': 'A good one', 'zh': 'A good one'}", ["translation"]),
+        ("bi(en='Good.')", ["translation"]),
+        ("bi(zh='很好。')", ["translation"]),
+        ("bi(en='Good.', zh='很好,對。')", ["punctuation"]),
+        ("bi(en='Good' + ' one.', zh='用' + 'GPU 算。')", ["spacing"]),
+        ("Bilingual('A tensor', '在內存')", ["glossary", "glossary"]),
+        ("why(why_en='Yes.')", ["translation"]),
+        ("print('用GPU 算')", ["spacing"]),
+        ("'''A docstring: 用GPU 算'''", []),
+    ],
+)
+def test_python(source: str, rules: list[str]) -> None:
+    findings = Findings()
+    check_python(source, findings, "a.py")
+    assert [finding.rule for finding in findings] == rules
+
+
+@pytest.mark.parametrize(
+    "source, rules",
+    [
+        ("[a]\nen = 'Good.'\nzh = '很好。'", []),
+        ("[a]\nen = 'Good.'", ["translation"]),
+        ("[[a.b]]\nwhy_en = 'Good.'\nwhy_zh = '好,對。'", ["punctuation"]),
+        ("[a]\nen = ['One.', 'Two.']\nzh = ['一。', '用GPU。']", ["spacing"]),
+        ("[a]\nen = ['One.', 'Two.']\nzh = ['一。']", ["translation"]),
+        ("[a]\nname = '張量'", ["translation"]),
+    ],
+)
+def test_toml(source: str, rules: list[str]) -> None:
+    findings = Findings()
+    check_toml(source, findings, "a.toml")
+    assert [finding.rule for finding in findings] == rules
+
+
+def test_glossary() -> None:
+    """The glossary holds against its own rules, and each term stands once."""
+    with GLOSSARY.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len({row["en"] for row in rows}) == len(rows) == len(glossary()) > 60
+    for row in rows:
+        assert row["required"] in ("", "yes")
+        assert [rule for rule in chinese(row["zh-Hant"]) if rule != "spacing"] == [], row["zh-Hant"]
