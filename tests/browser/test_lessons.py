@@ -16,6 +16,7 @@ from typing import Any
 import nbformat
 import pytest
 
+from course_utils.exercises import exercises
 from course_utils.language import plain
 from course_utils.questions import question
 from tools.labpage import REPOSITORY, Lab, NotebookPage
@@ -24,7 +25,6 @@ pytestmark = pytest.mark.browser
 
 NOTEBOOKS = sorted((REPOSITORY / "notebooks").glob("*.ipynb"))
 CHOICES = ("en", "zh", "both")
-WIDGET = "application/vnd.jupyter.widget-view+json"
 SWITCHING_MS = 100
 
 
@@ -329,5 +329,31 @@ def test_choice_is_remembered_and_each_notebook_has_its_own(lab: Lab, chromium: 
         page.switch_language("both")
         page.bring_to_front(second.name)
         assert page.wrongly_shown("en")["wrong"] == []
+        assert page.page_errors == []
+    lab.shut_kernels_down()
+
+
+# --- the start page ---------------------------------------------------------------------------------------
+
+
+def test_start_page(lab: Lab, chromium: Any) -> None:
+    """The map counts what was solved in other notebooks, and a click on a title opens that lesson."""
+    start, first = NOTEBOOKS[:2]
+    exercises_of_first = sum(exercise.lesson == "01" for exercise in exercises().values())
+    saved = json.dumps({"01": {"on_gpu": "2026-01-01", "no such exercise": "2026-01-01"}})
+    lab.data.mkdir(exist_ok=True)
+    (lab.data / "progress.json").write_text(saved, encoding="utf-8")
+    with lab.open_notebook(chromium, start.name) as page:
+        assert page.run_all()
+        for choice in CHOICES:
+            page.switch_language(choice)
+            row = page.panel().locator("tr", has=page.page.locator(f'a[href*="{first.name}"]'))
+            assert row.count() == 1
+            assert f"1/{exercises_of_first}" in squeezed(visible(row))
+        row.locator("a").click()
+        page.page.wait_for_function(
+            "name => window.course.widget()?.context?.path.endsWith(name)", arg=first.name
+        )
+        page.page.wait_for_function("() => window.course.ready()")
         assert page.page_errors == []
     lab.shut_kernels_down()
