@@ -20,22 +20,22 @@ VERDICTS = {
     "holds": Bilingual("holds", "成立"),
     "fails": Bilingual("does not hold", "不成立"),
     "unclear": Bilingual("unclear", "尚無定論"),
-    "needs": Bilingual("not measured here", "這裡沒有量測"),
+    "needs": Bilingual("not measured here", "這台機器沒有量"),
 }
 
 _EXPLAIN = {
     "holds": None,
     "fails": Bilingual(
-        "Measured twice, and both times on the wrong side. That is a finding, not your mistake: perhaps this machine is "
-        "special, another program is working hard, or the sentence is wrong. Close other programs and run the cell "
-        "again; if it stays, please report it together with the machine badge.",
-        "量了兩次，兩次都落在另一邊。這是一項發現，不是你的錯：也許這台機器比較特別，也許有別的程式正在大量運算，也許是課程寫錯了。"
-        "先關掉其他程式再執行一次；如果結果還是一樣，請附上機器資訊回報給我們。",
+        "The measurement is on the wrong side. This is not your mistake, and worth looking into: perhaps this machine "
+        "is special, another program is working hard, or the course is wrong. Close other programs and run the cell "
+        "again; if it happens again, please report it together with the machine badge at the top.",
+        "量出來的結果沒有過門檻。不是你做錯了，而且值得追究：可能是這台機器比較特別、有別的程式正吃掉大量運算，也可能是課程寫錯了。"
+        "先關掉其他程式再執行一次；如果還是一樣，請附上最上面的機器資訊回報給我們。",
     ),
     "unclear": Bilingual(
-        "The two ways of judging disagree, also after a longer measurement: something else is using this machine. "
+        "The two ways of judging disagree, even in a longer measurement: something else is using this machine. "
         "Run the cell again when it is quiet.",
-        "兩種判斷方式的結果不一致，拉長量測之後還是一樣：有別的程式正在使用這台機器。等它閒下來再執行一次。",
+        "兩種判斷方式的結果不一致，拉長量測也一樣：有別的程式正在用這台機器。等它閒下來再執行一次。",
     ),
 }
 
@@ -182,7 +182,7 @@ class Card:
             return Bilingual(f"asserted: at least {low:g}", f"課程主張：至少 {low:g}")
         if high is not None:
             return Bilingual(f"asserted: at most {high:g}", f"課程主張：至多 {high:g}")
-        return Bilingual("an exact fact", "可以精確驗證的事實")
+        return Bilingual("an exact fact", "精確的事實，沒有誤差")
 
     def _mine(self) -> Bilingual:
         if self.result.lacking is not None:
@@ -201,7 +201,7 @@ class Card:
             number = _number(values["value"])
             run = values["run"]
             text = Bilingual(f"{number or verdict.en} ({run})", f"{number or verdict.zh}（{run}）")
-        return Bilingual(f"recorded GPU: {text.en}", f"GPU 紀錄：{text.zh}")
+        return Bilingual(f"recorded GPU: {text.en}", f"GPU 參考：{text.zh}")
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         # Everything but the statement may differ between machines, so the card always has the same elements: a
@@ -219,10 +219,12 @@ class Card:
         return {
             "text/html": (
                 f'<div class="course-card course-claim course-{self.result.verdict}">'
-                f'<p><span class="course-title"><span lang="en">Claim</span><span lang="zh-Hant">主張</span> {self.id}</span>'
-                f' <span class="course-verdict">{shown.html()}</span></p>'
+                f'<p><span class="course-title"><span lang="en">Claim</span><span lang="zh-Hant">主張</span></span>'
+                f' · <span class="course-verdict">{shown.html()}</span></p>'
                 f"{self.statement.block()}"
-                f'<p class="course-small">{line.html()}</p><p class="course-reason">{reason}</p></div>'
+                # The id is for looking the claim up; in the title it would read like a section's number.
+                f'<p class="course-small">{line.html()} · id {self.id}</p>'
+                f'<p class="course-reason">{reason}</p></div>'
             ),
             "text/plain": f"claim {self.id} {shown}: {self.statement}",
         }

@@ -19,20 +19,18 @@ from course_utils.language import Bilingual, measured
 GIB = 2**30
 
 
-def try_gpu(index: int = 0) -> torch.device:
-    """Return GPU number `index` if there is one, otherwise the CPU.
+def try_gpu(i: int = 0) -> torch.device:
+    """Return GPU number `i` if there is one, otherwise the CPU.
 
     Args:
-        index: Number of the GPU among those that this process may see, counted from 0.
+        i: Number of the GPU among those that this process may see, counted from 0.
 
     Raises:
-        ValueError: `index` is negative (``cuda:-1`` is no device).
+        ValueError: `i` is negative (``cuda:-1`` is no device).
     """
-    if index < 0:
-        raise ValueError(f"try_gpu({index}): GPUs are counted from 0; pass 0 for the first one.")
-    if torch.cuda.device_count() > index:
-        return torch.device(f"cuda:{index}")
-    return torch.device("cpu")
+    if i < 0:
+        raise ValueError(f"try_gpu({i}): GPUs are counted from 0; pass 0 for the first one.")
+    return torch.device(f"cuda:{i}" if torch.cuda.device_count() > i else "cpu")
 
 
 def try_all_gpus() -> list[torch.device]:
@@ -41,7 +39,7 @@ def try_all_gpus() -> list[torch.device]:
 
 
 def usable_cores() -> int:
-    """Return how many processor cores this process may use (containers and batch systems often give fewer)."""
+    """Return how many CPU cores this process may use (containers and batch systems often give fewer)."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -61,7 +59,7 @@ def _cpu_name() -> str:
             if asked.returncode == 0 and asked.stdout.strip():
                 return asked.stdout.strip()
     except (OSError, subprocess.TimeoutExpired):
-        pass  # a name is a courtesy; the machine's own word for its processor will do
+        pass  # a name is a courtesy; the machine's own word for its CPU will do
     return platform.processor() or platform.machine() or "unknown"
 
 
@@ -111,7 +109,7 @@ def rating(quantity: str) -> float | None:
 
 
 def machine_facts() -> dict[str, Any]:
-    """Return what this machine is, as plain data: processor, memory (bytes), GPUs, versions."""
+    """Return what this machine is, as plain data: CPU, memory (bytes), GPUs, versions."""
     import psutil
 
     gpus = []
@@ -154,42 +152,42 @@ def machine_rows(facts: dict[str, Any]) -> list[tuple[Bilingual, Bilingual]]:
     cores = measured(facts["cores"])
     rows = [
         (
-            Bilingual("Processor", "處理器"),
-            Bilingual(f"{cpu}, {cores} cores for this process", f"{cpu}，本行程可用 {cores} 核心"),
+            Bilingual("CPU", "CPU"),
+            Bilingual(f"{cpu}, {cores} cores for this process", f"{cpu}，這個行程可用 {cores} 個核心"),
         )
     ]
-    names = [
-        f"{g['name']} ({g['memory'] / GIB:.0f} GiB, capability {g['capability']})" for g in facts["gpus"]
+    count = len(facts["gpus"])
+    seen = [f"{g['name']} ({g['memory'] / GIB:.0f} GiB, capability {g['capability']})" for g in facts["gpus"]]
+    seen_zh = [
+        f"{g['name']}（{g['memory'] / GIB:.0f} GiB，運算能力 {g['capability']}）" for g in facts["gpus"]
     ]
-    count = len(names)
-    seen = "; ".join(names)
-    # One text for both languages: with GPUs it is a name, and the badge has the same elements everywhere.
-    gpus = measured(seen or "none · 無")
-    rows.append((Bilingual("CUDA GPUs", "CUDA GPU"), Bilingual(gpus, gpus)))
-    versions = measured(
-        f"PyTorch {facts['torch']}, CUDA {facts['cuda'] or '-'}, driver {facts['driver'] or '-'}, "
-        f"Python {facts['python']}, {facts['system']}"
+    gpus = Bilingual(measured("; ".join(seen) or "none"), measured("；".join(seen_zh) or "無"))
+    rows.append((Bilingual("CUDA GPUs", "CUDA GPU"), gpus))
+    before = f"PyTorch {facts['torch']}, CUDA {facts['cuda'] or '-'}"
+    driver, after = facts["driver"] or "-", f"Python {facts['python']}, {facts['system']}"
+    versions = Bilingual(
+        measured(f"{before}, driver {driver}, {after}"), measured(f"{before}, 驅動程式 {driver}, {after}")
     )
-    rows.append((Bilingual("Software", "軟體"), Bilingual(versions, versions)))
+    rows.append((Bilingual("Software", "軟體"), versions))
     plan = {
         0: Bilingual(
-            "Everything runs on the processor and is measured there. What only a GPU can show is shown as recorded on one.",
-            "全部在處理器上執行與量測；只有 GPU 才看得到的部分，顯示的是別台機器的紀錄。",
+            "Everything runs on the CPU and is measured there. What only a GPU can show is shown as recorded on one.",
+            "全部在 CPU 上執行、量測；只有 GPU 才看得到的部分，顯示在別台機器上錄下的結果。",
         ),
         1: Bilingual(
             "Everything about one GPU is measured on yours. What needs two GPUs is rehearsed and labelled so.",
-            "與單一 GPU 有關的內容，都在你的 GPU 上量測；需要兩張以上的，會以演練代替，並且註明。",
+            "單張 GPU 的內容，都在你的 GPU 上量；需要兩張以上的，改用演練代替，並且註明。",
         ),
     }.get(
         count,
-        Bilingual("Everything is measured on your GPUs.", "全部在你的 GPU 上量測。"),
+        Bilingual("Everything is measured on your GPUs.", "全部在你的 GPU 上量。"),
     )
     other = other_accelerator()
     if not count and other:
         # In the same line: every machine's badge has the same elements, and only their texts differ.
         plan = Bilingual(
             f"{plan.en} (The {other} accelerator here is not used: the course teaches CUDA.)",
-            f"{plan.zh}（這裡的 {other} 加速器用不到：本課程教的是 CUDA。）",
+            f"{plan.zh}（還有 {other} 加速器；本課程教的是 CUDA，不會用到它。）",
         )
     rows.append((Bilingual("In this course", "在本課程"), Bilingual(measured(plan.en), measured(plan.zh))))
     return rows
@@ -217,7 +215,7 @@ class Machine:
 
 
 def machine() -> Machine:
-    """Return the machine badge: processor, GPUs, versions, and what will be measured here or shown as recorded."""
+    """Return the machine badge: CPU, GPUs, versions, and what will be measured here or shown as recorded."""
     return Machine(machine_facts())
 
 
@@ -246,9 +244,7 @@ _NEEDS: dict[str, tuple[Any, Bilingual]] = {
     ),
     "rated_gpu": (
         lambda: rating("half") is not None,
-        Bilingual(
-            "a CUDA GPU whose rated speed is in the course's table", "標稱速度已列入課程表格的 CUDA GPU"
-        ),
+        Bilingual("a CUDA GPU whose rated speed is in the course's table", "課程規格表裡有列的 CUDA GPU"),
     ),
     "cpu_only": (
         lambda: not torch.cuda.is_available(),

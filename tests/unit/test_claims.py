@@ -168,7 +168,7 @@ def test_a_claim_shows_its_sentence_and_verdict(shown: list[Any]) -> None:
 
 
 @pytest.mark.parametrize("results, verdict, en, zh", [
-    ([(NO, NO), (NO, NO)], "fails", "Measured twice", "量了兩次"),
+    ([(NO, NO), (NO, NO)], "fails", "on the wrong side", "沒有過門檻"),
     ([(NO, YES), (NO, YES)], "unclear", "The two ways of judging disagree", "兩種判斷方式的結果不一致"),
 ])  # fmt: skip
 def test_a_learner_gets_an_explanation_instead_of_an_error(
@@ -309,7 +309,7 @@ def test_the_recorded_value_stands_beside_this_machines(recorded: dict[str, Any]
 
 @pytest.mark.parametrize("low, high, en, zh", [
     (2, None, "at least 2", "至少 2"), (None, 0.9, "at most 0.9", "至多 0.9"),
-    (0.7, 1.4, "between 0.7 and 1.4", "介於 0.7 與 1.4 之間"), (None, None, "an exact fact", "可以精確驗證"),
+    (0.7, 1.4, "between 0.7 and 1.4", "介於 0.7 與 1.4 之間"), (None, None, "an exact fact", "精確的事實"),
 ])  # fmt: skip
 def test_the_card_says_what_is_asserted(low: float | None, high: float | None, en: str, zh: str) -> None:
     html = Card(ID, Bilingual("a", "甲"), VERDICTS["holds"], low, high)._repr_mimebundle_()["text/html"]

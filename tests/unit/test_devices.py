@@ -113,14 +113,14 @@ def test_this_machines_badge() -> None:
     assert facts["torch"] == torch.__version__ and facts["python"] == platform.python_version()
     assert len(facts["gpus"]) == torch.cuda.device_count()
     text = badge_text(machine())
-    for expected in (facts["cpu"], f"PyTorch {torch.__version__}", "處理器", "Processor"):
+    for expected in (facts["cpu"], f"PyTorch {torch.__version__}", "在本課程", "In this course"):
         assert expected in text
 
 
 @pytest.mark.parametrize("count, en, zh", [
-    (0, "Everything runs on the processor", "全部在處理器上"),
-    (1, "needs two GPUs is rehearsed", "以演練代替"),
-    (4, "Everything is measured on your GPUs", "全部在你的 GPU 上量測"),
+    (0, "Everything runs on the CPU", "全部在 CPU 上"),
+    (1, "needs two GPUs is rehearsed", "改用演練代替"),
+    (4, "Everything is measured on your GPUs", "全部在你的 GPU 上量"),
 ])  # fmt: skip
 def test_the_badge_says_what_will_be_measured(
     count: int, en: str, zh: str, monkeypatch: pytest.MonkeyPatch
@@ -150,7 +150,7 @@ def test_another_makers_accelerator_is_named(kind: str, monkeypatch: pytest.Monk
     monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
     monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda: torch.device(kind))
     text = badge_text(machine())
-    assert f"The {kind} accelerator here is not used" in text and f"這裡的 {kind} 加速器用不到" in text
+    assert f"The {kind} accelerator here is not used" in text and f"還有 {kind} 加速器" in text
 
 
 def test_beside_cuda_no_other_accelerator_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,7 +180,7 @@ def test_the_badge_for_a_bug_report_is_plain_text() -> None:
         timeout=60,
     )
     assert done.returncode == 0, done.stderr
-    assert f"PyTorch {torch.__version__}" in done.stdout and "處理器" in done.stdout
+    assert f"PyTorch {torch.__version__}" in done.stdout and "在本課程" in done.stdout
     assert not re.search("[⟨⟩<>`]", done.stdout)
 
 
