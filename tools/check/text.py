@@ -93,7 +93,8 @@ class Visible:
         """Return the original words around a position, for a report."""
         low = self.origin[max(0, at - reach)]
         high = self.origin[min(len(self.origin) - 1, at + reach)] + 1
-        return "…" + re.sub(r"\s+", " ", self.source[low:high]).strip() + "…"
+        words = self.source[low:high].replace(UNKNOWN, "{}")
+        return "…" + re.sub(r"\s+", " ", words).strip() + "…"
 
 
 # --- Chinese ------------------------------------------------------------------------------------------
