@@ -137,12 +137,15 @@ def amount(number: float) -> str:
     return f"{number:.0f} B"
 
 
+_OTHER = "recorded GPU · GPU 參考"  # how the other machine is called in a legend
+
+
 def _source(values: dict[str, Any] | None) -> Bilingual:
     """Return the second half of a caption: whose recording is shown, or that there is none."""
     if values is None:
-        text = Bilingual("Recorded GPU: not recorded yet.", "GPU 紀錄：尚無紀錄。")
+        text = Bilingual("Recorded GPU: not recorded yet.", "GPU 參考：尚無紀錄。")
     else:
-        text = Bilingual(f"Recorded on {values['run']}.", f"GPU 紀錄：{values['run']}。")
+        text = Bilingual(f"Recorded on {values['run']}.", f"GPU 參考：{values['run']}。")
     return Bilingual(measured(text.en), measured(text.zh))
 
 
@@ -155,8 +158,7 @@ def bars_picture(comparison: Comparison, labels: Sequence[str], values: dict[str
     ]
     if values:
         rows += [
-            (f"{label} (recorded GPU)", s, RECORDED)
-            for label, s in zip(labels, values["seconds"], strict=True)
+            (f"{label} ({_OTHER})", s, RECORDED) for label, s in zip(labels, values["seconds"], strict=True)
         ]
     names, seconds, colours = zip(*reversed(rows), strict=True)
     drawn = axes.barh(names, seconds, color=colours, height=0.62)
@@ -234,7 +236,7 @@ def curves_picture(
         axes.plot(xs, ys, marker="o", label=name)
     if values:
         for name, (xs, ys) in values["lines"].items():
-            axes.plot(xs, ys, marker="s", linestyle="--", label=f"{name} (recorded GPU)")
+            axes.plot(xs, ys, marker="s", linestyle="--", label=f"{name} ({_OTHER})")
     _logarithmic(axes.xaxis, x.unit)
     _logarithmic(axes.yaxis, y.unit)
     axes.set_xlabel(x.label)
@@ -280,7 +282,7 @@ def columns_picture(
     groups = [("here · 這台機器", values, YOURS)]
     if recorded_values:
         names += [name for name in recorded_values["values"] if name not in values]
-        groups.append(("recorded GPU · GPU 紀錄", recorded_values["values"], RECORDED))
+        groups.append((_OTHER, recorded_values["values"], RECORDED))
     width = 0.8 / len(groups)
     for number, (label, group, colour) in enumerate(groups):
         here = [name for name in names if name in group]

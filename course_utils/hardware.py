@@ -1,8 +1,10 @@
-"""A picture of processors: this machine's cores, memory and bandwidth beside a GPU's."""
+"""A picture of processors: this machine's CPU cores, memory and bandwidth beside a GPU's."""
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
+from math import isqrt
 from typing import Any
 
 from course_utils import figures
@@ -19,34 +21,36 @@ class Processor:
 
     Attributes:
         name: As its maker calls it.
+        gpu: Whether it is a GPU.
         blocks: Cores of a CPU, multiprocessors of a GPU.
-        lanes: float32 units per block; 1 for a CPU core, whose vector width torch does not report.
+        lanes: float32 units per multiprocessor; None for a CPU, and for a GPU that ``hardware.toml`` does not have
+            (torch does not report them).
         memory: Bytes.
         bandwidth: Bytes per second, read plus written.
         measured: Whether the bandwidth was measured here, or is published.
     """
 
     name: str
+    gpu: bool
     blocks: int
-    lanes: int
+    lanes: int | None
     memory: float
     bandwidth: float
     measured: bool
 
 
 def here() -> list[Processor]:
-    """Return this machine's processor and, if it has one, its first GPU, with the bandwidth measured now."""
+    """Return this machine's CPU and, if it has one, its first GPU, with the bandwidth measured now."""
     facts = machine_facts()
-    cpu = Processor(facts["cpu"], facts["cores"], 1, facts["memory"], 0.0, True)
+    copy = ceilings()["host_copy" if facts["gpus"] else "copy"]
+    cpu = Processor(facts["cpu"], False, facts["cores"], None, facts["memory"], copy, True)
     if not facts["gpus"]:
-        return [Processor(**(vars(cpu) | {"bandwidth": ceilings()["copy"]}))]
+        return [cpu]
     gpu = facts["gpus"][0]
     rated = ratings().get(gpu["name"])
-    lanes = round(rated["lanes"] / rated["multiprocessors"]) if rated else 128
-    return [
-        Processor(**(vars(cpu) | {"bandwidth": ceilings()["host_copy"]})),
-        Processor(gpu["name"], gpu["multiprocessors"], lanes, gpu["memory"], ceilings()["copy"], True),
-    ]
+    lanes = round(rated["lanes"] / rated["multiprocessors"]) if rated else None
+    blocks, memory = gpu["multiprocessors"], gpu["memory"]
+    return [cpu, Processor(gpu["name"], True, blocks, lanes, memory, ceilings()["copy"], True)]
 
 
 def published(name: str = EXAMPLE) -> Processor:
@@ -57,45 +61,50 @@ def published(name: str = EXAMPLE) -> Processor:
     """
     data = ratings()[name]
     blocks = int(data["multiprocessors"])
-    return Processor(name, blocks, int(data["lanes"]) // blocks, data["memory"], data["bandwidth"], False)
+    lanes = int(data["lanes"]) // blocks
+    return Processor(name, True, blocks, lanes, data["memory"], data["bandwidth"], False)
 
 
 def _grid(axes: Any, processor: Processor, colour: str) -> None:
-    """Draw one square per core or multiprocessor; each multiprocessor shows its lanes as a dot grid."""
+    """Draw one square per core or multiprocessor; a multiprocessor shows its lanes, where known, as a dot grid."""
     columns = 12 if processor.blocks > 24 else 6 if processor.blocks > 4 else 2
     size = 0.86
     for index in range(processor.blocks):
         x, y = index % columns, -(index // columns)
         axes.add_patch(figures.rectangle(x, y, size, size, colour))
-        if processor.lanes > 1:
-            side = round(processor.lanes**0.5)
-            steps = [(i + 1) * size / (side + 1) for i in range(side)]
+        if processor.lanes:
+            down = max(n for n in range(1, isqrt(processor.lanes) + 1) if processor.lanes % n == 0)
+            across = processor.lanes // down
+            dots = list(itertools.product(range(1, across + 1), range(1, down + 1)))
             axes.scatter(
-                [x + a for a in steps for _ in steps],
-                [y + b for _ in steps for b in steps],
-                s=0.1,
+                [x + i * size / (across + 1) for i, _ in dots],
+                [y + j * size / (down + 1) for _, j in dots],
+                s=0.5,
                 color="white",
+                linewidths=0,
             )
     rows = -(-processor.blocks // columns)
-    axes.set_xlim(-0.3, columns + 0.2)
-    axes.set_ylim(-rows + 0.6, 1.2)
+    # A square view for every processor, so that the texts above and below stand in line.
+    side, middle = max(columns, rows) + 0.3, size / 2 - (rows - 1) / 2
+    axes.set_xlim((columns - 1 + size - side) / 2, (columns - 1 + size + side) / 2)
+    axes.set_ylim(middle - side / 2, middle + side / 2)
     axes.set_aspect("equal")
     axes.axis("off")
 
 
 def picture(processors: list[Processor]) -> figures.Picture:
     """Draw `processors` side by side: their blocks as squares, memory and bandwidth as text below."""
-    figure, axes = figures.new(height=3.6, columns=len(processors))
+    figure, axes = figures.new(height=4.2, columns=len(processors))
     axes = list(axes) if len(processors) > 1 else [axes]
     for one, processor in zip(axes, processors, strict=True):
-        gpu = processor.lanes > 1
-        _grid(one, processor, figures.RECORDED if gpu else figures.YOURS)
+        _grid(one, processor, figures.RECORDED if processor.gpu else figures.YOURS)
         name = processor.name if len(processor.name) < 34 else processor.name[:32] + "…"
-        unit = (
-            f"{processor.blocks} × {processor.lanes} lanes · 運算單元"
-            if gpu
-            else f"{processor.blocks} cores · 核心"
-        )
+        if not processor.gpu:
+            unit = f"{processor.blocks} cores · 核心"
+        elif processor.lanes:
+            unit = f"{processor.blocks} × {processor.lanes} lanes · 運算單元"
+        else:
+            unit = f"{processor.blocks} multiprocessors · 多處理器"
         source = "measured · 實測" if processor.measured else "published · 公開規格"
         one.set_title(f"{name}\n{unit}")
         one.text(
@@ -106,24 +115,39 @@ def picture(processors: list[Processor]) -> figures.Picture:
             ha="center",
             va="top",
         )
-    first, last = processors[0], processors[-1]
-    times = measured(f"{last.bandwidth / first.bandwidth:.0f}")
-    lanes = last.blocks * last.lanes
-    caption = Bilingual(
-        f"Blue: the cores of this machine's processor. Orange: a GPU's multiprocessors, each with its arithmetic lanes "
-        f"({measured(f'{lanes:,}')} in all). Its memory delivers {times} times as many bytes per second.",
-        f"藍色：這台機器處理器的核心。橘色：GPU 的多處理器，每個都有許多運算單元（總共 {measured(f'{lanes:,}')} 個）。"
-        f"它的記憶體每秒能送出的位元組是左邊的 {times} 倍。",
-    )
     alternative = Bilingual(
-        "Squares for processor cores beside squares for a GPU's multiprocessors, with memory size and bandwidth.",
-        "左邊的方塊是處理器核心，右邊的方塊是 GPU 的多處理器，下方標示記憶體大小與頻寬。",
+        "Squares for CPU cores beside squares for a GPU's multiprocessors, with memory size and bandwidth.",
+        "左邊的方塊是 CPU 核心，右邊的方塊是 GPU 的多處理器，下方標示記憶體大小與頻寬。",
     )
-    return figures.Picture(figure, caption, alternative)
+    return figures.Picture(figure, _caption(processors[0], processors[-1]), alternative)
+
+
+def _caption(cpu: Processor, gpu: Processor) -> Bilingual:
+    """Return the line under the picture; all that depends on the GPU is one mark per language."""
+    times = f"{gpu.bandwidth / cpu.bandwidth:.0f}"
+    if gpu.measured:
+        whose = Bilingual("your GPU", "你的 GPU 的")
+    else:
+        whose = Bilingual(
+            f"the {gpu.name} (published figures, since this machine has no GPU)",
+            f"{gpu.name}（這台機器沒有 GPU，所以用公開規格）的",
+        )
+    lanes = Bilingual(".", "。")
+    if gpu.lanes:
+        count = f"{gpu.blocks * gpu.lanes:,}"
+        lanes = Bilingual(
+            f", full of arithmetic lanes ({count} in all).", f"，裡面全是運算單元（總共 {count} 個）。"
+        )
+    en = measured(f"{whose.en}{lanes.en} The GPU's memory moves {times} times as many bytes per second.")
+    zh = measured(f"{whose.zh}多處理器{lanes.zh}GPU 記憶體每秒能搬的資料，是左邊的 {times} 倍。")
+    return Bilingual(
+        f"Blue: the cores of this machine's CPU. Orange: the multiprocessors of {en}",
+        f"藍色是這台機器的 CPU 核心；橘色是 {zh}",
+    )
 
 
 def show_processors() -> None:
-    """Show this machine's processor beside its GPU, or beside a GPU's published figures where there is none."""
+    """Show this machine's CPU beside its GPU, or beside a GPU's published figures where there is none."""
     from IPython.display import display
 
     processors = here()

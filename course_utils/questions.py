@@ -70,7 +70,7 @@ def _static(question: Question) -> str:
     )
     return (
         f'<div class="course-card course-question"><p class="course-title">{_PREDICT.html()}</p>{question.text.block()}'
-        f'<ul>{items}</ul><details><summary><span lang="en">Answers</span><span lang="zh-Hant">解答</span></summary>'
+        f'<ul>{items}</ul><details><summary><span lang="en">Answers</span><span lang="zh-Hant">看答案</span></summary>'
         f"<ul>{reasons}</ul></details></div>"
     )
 

@@ -92,18 +92,19 @@ def nvidia_smi() -> Block:
         asked = subprocess.run(["nvidia-smi"], capture_output=True, text=True, timeout=20)
         if asked.returncode == 0:
             evidence.note("curve", "nvidia-smi", {"text": asked.stdout})
-            return console(asked.stdout, Bilingual("This machine, just now.", "這台機器，剛剛的輸出。"))
+            return console(asked.stdout, Bilingual("This machine, just now.", "這台機器剛才的輸出。"))
     except (OSError, subprocess.TimeoutExpired):
         pass  # not installed, or the driver does not answer: an example it is
     recorded = evidence.recorded("nvidia-smi")
     if recorded is not None:
         return console(
-            recorded["text"], Bilingual(f"Recorded on {recorded['run']}.", f"紀錄自 {recorded['run']}。")
+            recorded["text"], Bilingual(f"Recorded on {recorded['run']}.", f"錄自 {recorded['run']}。")
         )
     return console(
         PUBLISHED_SMI,
         Bilingual(
-            f"Not this machine: a published example, first of eight GPUs, May 2024 ({_PUBLISHED_BY}). No recording of our own yet.",
-            f"不是這台機器：公開範例，八張 GPU 中的第一張，2024 年 5 月（{_PUBLISHED_BY}）。我們自己的紀錄尚未取得。",
+            f"Not your machine: a published example, the first of eight GPUs, May 2024 ({_PUBLISHED_BY}). "
+            "The course has no recording of its own yet.",
+            f"這不是你的機器，是公開的範例：2024 年 5 月，八張 GPU 裡的第一張（{_PUBLISHED_BY}）。本課程目前還沒有自己的紀錄。",
         ),
     )

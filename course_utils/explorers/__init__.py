@@ -106,10 +106,10 @@ def _widget(explorer: Explorer) -> Any:
 
 
 def crossover(cpu: tuple[Sequence[int], Sequence[float]]) -> None:
-    """Explore from which matrix size on a GPU wins over this machine's measured processor.
+    """Explore from which matrix size on a GPU wins over this machine's measured CPU.
 
     Args:
-        cpu: Matrix sizes and the measured seconds of one product of two n × n matrices on the processor.
+        cpu: Matrix sizes and the measured seconds of one product of two n × n matrices on the CPU.
     """
     from course_utils.explorers import matmul_crossover as module
 

@@ -1,4 +1,4 @@
-"""From which size on does the GPU win? A cost model of a GPU against the processor's measured curve.
+"""From which size on does the GPU win? A cost model of a GPU against the CPU's measured curve.
 
 Model: seconds(n) = launch + bytes / link (if the matrices must be copied first) + max(2 n³ / speed, 12 n² / memory).
 The last term is the roofline (Williams et al. 2009): the slower of computing 2 n³ operations and of reading two
@@ -37,7 +37,7 @@ def compute(
     """Return both curves and where they cross.
 
     Args:
-        cpu: Matrix sizes (ascending) and measured seconds on the processor.
+        cpu: Matrix sizes (ascending) and measured seconds on the CPU.
         launch: Seconds to start one operation on the GPU.
         speed: Float32 operations per second of the GPU.
         link: Bytes per second of the way to the GPU, or None if the matrices are there already.
@@ -70,9 +70,7 @@ def render(result: Crossover) -> str:
     """Return the picture of `result`."""
     figure, axes = figures.new()
     axes.loglog(result.sizes, result.cpu, color=figures.YOURS)
-    axes.loglog(
-        *result.cpu_points, "o", color=figures.YOURS, label="your processor, measured · 你的處理器（實測）"
-    )
+    axes.loglog(*result.cpu_points, "o", color=figures.YOURS, label="your CPU, measured · 你的 CPU（實測）")
     axes.loglog(result.sizes, result.gpu, "--", color=figures.RECORDED, label="GPU model · GPU 模型（推算）")
     if result.wins_from is not None:
         axes.axvspan(result.wins_from, result.sizes[-1], color=figures.RECORDED, alpha=0.08)
@@ -81,28 +79,28 @@ def render(result: Crossover) -> str:
     axes.legend()
     if result.wins_from is None:
         caption = Bilingual(
-            measured("In this range the GPU never wins against your processor."),
-            measured("在這個範圍內，GPU 一直贏不過你的處理器。"),
+            measured("In this range the GPU never wins against your CPU."),
+            measured("在這個範圍內，GPU 一直贏不過你的 CPU。"),
         )
     elif result.wins_from == result.sizes[0]:
         caption = Bilingual(
             measured("With these numbers the GPU wins at every size shown."),
-            measured("照這些數字，GPU 在每個大小都贏。"),
+            measured("以這組數字來看，圖中每一種大小都是 GPU 贏。"),
         )
     else:
         caption = Bilingual(
             measured(f"With these numbers the GPU wins from n = {result.wins_from} on (shaded)."),
-            measured(f"照這些數字，從 n = {result.wins_from} 起 GPU 勝出（底色部分）。"),
+            measured(f"以這組數字來看，n 到 {result.wins_from} 以上就是 GPU 贏（有底色的範圍）。"),
         )
     alternative = Bilingual(
-        "Two curves of seconds over matrix size: your processor, measured, and a model of a GPU.",
-        "時間對矩陣大小的兩條曲線：實測的處理器，以及 GPU 的模型。",
+        "Two curves of seconds over matrix size: your CPU, measured, and a model of a GPU.",
+        "時間對矩陣大小的兩條曲線：實測的 CPU，以及 GPU 的模型。",
     )
     return figures.Picture(figure, caption, alternative).html()
 
 
 def explorer(cpu: tuple[Sequence[int], Sequence[float]]) -> Explorer:
-    """Return the explorer for a measured processor curve (see :func:`compute`)."""
+    """Return the explorer for a measured CPU curve (see :func:`compute`)."""
     return Explorer(
         title=Bilingual("Where is the crossover? A GPU of your choice", "交叉點在哪裡？自己選一張 GPU"),
         controls=(
@@ -120,9 +118,9 @@ def explorer(cpu: tuple[Sequence[int], Sequence[float]]) -> Explorer:
             ),
             Control(
                 "link",
-                Bilingual("copy the matrices first?", "要先複製矩陣嗎？"),
-                [("no", None), ("6 GB/s", 6e9), ("12 GB/s", 12e9), ("25 GB/s", 25e9), ("55 GB/s", 55e9)],
-                "no",
+                Bilingual("copy the matrices to it first, at", "先把矩陣複製過去，速度"),
+                [("—", None), ("6 GB/s", 6e9), ("12 GB/s", 12e9), ("25 GB/s", 25e9), ("55 GB/s", 55e9)],
+                "—",
             ),
         ),
         compute=lambda **choices: compute(cpu, **choices),

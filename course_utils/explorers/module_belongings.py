@@ -74,14 +74,14 @@ def compute(*, way: str, move: str) -> Belongings:
 
 
 _QUESTIONS = (
-    ("moved", Bilingual("comes along with the call", "跟著這個呼叫一起走")),
+    ("moved", Bilingual("comes along with the call", "會跟著這次呼叫一起轉換")),
     (
         "trained",
         Bilingual("is in `parameters()`: the optimizer trains it", "在 `parameters()` 裡：最佳化器會訓練它"),
     ),
-    ("saved", Bilingual("is in `state_dict()`: saved and loaded", "在 `state_dict()` 裡：會存檔與載入")),
+    ("saved", Bilingual("is in `state_dict()`: saved and loaded", "在 `state_dict()` 裡：會跟著存檔、載入")),
 )
-_YES, _NO = Bilingual("✓ yes", "✓ 會"), Bilingual("✗ no", "✗ 不會")
+_YES, _NO = Bilingual("✓ yes", "✓ 是"), Bilingual("✗ no", "✗ 否")
 
 
 def render(result: Belongings) -> str:

@@ -1,7 +1,7 @@
 """What does a transfer cost, cut into pieces? Two numbers explain most of it.
 
 Model: seconds = pieces · call + bytes / speed. The first term is what every call costs, however little it moves; the
-second is the time the bytes need on their way. Both numbers are measured on the learner's machine.
+second is the time the bytes need for the trip. Both numbers are measured on the learner's machine.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from course_utils.language import Bilingual, measured
 
 @dataclass(frozen=True)
 class TransferCost:
-    """Seconds spent on calls and on the way, for the chosen cut and for every other one."""
+    """Seconds spent on calls and on the trip, for the chosen cut and for every other one."""
 
     size: int
     pieces: int
@@ -37,8 +37,8 @@ def compute(call_seconds: float, bytes_per_second: float, *, size: int, pieces: 
 
     Args:
         call_seconds: Price of one call, in seconds.
-        bytes_per_second: Speed of the way.
-        size: Bytes in all.
+        bytes_per_second: Speed of the trip.
+        size: Total bytes.
         pieces: Number of calls.
 
     Raises:
@@ -58,7 +58,7 @@ def render(result: TransferCost) -> str:
     """Return the picture of `result`."""
     figure, axes = figures.new(height=3.0)
     axes.loglog(result.all_pieces, result.all_seconds, color=figures.YOURS)
-    axes.axhline(result.way, color=figures.THIRD, linestyle="--", label="the way alone · 只算路程")
+    axes.axhline(result.way, color=figures.THIRD, linestyle="--", label="the trip alone · 只算傳輸")
     axes.plot(
         [result.pieces],
         [result.calls + result.way],
@@ -75,7 +75,7 @@ def render(result: TransferCost) -> str:
     size = figures.amount(result.size)
     caption = Bilingual(
         f"{size} in {result.pieces} calls: {total}. {share} of it is the price of the calls.",
-        f"{size} 分 {result.pieces} 次搬：{total}，其中 {share} 花在呼叫本身。",
+        f"{size} 分 {result.pieces} 次搬，要 {total}，其中 {share} 花在呼叫本身。",
     )
     alternative = Bilingual(
         "Time of a transfer over the number of pieces: flat at first, then proportional to the number of calls.",
@@ -91,7 +91,7 @@ def explorer(call_seconds: float, bytes_per_second: float) -> Explorer:
         controls=(
             Control(
                 "size",
-                Bilingual("bytes in all", "總位元組數"),
+                Bilingual("total bytes", "總位元組數"),
                 [
                     (figures.amount(b), b)
                     for b in (4_000, 40_000, 400_000, 4_000_000, 40_000_000, 400_000_000)

@@ -14,7 +14,8 @@ from course_utils.language import Bilingual
 
 _ENVIRONMENT = threading.Lock()
 
-VALUES = ("(unset)", "0", "1", "1,0", "2,0", "0,-1,1", "0,0", "3", "-1", "all", '""')
+UNSET = "(unset)"
+VALUES = (UNSET, "0", "1", "1,0", "2,0", "0,-1,1", "0,0", "3", "-1", "all", '""')
 
 
 @dataclass(frozen=True)
@@ -30,10 +31,10 @@ def compute(*, value: str, count: int) -> Visibility:
     """Return what PyTorch's own parser makes of `value` on a machine with `count` GPUs.
 
     Args:
-        value: What CUDA_VISIBLE_DEVICES is set to; ``(unset)`` removes it, ``""`` is the empty text.
+        value: What CUDA_VISIBLE_DEVICES is set to; ``(unset)`` removes it, ``""`` is the empty string.
         count: Number of physical GPUs.
     """
-    text = {"(unset)": None, '""': ""}.get(value, value)
+    text = {UNSET: None, '""': ""}.get(value, value)
     with _ENVIRONMENT:
         saved = os.environ.pop("CUDA_VISIBLE_DEVICES", None)
         try:
@@ -60,7 +61,7 @@ def render(result: Visibility) -> str:
     axes.set_xlim(0, 10)
     axes.set_ylim(-0.6, result.count)
     box = {"boxstyle": "round,pad=0.35", "edgecolor": "none"}
-    axes.text(1.6, result.count - 0.35, "in the machine · 機器裡", ha="center", color="#445")
+    axes.text(1.6, result.count - 0.35, "in the machine · 機器上", ha="center", color="#445")
     axes.text(7.9, result.count - 0.35, "in the program · 程式裡", ha="center", color="#445")
     for index in range(result.count):
         height = result.count - 1.1 - index
@@ -92,17 +93,23 @@ def render(result: Visibility) -> str:
     count = len(result.visible)
     caption = Bilingual(
         f"`CUDA_VISIBLE_DEVICES={result.value}` on a machine with {result.count} GPUs: the program sees {count}.",
-        f"有 {result.count} 張 GPU 的機器上設定 `CUDA_VISIBLE_DEVICES={result.value}`：程式看得到 {count} 張。",
+        f"在有 {result.count} 張 GPU 的機器上設定 `CUDA_VISIBLE_DEVICES={result.value}`，程式看得到 {count} 張。",
     )
-    pairs = ", ".join(f"cuda:{number} = GPU {index}" for number, index in enumerate(result.visible)) or "-"
+    if result.value == UNSET:
+        caption = Bilingual(
+            f"`CUDA_VISIBLE_DEVICES` is not set, and the machine has {result.count} GPUs: the program sees {count}.",
+            f"沒有設定 `CUDA_VISIBLE_DEVICES`，機器上有 {result.count} 張 GPU：程式看得到 {count} 張。",
+        )
+    pairs = [f"cuda:{number} = GPU {index}" for number, index in enumerate(result.visible)]
     alternative = Bilingual(
-        f"Physical GPUs and what the program sees: {pairs}.", f"實體 GPU 與程式看到的編號：{pairs}。"
+        f"Physical GPUs and what the program sees: {', '.join(pairs) or '-'}.",
+        f"實體 GPU 與程式看到的編號：{'、'.join(pairs) or '-'}。",
     )
     return figures.Picture(figure, caption, alternative).html()
 
 
 EXPLORER = Explorer(
-    title=Bilingual("Who is cuda:0?", "cuda:0 是哪一張？"),
+    title=Bilingual("Who is cuda:i?", "cuda:i 是哪一張？"),
     controls=(
         Control(
             "value",
@@ -113,7 +120,7 @@ EXPLORER = Explorer(
         ),
         Control(
             "count",
-            Bilingual("GPUs in the machine", "機器裡的 GPU 數"),
+            Bilingual("GPUs in the machine", "機器上有幾張 GPU"),
             [(str(n), n) for n in (1, 2, 3, 4)],
             "3",
         ),
