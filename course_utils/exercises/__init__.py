@@ -112,11 +112,11 @@ def _raised(error: BaseException) -> Bilingual:
     kind, text = type(error).__name__, _safe_text(error)
     line = _where(error)
     at_en, at_zh = (f" in line {line}", f"（第 {line} 行）") if line else ("", "")
-    said = f": {text}" if text else ""
+    said_en, said_zh = (f": {text.rstrip('.')}", f"：{text.rstrip('.')}") if text else ("", "")
     return Bilingual(
-        f"Your answer raised `{kind}`{at_en}{said}. Read the message first; then try your answer by hand on one "
-        "small input, outside of `check`.",
-        f"你的答案執行時引發 `{kind}`{at_zh}{said}。先讀這則訊息，再離開 `check`，拿一個小輸入親手試一次。",
+        f"Your answer raised `{kind}`{at_en}{said_en}. Read the message first; then try your answer by hand on one "
+        "small input, outside `check`.",
+        f"你的答案執行時引發 `{kind}`{at_zh}{said_zh}。先讀這則訊息，再拿一筆小輸入，不透過 `check`，自己直接呼叫函式試試。",
     )
 
 
@@ -135,7 +135,7 @@ _TOO_LONG = Bilingual(
 )
 _SOLVED = Bilingual("Solved. Well done!", "答對了，做得好！")
 _NOT_YET = Bilingual(
-    "Not yet: replace the `...` by your answer and run the cell again.",
+    "Not yet: replace the `...` with your answer and run the cell again.",
     "還沒完成：把 `...` 換成你的答案，再執行一次。",
 )
 
@@ -217,7 +217,7 @@ def check(name: str, answer: Any) -> None:
 _STATES = {
     "solved": Bilingual("solved", "完成"),
     "notyet": Bilingual("not yet", "還沒完成"),
-    "wrong": Bilingual("not right yet", "還差一點"),
+    "wrong": Bilingual("not right yet", "還不對"),
 }
 
 

@@ -34,22 +34,22 @@ def examine_on_gpu(answer: Any) -> None:
     if not isinstance(on_host, bool) or not isinstance(on_card, bool):
         raise Wrong(
             en=f"The answer should be `True` or `False`, but yours is a `{type(on_card).__name__}`.",
-            zh=f"答案應該是 `True` 或 `False`，你的卻是 `{type(on_card).__name__}`。",
+            zh=f"答案應該是 `True` 或 `False`，你傳回的卻是 `{type(on_card).__name__}`。",
         )
     if on_host and on_card:
         raise Wrong(
-            en="You say yes also for a tensor on the CPU. Ask the tensor that was passed in.",
+            en="You also say yes for a tensor on the CPU. Ask the tensor that was passed in.",
             zh="張量明明在 CPU 上，你也回答「是」。要問的是傳進來的那個張量。",
         )
     if on_host == on_card:
         raise Wrong(
-            en="You say no for a tensor on `cuda:0`. Remember that `cuda` and `cuda:0` are not equal, and that a whole "
-            "machine with a GPU says nothing about one tensor. Compare the *type* of the tensor's device.",
-            zh="張量在 `cuda:0` 上，你卻回答「否」。別忘了 `cuda` 和 `cuda:0` 並不相等，而且「機器有 GPU」不代表「這個張量在 GPU 上」。"
+            en="You say no for a tensor on `cuda:0`. Remember that `cuda` and `cuda:0` are not equal, and that a GPU in "
+            "the machine says nothing about this one tensor. Compare the type of the tensor's device.",
+            zh="張量在 `cuda:0` 上，你卻回答「否」。別忘了 `cuda` 和 `cuda:0` 並不相等，而且機器有 GPU，不代表這個張量在 GPU 上。"
             "要比的是張量所在裝置的種類（type）。",
         )
     if on_host:
-        raise Wrong(en="It is the other way round.", zh="剛好相反。")
+        raise Wrong(en="It is the other way round.", zh="你的答案剛好反過來了。")
 
 
 _REPORT = "0, 8192, 8000\n1, 24576, 20000\n2, 8192, 900\n3, 24576, 20000\n"
@@ -60,9 +60,9 @@ def examine_freest(answer: Any) -> None:
     got = answer(_REPORT)
     if isinstance(got, str) and got.strip().isdigit():
         raise Wrong(
-            en="You return text; `torch.device` wants a number. Convert with `int(…)`. (Numbers compared as text also sort "
-            "wrongly: `'900' > '8000'`.)",
-            zh="你傳回的是文字，而 `torch.device` 要的是數字，請用 `int(…)` 轉換。（把數字當文字比大小也會出錯：`'900' > '8000'`。）",
+            en="You return a string; `torch.device` wants a number. Convert with `int(…)`. (Numbers compared as strings also "
+            "sort wrongly: `'900' > '8000'`.)",
+            zh="你傳回的是字串，而 `torch.device` 要的是數字，請用 `int(…)` 轉換。（把數字當字串比大小也會出錯：`'900' > '8000'`。）",
         )
     if got is None:
         raise Wrong(
@@ -72,26 +72,26 @@ def examine_freest(answer: Any) -> None:
     if isinstance(got, bool) or not isinstance(got, int):
         raise Wrong(
             en=f"The answer should be one GPU's number, an `int`, but yours is a `{type(got).__name__}`.",
-            zh=f"答案應該是一張 GPU 的編號（`int`），你的卻是 `{type(got).__name__}`。",
+            zh=f"答案應該是一張 GPU 的編號（`int`），你傳回的卻是 `{type(got).__name__}`。",
         )
     if got > 3 or got < 0:
         raise Wrong(
             en=f"There is no GPU {got} in the report. Did you return the free memory instead of the GPU's number?",
-            zh=f"報表裡沒有編號 {got} 的 GPU。你是不是傳回了剩餘記憶體，而不是編號？",
+            zh=f"輸出裡沒有 {got} 號 GPU。你傳回的是不是剩餘記憶體，而不是編號？",
         )
     if got == 0:
         raise Wrong(
-            en="GPU 0 is the *fullest* one: 8000 of 8192 MiB are taken. Free memory is total minus used.",
+            en="GPU 0 is the fullest one: 8000 of 8192 MiB are used. Free memory is total minus used.",
             zh="GPU 0 反而是最滿的：8192 MiB 已用掉 8000。剩餘記憶體要用總量減去已用量。",
         )
     if got == 1:
         if answer("0, 8192, 100\n1, 24576, 100\n") == 0:
             raise Wrong(
                 en="Look at your comparison once more: it prefers small cards.",
-                zh="再看一次你的比較方式：它偏愛記憶體小的卡。",
+                zh="再看一次你是怎麼比的：這樣會偏向記憶體小的卡。",
             )
         raise Wrong(
-            en="GPU 1 has much memory, but 20000 of 24576 MiB are taken: 4576 free. GPU 2 has 7292 MiB free.",
+            en="GPU 1 has a lot of memory, but 20000 of 24576 MiB are used: 4576 free. GPU 2 has 7292 MiB free.",
             zh="GPU 1 的記憶體雖大，但 24576 MiB 已用掉 20000，只剩 4576；GPU 2 還有 7292 MiB。",
         )
     if got == 3:
@@ -105,7 +105,7 @@ def examine_freest(answer: Any) -> None:
             raise Wrong(
                 en=f"Right for the first report, but for `{report!r}` the answer is {right}, not {other!r}. Take the number "
                 "from the first column.",
-                zh=f"第一份報表答對了，但遇到 `{report!r}` 時，答案應該是 {right}，不是 {other!r}。編號要從第一欄取。",
+                zh=f"第一份輸出答對了，但遇到 `{report!r}` 時，答案應該是 {right}，不是 {other!r}。編號要從第一欄取。",
             )
 
 
@@ -118,14 +118,14 @@ def examine_physical(answer: Any) -> None:
             continue
         if isinstance(got, str) and got.strip() == str(right):
             raise Wrong(
-                en="The right GPU, but as text. Return a number: `int(…)`.",
-                zh="GPU 選對了，但傳回的是文字。請傳回數字：`int(…)`。",
+                en="The right GPU, but as a string. Return a number: `int(…)`.",
+                zh="GPU 選對了，但傳回的是字串。請傳回數字：`int(…)`。",
             )
         if got == index:
             raise Wrong(
                 en=f"You return `i` itself. With `CUDA_VISIBLE_DEVICES={visible}` the program's numbers start anew: "
                 f"`cuda:{index}` is physical GPU {right}.",
-                zh=f"你直接傳回了 `i`。設定 `CUDA_VISIBLE_DEVICES={visible}` 之後，程式裡的編號會重排：`cuda:{index}` 是實體 GPU {right}。",
+                zh=f"你直接傳回了 `i`。設定 `CUDA_VISIBLE_DEVICES={visible}` 之後，程式裡的編號會從 0 重新算起：`cuda:{index}` 是實體 GPU {right}。",
             )
         raise Wrong(
             en=f"For `physical({visible!r}, {index})` the answer is {right}, but yours is `{got!r}`. Read the list from the left: "
@@ -137,7 +137,7 @@ def examine_physical(answer: Any) -> None:
             got = answer(visible, index)
         except (IndexError, ValueError):
             raise Wrong(
-                en=f"The list is right, but `physical({visible!r}, {index})` raises an error: there is no such GPU. Return `None` then.",
+                en=f"The list is right, but `physical({visible!r}, {index})` raises an error: there is no such GPU. In that case return `None`.",
                 zh=f"清單讀對了，但 `physical({visible!r}, {index})` 會引發例外：沒有那張 GPU。這時請傳回 `None`。",
             ) from None
         if got is not None:
@@ -147,8 +147,8 @@ def examine_physical(answer: Any) -> None:
             )
     if (got := answer("0,-1,1", 1)) is not None:
         raise Wrong(
-            en=f"One surprise is left: `-1` ends the list, so with `0,-1,1` only GPU 0 is visible. Yours says `{got!r}`.",
-            zh=f"還有一個意外：`-1` 會讓清單到此為止，所以 `0,-1,1` 只看得到 GPU 0。你的答案是 `{got!r}`。",
+            en=f"One trap is left: `-1` ends the list, so with `0,-1,1` only GPU 0 is visible. Yours says `{got!r}`.",
+            zh=f"還有一個陷阱：`-1` 會讓清單到此為止，所以 `0,-1,1` 只看得到 GPU 0。你的答案是 `{got!r}`。",
         )
 
 
@@ -177,30 +177,30 @@ EXERCISES = (
         (
             Bilingual(
                 "Split the report into lines, and each line at its commas.",
-                "先把報表切成一行一行，每一行再用逗號切開。",
+                "先把輸出切成一行一行，每一行再用逗號切開。",
             ),
             Bilingual(
-                "Free is total minus used; make numbers of the texts first.",
-                "剩餘＝總量－已用；記得先把文字轉成數字。",
+                "Free is total minus used; convert the strings to numbers first.",
+                "剩餘＝總量－已用；記得先把字串轉成數字。",
             ),
             Bilingual(
                 "`max` over pairs `(free, index)` finds the pair with the most free memory.",
-                "對 `(free, index)` 這種數對取 `max`，就能找到剩餘最多的那一組。",
+                "把每張 GPU 寫成 `(free, index)`，再取 `max`，就能找到剩餘最多的那一組。",
             ),
         ),
     ),
     Exercise(
         "physical",
         "01",
-        Bilingual("which physical GPU is cuda:i?", "cuda:i 是哪一張實體 GPU？"),
+        Bilingual("who is cuda:i?", "cuda:i 是哪一張？"),
         examine_physical,
         (
             Bilingual(
                 "`visible.split(',')` is the list; `cuda:i` is its entry number i.",
-                "`visible.split(',')` 就是清單，`cuda:i` 是其中第 i 項。",
+                "`visible.split(',')` 就是清單，`cuda:i` 是索引為 i 的那一項。",
             ),
             Bilingual(
-                "An empty text has no entries, and `int('')` fails.",
+                "An empty string has no entries, and `int('')` fails.",
                 "空字串沒有任何項目，而 `int('')` 會出錯。",
             ),
             Bilingual("Stop reading at the first negative number.", "讀到第一個負數就停。"),
