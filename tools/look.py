@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 from pathlib import Path
 
 from tools.labpage import Lab, NotebookPage, Unavailable, browser
@@ -56,7 +57,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--language", nargs="+", choices=["en", "zh", "both"], default=["both"])
     parser.add_argument("--width", type=int, default=1280, help="window width in CSS pixels")
     parser.add_argument("--height", type=int, default=900, help="window height; large: long pictures")
-    parser.add_argument("--out", type=Path, default=Path("screens"))
+    parser.add_argument("--out", type=Path, default=Path(tempfile.gettempdir()) / "course-screens")
     parser.add_argument("--no-run", dest="run", action="store_false", help="as on first opening")
     parser.add_argument("--plain", action="store_true", help="without the file browser at the left")
     parser.add_argument("--timeout", type=float, default=600, help="seconds for running all cells")
