@@ -115,7 +115,12 @@ class Picture:
 
 
 def show(figure: Figure, *, caption: Bilingual, alternative: Bilingual) -> None:
-    """Show a figure of your own (see :func:`new`) with caption and text alternative."""
+    """Show a `figure` of your own (see :func:`new`).
+
+    Args:
+        caption: What stands below it.
+        alternative: What a blind reader gets instead of it.
+    """
     from IPython.display import display
 
     display(Picture(figure, caption, alternative))
@@ -187,6 +192,9 @@ def bars(name: str, comparison: Comparison, *, labels: Sequence[str]) -> None:
         name: Name under which this comparison is recorded on other machines.
         comparison: What :func:`compare` returned.
         labels: Two short names in plain ASCII or numbers, for the first and the second callable.
+
+    Raises:
+        ValueError: There are not two labels.
     """
     from IPython.display import display
 
@@ -264,6 +272,9 @@ def curves(name: str, lines: dict[str, tuple[Sequence[float], Sequence[float]]])
     Args:
         name: The figure's name: for its caption and axes in ``course_utils/texts``, and for the recording.
         lines: Name in plain ASCII → (x values, y values).
+
+    Raises:
+        ValueError: There are no texts for `name`.
     """
     from IPython.display import display
 
@@ -314,6 +325,9 @@ def columns(name: str, values: dict[str, float]) -> None:
     Args:
         name: The figure's name: for its caption and axis in ``course_utils/texts``, and for the recording.
         values: Name in plain ASCII → number.
+
+    Raises:
+        ValueError: There are no texts for `name`.
     """
     from IPython.display import display
 

@@ -27,6 +27,9 @@ def facts(rows: dict[str, object]) -> Block:
     Args:
         rows: The expression as a learner would type it → its value. Values may differ between machines; the
             expressions may not.
+
+    Returns:
+        What a notebook shows as a table, and a terminal as lines.
     """
     lines = "".join(
         f'<tr><td><code>{html.escape(code)}</code></td><td><span class="measured">{html.escape(str(value))}</span></td></tr>'
