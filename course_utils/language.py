@@ -139,9 +139,9 @@ def style() -> str:
 def switch() -> Any:
     """Return the language switch as a widget.
 
-    The buttons are linked to the style inside the browser, so that switching also works while a cell is running;
-    the kernel only remembers the choice. Each language has a marker element, and the style sheet asks which
-    marker stands in *this* notebook: two open notebooks do not hide each other's text.
+    The style sheet asks which button of the switch in *this* notebook is pressed. Switching therefore happens in the
+    browser alone, also while a cell is running, and two open notebooks do not hide each other's text; the kernel
+    only remembers the choice.
     """
     import ipywidgets as widgets
 
@@ -151,16 +151,9 @@ def switch() -> Any:
         tooltips=("English", "中文", "both · 兩種都要"),
     )
     buttons.add_class("course-switch")
-    markers = widgets.Stack(
-        [widgets.HTML(f'<span class="course-language course-language-{name}"></span>') for name in CHOICES],
-        selected_index=buttons.index,
-    )
-    markers.add_class("course-markers")
-    link = widgets.jslink((buttons, "index"), (markers, "selected_index"))
     buttons.observe(lambda change: remember(change["new"]), "value")
-    box = widgets.HBox([buttons, markers, widgets.HTML(style())])
+    box = widgets.HBox([buttons, widgets.HTML(style())])
     box.add_class("course-switch-row")
-    box.link = link  # keeps the link alive as long as the switch
     return box
 
 

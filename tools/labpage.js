@@ -143,7 +143,7 @@ window.course = {
       for (const child of element.children) {
         const style = getComputedStyle(child);
         if (style.display === 'none' || style.visibility === 'hidden') continue;
-        if (child.matches('.cm-editor, .jp-Toolbar, .course-markers')) continue;
+        if (child.matches('.cm-editor, .jp-Toolbar')) continue;
         const box = child.getBoundingClientRect();
         if (box.width > 1 && box.right > right + 1) {
           found.push(`${name(child)} reaches ${Math.round(box.right - right)} px beyond its cell: ${start(child)}`);

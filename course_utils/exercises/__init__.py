@@ -8,23 +8,33 @@ hint as well, never a traceback.
 from __future__ import annotations
 
 import ctypes
+import dis
+import io
+import sys
 import threading
 import traceback
 from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
 from course_utils import progress
 from course_utils.language import Bilingual, plain
+from course_utils.measure import preserved_state
 
 LIMIT_SECONDS = 5.0
+PRINTED_MOST = 10_000  # characters
 
 _LESSONS = {
     "00": "course_utils.exercises.start_here",
     "01": "course_utils.exercises.cuda_check",
     "02": "course_utils.exercises.moving",
 }
+
+
+def _short(text: str, most: int = 800) -> str:
+    return text if len(text) <= most else f"{text[: most // 2]} … {text[-most // 2 :]}"
 
 
 class NotYet(Exception):
@@ -50,7 +60,7 @@ class Wrong(Exception):
 
     def __init__(self, *, en: str, zh: str) -> None:
         super().__init__(en)
-        self.hint = Bilingual(en, zh)
+        self.hint = Bilingual(_short(en), _short(zh))  # a hint may quote an answer of any length
 
 
 @dataclass(frozen=True)
@@ -81,25 +91,21 @@ def exercises() -> dict[str, Exercise]:
     return found
 
 
-def _stub_bodies() -> set[bytes]:
-    def bare(): ...
-    def documented():
-        """A docstring moves the constant None to another place."""
-        ...
-
-    return {bare.__code__.co_code, documented.__code__.co_code}
-
-
 def is_stub(answer: Any) -> bool:
     """Return whether `answer` is still what the lesson supplied: ``...``, ``None``, or a function without a body."""
     if answer is None or answer is ...:
         return True
     code = getattr(answer, "__code__", None)
-    return code is not None and code.co_code in _stub_bodies()
+    if code is None:
+        return False
+    # A body of `...` does one thing, returning the constant None; `return True` compiles to the same bytes, but with
+    # another constant, and `best = None` only begins in the same way.
+    steps = [(s.opname, s.argval) for s in dis.get_instructions(code) if s.opname not in ("RESUME", "NOP")]
+    return steps in ([("LOAD_CONST", None), ("RETURN_VALUE", None)], [("RETURN_CONST", None)])
 
 
 def _where(error: BaseException) -> str:
-    """Return ``, line N`` for the deepest frame that the learner wrote (a notebook cell or an unnamed string)."""
+    """Return the line of the deepest frame that the learner wrote (a notebook cell or an unnamed string), or ""."""
     lines = [
         frame.lineno
         for frame in traceback.extract_tb(error.__traceback__)
@@ -109,30 +115,41 @@ def _where(error: BaseException) -> str:
 
 
 def _raised(error: BaseException) -> Bilingual:
-    kind, text = type(error).__name__, _safe_text(error)
-    line = _where(error)
-    at_en, at_zh = (f" in line {line}", f"（第 {line} 行）") if line else ("", "")
+    kind, text, line = type(error).__name__, _safe_text(error), _where(error)
     said_en, said_zh = (f": {text.rstrip('.')}", f"：{text.rstrip('.')}") if text else ("", "")
+    if not line:  # not in the learner's code: it cannot be called, or what it returned cannot be examined
+        return Bilingual(
+            f"The check cannot use your answer (`{kind}`{said_en}). Does it take what the exercise gives, and return "
+            "what the exercise asks for?",
+            f"無法檢查你的答案（`{kind}`{said_zh}）。它收的引數、傳回的結果，都和題目要求的一樣嗎？",
+        )
     return Bilingual(
-        f"Your answer raised `{kind}`{at_en}{said_en}. Read the message first; then try your answer by hand on one "
-        "small input, outside `check`.",
-        f"你的答案執行時引發 `{kind}`{at_zh}{said_zh}。先讀這則訊息，再拿一筆小輸入，不透過 `check`，自己直接呼叫函式試試。",
+        f"Your answer raised `{kind}` in line {line}{said_en}. Read the message first; then try your answer by hand on "
+        "one small input, outside `check`.",
+        f"你的答案執行時引發 `{kind}`（第 {line} 行）{said_zh}。先讀這則訊息，再拿一筆小輸入，不透過 `check`，自己直接呼叫函式試試。",
     )
 
 
 def _safe_text(error: BaseException) -> str:
     try:
         text = str(error).strip().splitlines()
-    except Exception:  # an exception whose own text raises must not break the checker
+    except BaseException:  # an exception whose own text raises must not break the checker
         return ""
     return text[0][:200].replace("`", "'") if text else ""
 
 
-_TOO_LONG = Bilingual(
-    f"Your answer was still running after {LIMIT_SECONDS:g} seconds and was stopped. Is there a loop that never ends, "
-    "or a wait for something that never comes?",
-    f"你的答案跑了 {LIMIT_SECONDS:g} 秒還沒結束，已經中止。是不是有停不下來的迴圈，或在等一件不會發生的事？",
-)
+def _too_long(seconds: float, stopped: bool) -> Bilingual:
+    if stopped:
+        end = Bilingual("and was stopped", "，已經中止")
+    else:
+        end = Bilingual("and cannot be stopped: restart the kernel afterwards", "，而且停不下來，之後請重新啟動核心")
+    return Bilingual(
+        f"Your answer was still running after {seconds:g} seconds {end.en}. Is there a loop that never ends, or a wait "
+        "for something that never comes?",
+        f"你的答案跑了 {seconds:g} 秒還沒結束{end.zh}。是不是有停不下來的迴圈，或在等一件不會發生的事？",
+    )
+
+
 _SOLVED = Bilingual("Solved. Well done!", "答對了，做得好！")
 _NOT_YET = Bilingual(
     "Not yet: replace the `...` with your answer and run the cell again.",
@@ -154,7 +171,7 @@ def _examine(exercise: Exercise, answer: Any) -> Answer:
     except Wrong as wrong:
         return Answer("wrong", wrong.hint)
     except _Stopped:
-        return Answer("wrong", _TOO_LONG)
+        raise
     except RecursionError:
         return Answer(
             "wrong",
@@ -169,25 +186,59 @@ def _examine(exercise: Exercise, answer: Any) -> Answer:
     return Answer("solved", _SOLVED)
 
 
-def examine(exercise: Exercise, answer: Any, *, seconds: float = LIMIT_SECONDS) -> Answer:
-    """Examine `answer` within a time limit and return what to tell the learner. Never raises on a bad answer.
+class _Trimmed(io.TextIOBase):
+    """Passes on what an answer prints, up to a limit: a print in an endless loop would choke the notebook."""
 
-    The answer runs in its own thread, since that is the one way to stop an endless Python loop on every operating
-    system and from every front end. A thread that cannot be stopped (it waits inside a C function) is left behind.
-    """
-    result: list[Answer] = []
-    thread = threading.Thread(target=lambda: result.append(_examine(exercise, answer)), daemon=True)
-    thread.start()
-    thread.join(seconds)
+    def __init__(self, target: Any, characters: int) -> None:
+        self.target, self.left = target, characters
+
+    def write(self, text: str) -> int:
+        """Pass on as much of `text` as is allowed."""
+        if self.left > 0:
+            self.target.write(text[: self.left])
+            self.left -= len(text)
+            if self.left <= 0:
+                self.target.write("\n…\n")
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush the target."""
+        self.target.flush()
+
+
+def _stop(thread: threading.Thread, result: list[Answer]) -> None:
     # An answer may swallow the first interruption (a bare `except:` inside its loop), so ask a few times.
     for _ in range(20):
-        if not thread.is_alive():
-            break
+        if result or not thread.is_alive():
+            return
         ctypes.pythonapi.PyThreadState_SetAsyncExc(
             ctypes.c_ulong(thread.ident or 0), ctypes.py_object(_Stopped)
         )
         thread.join(0.05)
-    return result[0] if result else Answer("wrong", _TOO_LONG)
+
+
+def examine(exercise: Exercise, answer: Any, *, seconds: float = LIMIT_SECONDS) -> Answer:
+    """Examine `answer` within a time limit and return what to tell the learner. Never raises on a bad answer.
+
+    The answer runs in its own thread, since that is the one way to stop an endless Python loop on every operating
+    system and from every front end. A thread that cannot be stopped (it waits inside a C function) is left behind,
+    and the learner is told to restart the kernel. What the answer changes in PyTorch's state is put back.
+    """
+    result: list[Answer] = []
+
+    def work() -> None:
+        with suppress(_Stopped):  # it may come a second time, on the way out
+            result.append(_examine(exercise, answer))
+
+    thread = threading.Thread(target=work, daemon=True)
+    out, err = _Trimmed(sys.stdout, PRINTED_MOST), _Trimmed(sys.stderr, PRINTED_MOST)
+    with preserved_state(threads=None), redirect_stdout(out), redirect_stderr(err):
+        thread.start()
+        try:
+            thread.join(seconds)
+        finally:  # also when the learner interrupts the cell
+            _stop(thread, result)
+    return result[0] if result else Answer("wrong", _too_long(seconds, stopped=not thread.is_alive()))
 
 
 def check(name: str, answer: Any) -> None:

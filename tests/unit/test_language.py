@@ -183,13 +183,13 @@ def test_a_choice_that_cannot_be_saved_still_switches(
 # --- the switch ---------------------------------------------------------------------------------------
 
 
-def test_every_choice_has_a_button_and_a_marker() -> None:
-    buttons, markers, style = language.switch().children
+def test_every_choice_has_a_button_that_the_style_sheet_asks_for() -> None:
+    buttons, style = language.switch().children
     assert [value for _, value in buttons.options] == list(language.CHOICES)
-    assert buttons.index == markers.selected_index
-    for marker, name in zip(markers.children, language.CHOICES, strict=True):
-        assert f"course-language-{name}" in marker.value
-        assert name == "both" or f"course-language-{name}" in style.value, "the style sheet knows the marker"
+    for number, name in enumerate(language.CHOICES):
+        others = [f".course-only-{other}" for other in language.CHOICES if other != name]
+        rule = f':has(.course-switch button[value="{number}"].mod-active) :is({", ".join(others)})'
+        assert rule in style.value, f"the style sheet hides what is not {name}"
 
 
 def test_the_style_sheet_is_closed() -> None:
