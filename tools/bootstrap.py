@@ -97,14 +97,19 @@ class Problem(Exception):
         self.status = status
 
 
+def show(line, stream):
+    """Print a line on any terminal; what it cannot show becomes a question mark."""
+    encoding = getattr(stream, "encoding", None) or "ascii"
+    print(line.encode(encoding, "replace").decode(encoding), file=stream)
+
+
 def say(english, chinese, stream=None):
     """Print one line in each language; the Chinese one only where the terminal can show it."""
     stream = stream or sys.stdout
-    encoding = getattr(stream, "encoding", None) or "ascii"
-    print(english.encode(encoding, "replace").decode(encoding), file=stream)
+    show(english, stream)
     try:
-        chinese.encode(encoding)
-        print(chinese, file=stream)
+        chinese.encode(getattr(stream, "encoding", None) or "ascii")
+        show(chinese, stream)
     except UnicodeError:
         pass
     stream.flush()
@@ -250,7 +255,7 @@ def read_stamp():
 def write_stamp(**stamp):
     with open(STAMP + ".new", "wb") as file:
         file.write(json.dumps(stamp, indent=1, sort_keys=True).encode("utf-8"))
-    shutil.move(STAMP + ".new", STAMP)  # whole or not at all
+    getattr(os, "replace", os.rename)(STAMP + ".new", STAMP)  # whole or not at all
 
 
 def packages(version):
@@ -295,7 +300,10 @@ def why_rebuild(stamp, version):
 
 def remove_venv():
     if os.path.isdir(VENV) and not os.path.islink(VENV):
-        write_stamp(state="installing")  # interrupted half-way, this is not an environment any more
+        try:
+            write_stamp(state="installing")  # interrupted half-way, this is not an environment any more
+        except EnvironmentError:
+            pass  # a full disk has no room for that; removing makes some
         shutil.rmtree(VENV)
     elif os.path.lexists(VENV):
         os.unlink(VENV)
@@ -328,7 +336,7 @@ def make_venv():
     )
     output = process.communicate()[0].decode("utf-8", "replace")
     if process.returncode:
-        print(output, file=sys.stderr)
+        show(output, sys.stderr)
         raise explain(output, "python -m venv")
 
 
@@ -342,7 +350,7 @@ def pip_install(extras, quietly):
     for line in iter(process.stderr.readline, b""):
         errors.append(line.decode("utf-8", "replace"))
         if not errors[-1].startswith("WARNING: Retrying"):
-            print(errors[-1].rstrip(), file=sys.stderr)
+            show(errors[-1].rstrip(), sys.stderr)
     process.stderr.close()
     if process.wait():
         raise explain("".join(errors), "pip install")
@@ -470,7 +478,7 @@ if __name__ == "__main__":
         status = 130
     except (Problem, EnvironmentError) as error:
         if not isinstance(error, Problem):  # the disk, or permissions, in the middle of our own work
-            print(error, file=sys.stderr)
+            show(str(error), sys.stderr)
             error = explain(str(error), "The set-up")
         say(error.english, error.chinese, sys.stderr)
         status = error.status

@@ -18,20 +18,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tools.bootstrap import say
+
 ROOT = Path(__file__).resolve().parent.parent
 START = "/lab/tree/notebooks/00_start_here.ipynb"
 USUAL_PORT = 8888
 IN_USE = (errno.EADDRINUSE, errno.EACCES)
-
-
-def say(english: str, chinese: str) -> None:
-    """Print one line in each language; the Chinese one only where the terminal can show it."""
-    print(english)
-    try:
-        print(chinese)
-    except UnicodeEncodeError:
-        pass
-    sys.stdout.flush()
 
 
 def given(arguments: list[str], *names: str) -> str | None:

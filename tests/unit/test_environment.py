@@ -174,12 +174,13 @@ def test_constraints_name_no_package_index_and_say_how_to_renew_them():
 
 def schema_problems(defaults: dict[str, dict[str, Any]]) -> list[str]:
     """Check settings against the installed JupyterLab's schemas: known plugin, known key, fitting value."""
-    schemas = Path(sys.prefix, "share", "jupyter", "lab", "schemas")
+    jupyter = Path(sys.prefix, "share", "jupyter")
     found = []
     for plugin, values in defaults.items():
         package, name = plugin.split(":")
-        path = schemas / package / f"{name}.json"
-        if not path.exists():
+        places = (jupyter / "lab" / "schemas", jupyter / "labextensions" / package / "schemas")
+        path = next((path for place in places if (path := place / package / f"{name}.json").exists()), None)
+        if path is None:
             found.append(f"{plugin}: JupyterLab has no such plugin")
             continue
         schema = json.loads(path.read_text(encoding="utf-8"))
@@ -217,6 +218,7 @@ def test_defaults_fit_the_installed_jupyterlab():
         ("@jupyterlab/apputils-extension:notification", {"checkForUpdates": "false"}),
         ("@jupyterlab/apputils-extension:notification", {"fetchNews": False}),
         ("@jupyterlab/toc-extension:registry", {"includeOutput": 0}),
+        ("@jupyter-widgets/jupyterlab-manager:plugin", {"saveState": "yes"}),
     ],
 )
 def test_a_wrong_default_is_found(plugin: str, values: dict[str, Any]):
@@ -675,9 +677,19 @@ def test_two_set_ups_do_not_meet(finished: ModuleType):
     second.file.close()
 
 
-def test_a_full_disk_in_our_own_work_is_explained(finished: ModuleType):
-    problem = finished.explain(str(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))), "The set-up")
-    assert "disk is full" in problem.english or os.name == "nt"
+@posix_only
+def test_a_full_disk_is_explained_and_does_not_keep_anybody_from_cleaning(
+    finished: ModuleType, monkeypatch: pytest.MonkeyPatch
+):
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def no_room(**stamp: object) -> None:
+        raise full
+
+    assert "disk is full" in finished.explain(str(full), "The set-up").english
+    monkeypatch.setattr(finished, "write_stamp", no_room)
+    assert finished.main(["clean"]) == 0
+    assert not os.path.exists(finished.VENV)
 
 
 def test_variables_from_outside_do_not_reach_the_environment(monkeypatch: pytest.MonkeyPatch):
