@@ -301,9 +301,7 @@ def test_an_ordinary_start_adds_nothing(desk: pytest.MonkeyPatch, capsys: pytest
     assert capsys.readouterr().out == ""
 
 
-def test_a_busy_usual_port_is_replaced_and_said(
-    desk: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
+def test_a_busy_usual_port_is_replaced_and_said(desk: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     desk.setattr(lab, "is_free", lambda port: port > 8889)
     assert added([]) == ["--port=8890"]
     assert "8888" in capsys.readouterr().out
