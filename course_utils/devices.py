@@ -39,7 +39,7 @@ def try_all_gpus() -> list[torch.device]:
 
 
 def usable_cores() -> int:
-    """Return how many CPU cores this process may use (containers and batch systems often give fewer)."""
+    """Return how many hardware threads this process may use (containers and batch systems often give fewer)."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -153,7 +153,10 @@ def machine_rows(facts: dict[str, Any]) -> list[tuple[Bilingual, Bilingual]]:
     rows = [
         (
             Bilingual("CPU", "CPU"),
-            Bilingual(f"{cpu}, {cores} cores for this process", f"{cpu}，這個行程可用 {cores} 個核心"),
+            Bilingual(
+                f"{cpu}, {cores} hardware threads for this process",
+                f"{cpu}，這個行程可用 {cores} 個硬體執行緒",
+            ),
         )
     ]
     count = len(facts["gpus"])

@@ -142,7 +142,7 @@ def amount(number: float) -> str:
     return f"{number:.0f} B"
 
 
-_OTHER = "recorded GPU · GPU 參考"  # how the other machine is called in a legend
+_OTHER = "recorded · 參考"  # how the other machine is called in a legend
 
 
 def _source(values: dict[str, Any] | None) -> Bilingual:

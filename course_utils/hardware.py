@@ -41,9 +41,13 @@ class Processor:
 
 def here() -> list[Processor]:
     """Return this machine's CPU and, if it has one, its first GPU, with the bandwidth measured now."""
+    import psutil
+
     facts = machine_facts()
+    # Two hardware threads of one core share its arithmetic, so the picture counts cores.
+    cores = min(facts["cores"], psutil.cpu_count(logical=False) or facts["cores"])
     copy = ceilings()["host_copy" if facts["gpus"] else "copy"]
-    cpu = Processor(facts["cpu"], False, facts["cores"], None, facts["memory"], copy, True)
+    cpu = Processor(facts["cpu"], False, cores, None, facts["memory"], copy, True)
     if not facts["gpus"]:
         return [cpu]
     gpu = facts["gpus"][0]

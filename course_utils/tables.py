@@ -89,12 +89,21 @@ PUBLISHED_SMI = """\
 _PUBLISHED_BY = "github.com/google/gvisor/issues/10413"
 
 
+def without_processes(text: str) -> str:
+    """Return what ``nvidia-smi`` printed without its second box, the list of processes."""
+    lines = text.splitlines()
+    ends = [number for number, line in enumerate(lines) if line.lstrip("| ").startswith("Processes:")]
+    # The line above the list's title is its upper edge; the box before it is closed by its own edge.
+    return "\n".join(lines[: ends[0] - 1] if ends else lines).rstrip()
+
+
 def nvidia_smi() -> Block:
     """Show what ``nvidia-smi`` prints: this machine's, else the recorded GPU's, else a published example."""
     try:
         asked = subprocess.run(["nvidia-smi"], capture_output=True, text=True, timeout=20)
         if asked.returncode == 0:
-            evidence.note("curve", "nvidia-smi", {"text": asked.stdout})
+            # On a shared server the list of processes names other people's work: it is shown, but never recorded.
+            evidence.note("curve", "nvidia-smi", {"text": without_processes(asked.stdout)})
             return console(asked.stdout, Bilingual("This machine, just now.", "這台機器剛才的輸出。"))
     except (OSError, subprocess.TimeoutExpired):
         pass  # not installed, or the driver does not answer: an example it is

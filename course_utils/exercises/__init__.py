@@ -142,7 +142,9 @@ def _too_long(seconds: float, stopped: bool) -> Bilingual:
     if stopped:
         end = Bilingual("and was stopped", "，已經中止")
     else:
-        end = Bilingual("and cannot be stopped: restart the kernel afterwards", "，而且停不下來，之後請重新啟動核心")
+        end = Bilingual(
+            "and cannot be stopped: restart the kernel afterwards", "，而且停不下來，之後請重新啟動核心"
+        )
     return Bilingual(
         f"Your answer was still running after {seconds:g} seconds {end.en}. Is there a loop that never ends, or a wait "
         "for something that never comes?",

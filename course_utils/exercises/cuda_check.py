@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -50,9 +51,37 @@ def examine_on_gpu(answer: Any) -> None:
         )
     if on_host:
         raise Wrong(en="It is the other way round.", zh="你的答案剛好反過來了。")
+    if not _says(answer, _SECOND):
+        raise Wrong(
+            en="You say no for a tensor on `cuda:1`. Any number counts: compare the type of the device, not the device.",
+            zh="張量在 `cuda:1` 上，你卻回答「否」。哪個編號都算：要比的是裝置的種類（type），不是整個裝置。",
+        )
+    if answer(torch.empty(2, device="meta")):
+        raise Wrong(
+            en="You say yes for a tensor on `meta`, which is neither a CPU nor a GPU. That a tensor is not on the CPU does "
+            "not yet mean that it is on a CUDA GPU.",
+            zh="張量在 `meta` 上，既不是 CPU 也不是 GPU，你卻回答「是」。不在 CPU 上，不等於在 CUDA GPU 上。",
+        )
 
 
-_REPORT = "0, 8192, 8000\n1, 24576, 20000\n2, 8192, 900\n3, 24576, 20000\n"
+# What a tensor on a second GPU says about itself: most machines have no second GPU to make one on.
+_SECOND: Any = SimpleNamespace(
+    device=torch.device("cuda:1"), is_cuda=True, is_cpu=False, get_device=lambda: 1
+)
+
+
+def _says(answer: Any, tensor: Any) -> bool:
+    try:
+        return bool(answer(tensor))
+    except (
+        AttributeError,
+        TypeError,
+    ):  # the answer asks for more than the stand-in knows: nothing to blame it for
+        return True
+
+
+# Each typical mistake finds another GPU: least used 0, smallest share 0, largest card 1 or 3; the answer is 2.
+_REPORT = "0, 8192, 100\n1, 24576, 20000\n2, 16384, 900\n3, 24576, 20000\n"
 
 
 def examine_freest(answer: Any) -> None:
@@ -81,18 +110,14 @@ def examine_freest(answer: Any) -> None:
         )
     if got == 0:
         raise Wrong(
-            en="GPU 0 is the fullest one: 8000 of 8192 MiB are used. Free memory is total minus used.",
-            zh="GPU 0 反而是最滿的：8192 MiB 已用掉 8000。剩餘記憶體要用總量減去已用量。",
+            en="GPU 0 has the least used memory, but it is a small card: 8092 MiB are free. GPU 2 has 15484 MiB free. "
+            "Free memory is total minus used.",
+            zh="GPU 0 用掉的最少，但它是張小卡，只剩 8092 MiB；GPU 2 還有 15484 MiB。剩餘記憶體要用總量減去已用量。",
         )
     if got == 1:
-        if answer("0, 8192, 100\n1, 24576, 100\n") == 0:
-            raise Wrong(
-                en="Look at your comparison once more: it prefers small cards.",
-                zh="再看一次你是怎麼比的：這樣會偏向記憶體小的卡。",
-            )
         raise Wrong(
-            en="GPU 1 has a lot of memory, but 20000 of 24576 MiB are used: 4576 free. GPU 2 has 7292 MiB free.",
-            zh="GPU 1 的記憶體雖大，但 24576 MiB 已用掉 20000，只剩 4576；GPU 2 還有 7292 MiB。",
+            en="GPU 1 has a lot of memory, but 20000 of 24576 MiB are used: 4576 free. GPU 2 has 15484 MiB free.",
+            zh="GPU 1 的記憶體雖大，但 24576 MiB 已用掉 20000，只剩 4576；GPU 2 還有 15484 MiB。",
         )
     if got == 3:
         raise Wrong(
@@ -100,7 +125,7 @@ def examine_freest(answer: Any) -> None:
             zh="你選了最後一張大卡。要看的是剩餘量：總量減去已用量。",
         )
     # Another order and a single line: an answer that was typed in by hand does not survive these.
-    for report, right in (("0, 100, 90\n1, 100, 10\n", 1), ("0, 16, 1\n", 0), ("5, 10, 9\n7, 10, 2\n", 7)):
+    for report, right in (("0, 100, 5\n1, 900, 90\n", 1), ("0, 16, 1\n", 0), ("5, 10, 9\n7, 10, 2\n", 7)):
         if (other := answer(report)) != right:
             raise Wrong(
                 en=f"Right for the first report, but for `{report!r}` the answer is {right}, not {other!r}. Take the number "

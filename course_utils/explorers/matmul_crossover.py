@@ -70,7 +70,12 @@ def render(result: Crossover) -> str:
     """Return the picture of `result`."""
     figure, axes = figures.new()
     axes.loglog(result.sizes, result.cpu, color=figures.YOURS)
-    axes.loglog(*result.cpu_points, "o", color=figures.YOURS, label="your CPU, measured · 你的 CPU（實測）")
+    axes.loglog(
+        *result.cpu_points,
+        "o",
+        color=figures.YOURS,
+        label="one core of your CPU, measured · 你的 CPU 單核心（實測）",
+    )
     axes.loglog(result.sizes, result.gpu, "--", color=figures.RECORDED, label="GPU model · GPU 模型（推算）")
     if result.wins_from is not None:
         axes.axvspan(result.wins_from, result.sizes[-1], color=figures.RECORDED, alpha=0.08)
@@ -79,22 +84,26 @@ def render(result: Crossover) -> str:
     axes.legend()
     if result.wins_from is None:
         caption = Bilingual(
-            measured("In this range the GPU never wins against your CPU."),
-            measured("在這個範圍內，GPU 一直贏不過你的 CPU。"),
+            measured("In this range the GPU never wins against one core of your CPU."),
+            measured("在這個範圍內，GPU 一直贏不過你的 CPU 單核心。"),
         )
     elif result.wins_from == result.sizes[0]:
         caption = Bilingual(
-            measured("With these numbers the GPU wins at every size shown."),
-            measured("以這組數字來看，圖中每一種大小都是 GPU 贏。"),
+            measured("With these numbers the GPU wins at every size shown, against one core of your CPU."),
+            measured("以這組數字來看，圖中每一種大小都是 GPU 贏過你的 CPU 單核心。"),
         )
     else:
         caption = Bilingual(
-            measured(f"With these numbers the GPU wins from n = {result.wins_from} on (shaded)."),
-            measured(f"以這組數字來看，n 到 {result.wins_from} 以上就是 GPU 贏（有底色的範圍）。"),
+            measured(
+                f"With these numbers the GPU wins from n = {result.wins_from} on (shaded), against one core of your CPU."
+            ),
+            measured(
+                f"以這組數字來看，n 到 {result.wins_from} 以上，GPU 就贏過你的 CPU 單核心（有底色的範圍）。"
+            ),
         )
     alternative = Bilingual(
-        "Two curves of seconds over matrix size: your CPU, measured, and a model of a GPU.",
-        "時間對矩陣大小的兩條曲線：實測的 CPU，以及 GPU 的模型。",
+        "Two curves of seconds over matrix size: one core of your CPU, measured, and a model of a GPU.",
+        "時間對矩陣大小的兩條曲線：實測的 CPU 單核心，以及 GPU 的模型。",
     )
     return figures.Picture(figure, caption, alternative).html()
 
