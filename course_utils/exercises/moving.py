@@ -23,21 +23,21 @@ _RIGHT_PLACES: dict[str, tuple[object, Bilingual]] = {
         True,
         Bilingual(
             "`x` is on the CPU already, and `.to` copies only when something has to change.",
-            "`x` 本來就在 CPU 上，而 `.to` 只在需要改變時才複製。",
+            "`x` 本來就在 CPU 上；只有東西需要改變時，`.to` 才會複製。",
         ),
     ),
     "x.to(torch.float64) is x": (
         False,
         Bilingual(
-            "Another data type needs other bytes, so this is a new tensor.",
-            "資料型別不同，位元組就不同，所以是新的張量。",
+            "Another data type means other bytes, so this must be a new tensor.",
+            "換了資料型別，內容的位元組也跟著變，所以一定是新的張量。",
         ),
     ),
     "x.to('cpu', copy=True) is x": (
         False,
         Bilingual(
             "`copy=True` asks for a copy even where none is needed.",
-            "`copy=True` 表示就算不需要，也要複製一份。",
+            "`copy=True` 就是要求複製，就算不需要也一樣。",
         ),
     ),
     "model.to(torch.float64) is model": (
@@ -51,7 +51,7 @@ _RIGHT_PLACES: dict[str, tuple[object, Bilingual]] = {
         "torch.float32",
         Bilingual(
             "The result was thrown away: `Tensor.to` leaves `x` as it was.",
-            "結果被丟掉了：`Tensor.to` 不會改動 `x` 本身。",
+            "結果沒人接住，就丟掉了：`Tensor.to` 不會改動 `x` 本身。",
         ),
     ),
 }
@@ -61,23 +61,23 @@ def examine_identity(answer: Any) -> None:
     """Examine a dictionary: expression → True, False or the name of a dtype."""
     if not isinstance(answer, dict):
         raise Wrong(
-            en=f"Keep the dictionary and fill in its values; what came is a `{type(answer).__name__}`.",
-            zh=f"請保留字典，填入每一項的值；收到的卻是 `{type(answer).__name__}`。",
+            en=f"Keep the dictionary and fill in its values; this is a `{type(answer).__name__}`.",
+            zh=f"請保留字典，填入每一項的值；你傳入的卻是 `{type(answer).__name__}`。",
         )
     missing = [key for key in _RIGHT_PLACES if key not in answer]
     if missing:
-        raise Wrong(en=f"This line has gone: `{missing[0]}`.", zh=f"這一行不見了：`{missing[0]}`。")
+        raise Wrong(en=f"This line is missing: `{missing[0]}`.", zh=f"這一行不見了：`{missing[0]}`。")
     values = {key: answer[key] for key in _RIGHT_PLACES}
     if all(value is ... for value in values.values()):
         raise NotYet
     for key, (right, why) in _RIGHT_PLACES.items():
         value = values[key]
         if value is ...:
-            raise Wrong(en=f"Still open: `{key}`.", zh=f"還沒填：`{key}`。")
+            raise Wrong(en=f"Not filled in yet: `{key}`.", zh=f"還沒填：`{key}`。")
         given = str(value) if isinstance(right, str) else value
         if isinstance(right, bool) and not isinstance(value, bool):
             raise Wrong(
-                en=f"`{key}` is a question with the answer `True` or `False`.",
+                en=f"The answer to `{key}` is `True` or `False`.",
                 zh=f"`{key}` 的答案是 `True` 或 `False`。",
             )
         if given != right:
@@ -98,38 +98,39 @@ def examine_move(answer: Any) -> None:
     alone = answer(torch.zeros(2), ELSEWHERE)
     if alone is None:
         raise Wrong(
-            en="For a single tensor your function returns `None`. `Tensor.to` returns the moved tensor: pass it on.",
-            zh="給它單一張量時，你的函式傳回 `None`。`Tensor.to` 會傳回搬好的張量，要把它傳回去。",
+            en="For a single tensor your function returns `None`. `Tensor.to` returns the moved tensor: return that.",
+            zh="傳入單一張量時，你的函式傳回 `None`。`Tensor.to` 會傳回搬好的張量，你的函式也要把結果傳回來。",
         )
     if not isinstance(alone, torch.Tensor) or alone.device.type != ELSEWHERE.type:
         raise Wrong(
-            en="A single tensor does not arrive. `x.to(device)` alone changes nothing: use what it returns.",
-            zh="單一張量沒有搬到。只寫 `x.to(device)` 什麼都不會變，要用它傳回的結果。",
+            en="A single tensor does not arrive. `x.to(device)` on its own changes nothing: use what it returns.",
+            zh="傳入單一張量時，張量沒有搬過去。光寫 `x.to(device)` 什麼都不會變，要用傳回的結果。",
         )
     given = batch()
     try:
         moved = answer(given, ELSEWHERE)
     except RecursionError:
         raise Wrong(
-            en="Endless recursion: a text consists of texts, so going into `'a'` never ends. Go into dictionaries, lists and "
-            "tuples only.",
-            zh="遞迴停不下來：字串的每一項還是字串，走進 `'a'` 就出不來了。只要走進字典、list 和 tuple 就好。",
+            en="Endless recursion: every item of a string is again a string, so going into `'a'` never ends. Go into "
+            "dictionaries, lists and tuples only.",
+            zh="遞迴停不下來：字串的每一項還是字串，走進 `'a'` 就出不來了。只有字典、list 和 tuple 才要往裡面走。",
         ) from None
     except (AttributeError, TypeError) as error:
         if "'to'" in str(error) or "not iterable" in str(error):
             raise Wrong(
-                en=f"Not everything in a batch is a tensor or a container ({error}). What is neither stays as it is.",
-                zh=f"批次裡不是每樣東西都是張量或容器（{error}）。兩者都不是的，原樣傳回。",
+                en=f"Not everything in a batch is a tensor or a container ({error}). Anything else stays as it is.",
+                zh=f"批次裡的東西，不一定都是張量或容器（{error}）。兩者都不是的，就原樣傳回。",
             ) from None
         raise
     if not isinstance(moved, dict) or set(moved) != set(given):
         raise Wrong(
-            en="A dictionary with the same keys should come back.", zh="應該傳回鍵（key）相同的字典。"
+            en="What comes back should be a dictionary with the same keys.",
+            zh="傳回的應該是字典，而且鍵（key）都一樣。",
         )
     if given["image"].device.type != "cpu" or given["extra"]["mask"].device.type != "cpu":
         raise Wrong(
             en="You changed the caller's batch. Build a new one and leave the given one alone.",
-            zh="你改動了呼叫者的批次。請建立新的，不要動到原本的。",
+            zh="你改到呼叫者的批次了。請建立新的，不要動原本的。",
         )
     pair = moved["pair"]
     if not isinstance(pair, tuple) or not isinstance(pair[1], list):
@@ -146,13 +147,13 @@ def examine_move(answer: Any) -> None:
     for place, tensor in inside.items():
         if not isinstance(tensor, torch.Tensor) or tensor.device.type != ELSEWHERE.type:
             raise Wrong(
-                en=f"`{place}` stayed behind. Containers lie in containers: let the function call itself.",
-                zh=f"`{place}` 沒有跟上。容器裡還有容器：讓函式呼叫自己。",
+                en=f"`{place}` stayed behind. Containers can hold containers: let the function call itself.",
+                zh=f"`{place}` 沒有跟著搬。容器裡還會有容器，要讓函式呼叫自己。",
             )
     if moved["extra"]["names"] != ["a", "b"] or pair[1][1] != 7 or moved["none"] is not None:
         raise Wrong(
-            en="Texts, numbers and `None` should come back unchanged.",
-            zh="文字、數字和 `None` 應該原樣傳回。",
+            en="Strings, numbers and `None` should come back unchanged.",
+            zh="字串、數字和 `None` 應該原樣傳回。",
         )
 
 
@@ -160,8 +161,8 @@ def examine_stays_behind(answer: Any) -> None:
     """Examine the class ``Net``, whose layers and scale must move along."""
     if not isinstance(answer, type) or not issubclass(answer, nn.Module):
         raise Wrong(
-            en="Pass the class `Net` itself (not an instance, not a function); it must be an `nn.Module`.",
-            zh="請傳入 `Net` 類別本身（不是物件，也不是函式），而且它必須是 `nn.Module`。",
+            en="Pass the class `Net` itself (not an instance, not a function); it must inherit from `nn.Module`.",
+            zh="請傳入 `Net` 這個類別本身（不是實體，也不是函式），而且要繼承 `nn.Module`。",
         )
     net = answer()
     weights = [p for p in net.parameters() if p.dim() == 2]
@@ -169,33 +170,33 @@ def examine_stays_behind(answer: Any) -> None:
     scale_saved = any(value.shape == (8,) and bool((value == 1).all()) for value in saved.values())
     if not weights and not scale_saved:
         raise NotYet(
-            en="Not yet: this `Net` still leaves everything behind. Mend its `__init__`, then run the cell again.",
-            zh="還沒完成：這個 `Net` 還是什麼都沒帶走。修改它的 `__init__`，再執行一次。",
+            en="Not yet: this `Net` still leaves everything behind. Fix its `__init__`, then run the cell again.",
+            zh="還沒完成：這個 `Net` 還是什麼都沒帶走。修改 `__init__`，再執行一次。",
         )
     if not weights:
         raise Wrong(
-            en="The layers are still in a plain list, where the module does not see them. There is a list made for modules.",
-            zh="各層還放在普通的 list 裡，模組看不到它們。有一種專門放模組的清單。",
+            en="The layers are still in a plain list, where the module does not see them. There is a kind of list made for modules.",
+            zh="各層還放在普通的 list 裡，模組看不到。有一種 list 是專門放模組的。",
         )
     if len(weights) != 2:
         raise Wrong(
-            en=f"`Net` had two layers; yours has {len(weights)} that the module knows.",
+            en=f"`Net` had two layers; in yours, the module knows of {len(weights)}.",
             zh=f"`Net` 原本有兩層，你的版本裡模組只認得 {len(weights)} 層。",
         )
     scale = getattr(net, "scale", None)
     if not isinstance(scale, torch.Tensor):
         raise Wrong(
-            en="`self.scale` should still be there, as a tensor.", zh="`self.scale` 應該還在，而且是張量。"
+            en="`self.scale` should still be there, as a tensor.", zh="`self.scale` 應該還在，而且要是張量。"
         )
     if isinstance(scale, nn.Parameter):
         raise Wrong(
-            en="Now `scale` moves, but as a parameter the optimizer also trains it. It is a constant: what is the other thing "
-            "that a module owns?",
-            zh="`scale` 現在會跟著搬，但身為參數，最佳化器也會訓練它。它是常數：模組還能擁有另一種東西，是什麼？",
+            en="Now `scale` moves, but it is a parameter, so the optimizer trains it as well. It is a constant: what else can "
+            "a module own?",
+            zh="`scale` 現在會跟著搬了，但它成了參數，最佳化器會連它一起訓練。常數不該被訓練：模組還能登記哪一種東西？",
         )
     if not any(scale is buffer for buffer in net.buffers()):
         raise Wrong(
-            en="The layers are in order. `scale` is still a plain attribute: it neither moves nor is saved.",
+            en="The layers are fine now. `scale` is still a plain attribute: it is neither moved nor saved.",
             zh="各層沒問題了。`scale` 還是普通屬性：不會跟著搬，也不會存檔。",
         )
     if "scale" not in saved:
@@ -206,13 +207,13 @@ def examine_stays_behind(answer: Any) -> None:
     out = net(torch.ones(3, 8))
     if not isinstance(out, torch.Tensor) or out.shape != (3, 8):
         raise Wrong(
-            en="`forward` no longer turns 3 × 8 numbers into 3 × 8 numbers; it should stay as it was.",
-            zh="`forward` 不再把 3 × 8 的輸入變成 3 × 8 的輸出；這個部分應該維持原樣。",
+            en="Given 3 × 8 numbers, `forward` no longer returns 3 × 8 numbers; it should stay as it was.",
+            zh="輸入 3 × 8，`forward` 的輸出卻不再是 3 × 8；這個部分應該維持原樣。",
         )
     net.to(ELSEWHERE)
     if any(t.device.type != ELSEWHERE.type for t in (*net.parameters(), *net.buffers())):
         raise Wrong(
-            en="Something still does not move with `net.to(…)`.", zh="`net.to(…)` 之後，還有東西沒跟上。"
+            en="Something still does not move with `net.to(…)`.", zh="`net.to(…)` 之後，還有東西沒跟著搬。"
         )
 
 
@@ -279,20 +280,20 @@ def examine_mean_loss(answer: Any) -> None:
         )
     if isinstance(got, torch.Tensor):
         raise Wrong(
-            en="A tensor came back. A log wants a Python number: fetch it, once, at the very end.",
-            zh="傳回的是張量。寫進紀錄的要是 Python 數字：在最後取一次就好。",
+            en="You return a tensor. A log needs a Python number: fetch it once, at the very end.",
+            zh="你傳回的是張量。紀錄裡要放的是 Python 的數字：最後再取值，取一次就好。",
         )
     if isinstance(got, bool) or not isinstance(got, (int, float)):
         raise Wrong(
             en=f"The answer should be a `float`, but yours is a `{type(got).__name__}`.",
-            zh=f"答案應該是 `float`，你的卻是 `{type(got).__name__}`。",
+            zh=f"答案應該是 `float`，你傳回的卻是 `{type(got).__name__}`。",
         )
     if abs(got - 24.5) > 1e-3:
         if abs(got - 1225.0) < 1e-3:
-            raise Wrong(en="That is the sum; the mean is asked for.", zh="這是總和，題目要的是平均。")
+            raise Wrong(en="That is the sum; the task asks for the mean.", zh="這是總和，題目要的是平均。")
         if abs(got - 49.0) < 1e-3:
             raise Wrong(
-                en="That is the last loss only; the mean over all is asked for.",
+                en="That is only the last loss; the task asks for the mean of all of them.",
                 zh="這只是最後一個損失，題目要的是全部的平均。",
             )
         raise Wrong(
@@ -301,9 +302,9 @@ def examine_mean_loss(answer: Any) -> None:
         )
     if count > 1:
         raise Wrong(
-            en=f"The number is right, but for 50 losses the host waits {count} times. Put them together on the device first, "
-            "then fetch one number.",
-            zh=f"數字對了，但 50 個損失讓主機等了 {count} 次。先在裝置上合併，再取一個數字。",
+            en=f"The number is right, but for 50 losses the host waits {count} times. Combine them on the device first, then "
+            "fetch one number.",
+            zh=f"數字對了，但 50 個損失讓主機等了 {count} 次。先在裝置上合成一個，再取值。",
         )
 
 
@@ -315,13 +316,13 @@ EXERCISES = (
         examine_identity,
         (
             Bilingual(
-                "Ask for each line: does anything have to change? If not, `.to` returns the tensor itself.",
-                "每一行都問自己：有東西需要改變嗎？沒有的話，`.to` 就傳回張量自己。",
+                "For each line, ask: does anything have to change? If not, `.to` returns the tensor itself.",
+                "每一行都先問：有東西需要改變嗎？沒有的話，`.to` 傳回的就是原來的張量。",
             ),
-            Bilingual("Modules behave differently from tensors.", "模組的行為和張量不同。"),
+            Bilingual("Modules behave differently from tensors.", "模組和張量的做法不同。"),
             Bilingual(
-                "You may try each line in a cell of its own; predict first.",
-                "每一行都可以另開一格試試看，但先猜再試。",
+                "You can try each line in a cell of its own, but guess first.",
+                "每一行都可以另開一格試試看，但要先猜再試。",
             ),
         ),
     ),
@@ -336,11 +337,11 @@ EXERCISES = (
                 "分四種情況：張量、字典、list 或 tuple、其他。",
             ),
             Bilingual(
-                "For a container: call `move` for everything in it.", "遇到容器：對裡面的每一項呼叫 `move`。"
+                "For a container: call `move` on everything in it.", "遇到容器，就對裡面的每一項呼叫 `move`。"
             ),
             Bilingual(
-                "`type(batch)(move(v, device) for v in batch)` keeps lists lists and tuples tuples.",
-                "`type(batch)(move(v, device) for v in batch)` 能讓 list 還是 list，tuple 還是 tuple。",
+                "`type(batch)(move(v, device) for v in batch)` returns a list for a list and a tuple for a tuple.",
+                "`type(batch)(move(v, device) for v in batch)` 能讓 list 維持 list，tuple 維持 tuple。",
             ),
         ),
     ),
