@@ -166,11 +166,9 @@ def machine_rows(facts: dict[str, Any]) -> list[tuple[Bilingual, Bilingual]]:
     ]
     gpus = Bilingual(measured("; ".join(seen) or "none"), measured("；".join(seen_zh) or "無"))
     rows.append((Bilingual("CUDA GPUs", "CUDA GPU"), gpus))
-    before = f"PyTorch {facts['torch']}, CUDA {facts['cuda'] or '-'}"
-    driver, after = facts["driver"] or "-", f"Python {facts['python']}, {facts['system']}"
-    versions = Bilingual(
-        measured(f"{before}, driver {driver}, {after}"), measured(f"{before}, 驅動程式 {driver}, {after}")
-    )
+    parts = [f"PyTorch {facts['torch']}", f"CUDA {facts['cuda'] or '-'}", f"driver {facts['driver'] or '-'}"]
+    parts += [f"Python {facts['python']}", facts["system"]]
+    versions = Bilingual(measured(", ".join(parts)), measured("，".join(parts).replace("driver", "驅動程式")))
     rows.append((Bilingual("Software", "軟體"), versions))
     plan = {
         0: Bilingual(

@@ -219,7 +219,7 @@ class Axis:
         return f"{self.en} · {self.zh}" if self.en != self.zh else self.en
 
 
-def _logarithmic(axis: Any, unit: str) -> None:
+def logarithmic(axis: Any, unit: str = "") -> None:
     """Make an axis logarithmic, with numbers a reader need not decode: ``10 µs`` instead of ``10⁻⁵``."""
     axis.axes.set(**{f"{axis.axis_name}scale": "log"})
     low, high = axis.get_view_interval()
@@ -245,8 +245,8 @@ def curves_picture(
     if values:
         for name, (xs, ys) in values["lines"].items():
             axes.plot(xs, ys, marker="s", linestyle="--", label=f"{name} ({_OTHER})")
-    _logarithmic(axes.xaxis, x.unit)
-    _logarithmic(axes.yaxis, y.unit)
+    logarithmic(axes.xaxis, x.unit)
+    logarithmic(axes.yaxis, y.unit)
     axes.set_xlabel(x.label)
     axes.set_ylabel(y.label)
     if len(lines) > 1 or values:
@@ -303,7 +303,7 @@ def columns_picture(
     axes.set_xticks(range(len(names)), names)
     axes.grid(visible=False, axis="x")
     axes.set_ylabel(y.label)
-    _logarithmic(axes.yaxis, y.unit)
+    logarithmic(axes.yaxis, y.unit)
     axes.margins(y=0.15)
     if recorded_values:
         axes.legend()

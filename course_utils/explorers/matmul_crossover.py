@@ -69,18 +69,20 @@ def compute(
 def render(result: Crossover) -> str:
     """Return the picture of `result`."""
     figure, axes = figures.new()
-    axes.loglog(result.sizes, result.cpu, color=figures.YOURS)
-    axes.loglog(
+    axes.plot(result.sizes, result.cpu, color=figures.YOURS)
+    axes.plot(
         *result.cpu_points,
         "o",
         color=figures.YOURS,
         label="one core of your CPU, measured · 你的 CPU 單核心（實測）",
     )
-    axes.loglog(result.sizes, result.gpu, "--", color=figures.RECORDED, label="GPU model · GPU 模型（推算）")
+    axes.plot(result.sizes, result.gpu, "--", color=figures.RECORDED, label="GPU model · GPU 模型（推算）")
     if result.wins_from is not None:
         axes.axvspan(result.wins_from, result.sizes[-1], color=figures.RECORDED, alpha=0.08)
+    figures.logarithmic(axes.xaxis)
+    figures.logarithmic(axes.yaxis, "s")
     axes.set_xlabel("matrix size n · 矩陣大小 n")
-    axes.set_ylabel("seconds · 秒")
+    axes.set_ylabel("time · 時間")
     axes.legend()
     if result.wins_from is None:
         caption = Bilingual(
@@ -102,7 +104,7 @@ def render(result: Crossover) -> str:
             ),
         )
     alternative = Bilingual(
-        "Two curves of seconds over matrix size: one core of your CPU, measured, and a model of a GPU.",
+        "Two curves of time over matrix size: one core of your CPU, measured, and a model of a GPU.",
         "時間對矩陣大小的兩條曲線：實測的 CPU 單核心，以及 GPU 的模型。",
     )
     return figures.Picture(figure, caption, alternative).html()

@@ -57,7 +57,7 @@ def compute(call_seconds: float, bytes_per_second: float, *, size: int, pieces: 
 def render(result: TransferCost) -> str:
     """Return the picture of `result`."""
     figure, axes = figures.new(height=3.0)
-    axes.loglog(result.all_pieces, result.all_seconds, color=figures.YOURS)
+    axes.plot(result.all_pieces, result.all_seconds, color=figures.YOURS)
     axes.axhline(result.way, color=figures.THIRD, linestyle="--", label="the trip alone · 只算傳輸")
     axes.plot(
         [result.pieces],
@@ -67,8 +67,10 @@ def render(result: TransferCost) -> str:
         markersize=11,
         label="your cut · 你的切法",
     )
+    figures.logarithmic(axes.xaxis)
+    figures.logarithmic(axes.yaxis, "s")
     axes.set_xlabel("pieces · 份數")
-    axes.set_ylabel("seconds · 秒")
+    axes.set_ylabel("time · 時間")
     axes.legend()
     total = measured(figures.duration(result.calls + result.way))
     share = measured(f"{result.share:.0%}")
