@@ -159,7 +159,7 @@ def claim(
 def _number(value: float | bool | None) -> str:
     if value is None or isinstance(value, bool):
         return ""
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    return number(value)
 
 
 @dataclass(frozen=True)
@@ -187,10 +187,10 @@ class Card:
     def _mine(self) -> Bilingual:
         if self.result.lacking is not None:
             return Bilingual(f"needs {self.result.lacking.en}", f"需要{_gap(self.result.lacking.zh)}")
-        number = _number(self.result.value)
-        if not number:
+        value = _number(self.result.value)
+        if not value:
             return Bilingual("checked on this machine", "已在這台機器上驗證")
-        return Bilingual(f"here: {number}", f"這台機器：{number}")
+        return Bilingual(f"here: {value}", f"這台機器：{value}")
 
     def _recorded(self) -> Bilingual:
         values = evidence.recorded(self.id)
@@ -198,9 +198,9 @@ class Card:
             text = evidence.NOT_RECORDED
         else:
             verdict = VERDICTS[values["verdict"]]
-            number = _number(values["value"])
+            value = _number(values["value"])
             run = values["run"]
-            text = Bilingual(f"{number or verdict.en} ({run})", f"{number or verdict.zh}（{run}）")
+            text = Bilingual(f"{value or verdict.en} ({run})", f"{value or verdict.zh}（{run}）")
         return Bilingual(f"recorded GPU: {text.en}", f"GPU 參考：{text.zh}")
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:

@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from course_utils import evidence
-from course_utils.language import Bilingual, measured, plain
+from course_utils.language import Bilingual, measured, number, plain
 from course_utils.measure import Comparison
 from course_utils.texts import text
 
@@ -172,8 +172,8 @@ def bars_picture(comparison: Comparison, labels: Sequence[str], values: dict[str
     axes.set_xticks([])
     axes.grid(visible=False)
     axes.spines["bottom"].set_visible(False)
-    en = f"Here, `{labels[0]}` takes {measured(f'{comparison.ratio:.3g}')} times as long as `{labels[1]}`."
-    zh = f"在這台機器上，`{labels[0]}` 花的時間是 `{labels[1]}` 的 {measured(f'{comparison.ratio:.3g}')} 倍。"
+    en = f"Here, `{labels[0]}` takes {measured(number(comparison.ratio))} times as long as `{labels[1]}`."
+    zh = f"在這台機器上，`{labels[0]}` 花的時間是 `{labels[1]}` 的 {measured(number(comparison.ratio))} 倍。"
     source = _source(values)
     return Picture(
         figure,

@@ -45,6 +45,11 @@ def _tag(token: re.Match[str]) -> str:
     return f"<strong>{_TOKEN.sub(_tag, strong)}</strong>"
 
 
+def number(value: float) -> str:
+    """Return `value` with three digits, as people write it: ``1010`` → ``1,010``, ``0.4567`` → ``0.457``."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
 def markup(text: str) -> str:
     """Turn the small markup of our texts (`code`, **strong**, ⟨measured⟩) into HTML; all else is escaped."""
     return _TOKEN.sub(_tag, html.escape(text, quote=False))
