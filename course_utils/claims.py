@@ -10,7 +10,7 @@ from typing import Any
 from IPython.display import display
 
 from course_utils import devices, evidence
-from course_utils.language import Bilingual, markup, measured
+from course_utils.language import Bilingual, markup, measured, number
 from course_utils.measure import Comparison
 from course_utils.texts import text
 

@@ -134,12 +134,12 @@ def duration(seconds: float) -> str:
     return f"{seconds / 1e-9:.3g} ns"
 
 
-def amount(number: float) -> str:
+def amount(size: float) -> str:
     """Return a number of bytes with a decimal unit: ``4_000_000`` → ``4 MB``."""
-    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if number >= size:
-            return f"{number / size:.3g} {unit}"
-    return f"{number:.0f} B"
+    for unit, step in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= step:
+            return f"{size / step:.3g} {unit}"
+    return f"{size:.0f} B"
 
 
 _OTHER = "recorded · 參考"  # how the other machine is called in a legend
@@ -295,9 +295,9 @@ def columns_picture(
         names += [name for name in recorded_values["values"] if name not in values]
         groups.append((_OTHER, recorded_values["values"], RECORDED))
     width = 0.8 / len(groups)
-    for number, (label, group, colour) in enumerate(groups):
+    for place, (label, group, colour) in enumerate(groups):
         here = [name for name in names if name in group]
-        places = [names.index(name) + (number - (len(groups) - 1) / 2) * width for name in here]
+        places = [names.index(name) + (place - (len(groups) - 1) / 2) * width for name in here]
         drawn = axes.bar(places, [group[name] for name in here], width * 0.92, color=colour, label=label)
         axes.bar_label(drawn, [f"{group[name]:.2g}" for name in here], padding=2)
     axes.set_xticks(range(len(names)), names)
