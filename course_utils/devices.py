@@ -146,30 +146,42 @@ def other_accelerator() -> str | None:
     return None
 
 
-def machine_rows(facts: dict[str, Any]) -> list[tuple[Bilingual, Bilingual]]:
-    """Return the lines of the machine badge for `facts` (see :func:`machine_facts`): label and text."""
-    cpu = measured(f"{facts['cpu']}, {facts['memory'] / GIB:.0f} GiB")
-    cores = measured(facts["cores"])
+def _same(value: object) -> Bilingual:
+    """Return something that reads the same in both languages, so that it stands once where both are shown."""
+    return Bilingual(measured(value), measured(value))
+
+
+def machine_rows(facts: dict[str, Any]) -> list[tuple[Bilingual, tuple[Bilingual, ...]]]:
+    """Return the lines of the machine badge for `facts` (see :func:`machine_facts`): label, and what stands there."""
+    threads, driver = measured(facts["cores"]), facts["driver"] or "-"
+    gpus = [
+        f"{g['name']} ({g['memory'] / GIB:.0f} GiB, sm_{g['capability'].replace('.', '')})"
+        for g in facts["gpus"]
+    ]
+    count = len(gpus)
     rows = [
         (
             Bilingual("CPU", "CPU"),
-            Bilingual(
-                f"{cpu}, {cores} hardware threads for this process",
-                f"{cpu}，這個行程可用 {cores} 個硬體執行緒",
+            (
+                _same(facts["cpu"]),
+                _same(f"{facts['memory'] / GIB:.0f} GiB"),
+                Bilingual(
+                    f"{threads} hardware threads for this process", f"這個行程可用 {threads} 個硬體執行緒"
+                ),
             ),
-        )
+        ),
+        (Bilingual("CUDA GPU", "CUDA GPU"), (_same("; ".join(gpus) or 0),)),
+        (
+            Bilingual("Software", "軟體"),
+            (
+                _same(f"PyTorch {facts['torch']}"),
+                _same(f"CUDA {facts['cuda'] or '-'}"),
+                Bilingual(measured(f"driver {driver}"), measured(f"驅動程式 {driver}")),
+                _same(f"Python {facts['python']}"),
+                _same(facts["system"]),
+            ),
+        ),
     ]
-    count = len(facts["gpus"])
-    seen = [f"{g['name']} ({g['memory'] / GIB:.0f} GiB, capability {g['capability']})" for g in facts["gpus"]]
-    seen_zh = [
-        f"{g['name']}（{g['memory'] / GIB:.0f} GiB，運算能力 {g['capability']}）" for g in facts["gpus"]
-    ]
-    gpus = Bilingual(measured("; ".join(seen) or "none"), measured("；".join(seen_zh) or "無"))
-    rows.append((Bilingual("CUDA GPUs", "CUDA GPU"), gpus))
-    parts = [f"PyTorch {facts['torch']}", f"CUDA {facts['cuda'] or '-'}", f"driver {facts['driver'] or '-'}"]
-    parts += [f"Python {facts['python']}", facts["system"]]
-    versions = Bilingual(measured(", ".join(parts)), measured("，".join(parts).replace("driver", "驅動程式")))
-    rows.append((Bilingual("Software", "軟體"), versions))
     plan = {
         0: Bilingual(
             "Everything runs on the CPU and is measured there. What only a GPU can show is shown as recorded on one.",
@@ -190,7 +202,7 @@ def machine_rows(facts: dict[str, Any]) -> list[tuple[Bilingual, Bilingual]]:
             f"{plan.en} (The {other} accelerator here is not used: the course teaches CUDA.)",
             f"{plan.zh}（還有 {other} 加速器；本課程教的是 CUDA，不會用到它。）",
         )
-    rows.append((Bilingual("In this course", "在本課程"), Bilingual(measured(plan.en), measured(plan.zh))))
+    rows.append((Bilingual("In this course", "在本課程"), (Bilingual(measured(plan.en), measured(plan.zh)),)))
     return rows
 
 
@@ -203,12 +215,15 @@ class Machine:
     def html(self) -> str:
         """Return the badge as HTML."""
         rows = "".join(
-            f"<dt>{label.html()}</dt><dd>{text.html()}</dd>" for label, text in machine_rows(self.facts)
+            f"<dt>{label.html()}</dt><dd>{' · '.join(part.html() for part in parts)}</dd>"
+            for label, parts in machine_rows(self.facts)
         )
         return f'<div class="course-badge"><dl class="course-badge-rows">{rows}</dl></div>'
 
     def __str__(self) -> str:
-        return "\n".join(f"{label}: {text}" for label, text in machine_rows(self.facts))
+        return "\n".join(
+            f"{label}: {' · '.join(map(str, parts))}" for label, parts in machine_rows(self.facts)
+        )
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         # The number of lines may differ between machines, so the plain form is one marked block.

@@ -129,7 +129,7 @@ def explorer(cpu: tuple[Sequence[int], Sequence[float]]) -> Explorer:
             ),
             Control(
                 "link",
-                Bilingual("copy the matrices to it first, at", "先把矩陣複製過去，速度"),
+                Bilingual("copy the matrices first, at", "先把矩陣複製過去，速度"),
                 [("—", None), ("6 GB/s", 6e9), ("12 GB/s", 12e9), ("25 GB/s", 25e9), ("55 GB/s", 55e9)],
                 "—",
             ),

@@ -128,9 +128,9 @@ def test_the_badge_says_what_will_be_measured(
     pretend(monkeypatch, count)
     text = badge_text(machine())
     assert en in text and zh in text
-    assert text.count("NVIDIA H200 (140 GiB, capability 9.0)") == count
-    assert ("driver 580.65.06," in text) == (count > 0)
-    assert ("none" in text and "無" in text) == (count == 0)
+    assert text.count("NVIDIA H200 (140 GiB, sm_90)") == count
+    assert ("driver 580.65.06" in text) == (count > 0)
+    assert ("CUDA GPU 0" in text) == (count == 0)
 
 
 def test_a_gpu_that_hides_its_clock_has_a_badge_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,8 +185,9 @@ def test_the_badge_for_a_bug_report_is_plain_text() -> None:
 
 
 def test_rows_have_both_languages() -> None:
-    for label, text in machine_rows(machine_facts()):
-        assert plain(label.en).strip() and plain(text.zh).strip()
+    for label, parts in machine_rows(machine_facts()):
+        for text in (label, *parts):
+            assert plain(text.en).strip() and plain(text.zh).strip()
 
 
 # --- what a machine lacks -----------------------------------------------------------------------------
