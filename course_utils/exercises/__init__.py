@@ -12,9 +12,10 @@ import dis
 import io
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable
-from contextlib import redirect_stderr, redirect_stdout, suppress
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -24,6 +25,7 @@ from course_utils.language import Bilingual, plain
 from course_utils.measure import preserved_state
 
 LIMIT_SECONDS = 5.0
+STOP_SECONDS = 1.0  # how long an answer is asked to stop
 PRINTED_MOST = 10_000  # characters
 
 _LESSONS = {
@@ -208,39 +210,60 @@ class _Trimmed(io.TextIOBase):
         self.target.flush()
 
 
-def _stop(thread: threading.Thread, result: list[Answer]) -> None:
-    # An answer may swallow the first interruption (a bare `except:` inside its loop), so ask a few times.
-    for _ in range(20):
-        if result or not thread.is_alive():
-            return
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(
-            ctypes.c_ulong(thread.ident or 0), ctypes.py_object(_Stopped)
-        )
-        thread.join(0.05)
+class _Worker(threading.Thread):
+    """Examines an answer, and can be asked to stop."""
+
+    def __init__(self, exercise: Exercise, answer: Any) -> None:
+        super().__init__(daemon=True)
+        self.exercise, self.given = exercise, answer
+        self.result: Answer | None = None
+        self.leaving: list[bool] = []  # not empty: the answer is done, an interruption would hit our own code
+        self.lock = threading.Lock()
+        self.done = threading.Event()  # join() would do, but forgets a thread when the learner interrupts it
+
+    def run(self) -> None:
+        """Examine the answer; an interruption may come at any point of it, once or twice."""
+        try:
+            try:
+                self.result = _examine(self.exercise, self.given)
+            except _Stopped:
+                pass
+            with self.lock:
+                self.leaving.append(True)
+        except _Stopped:
+            self.leaving.append(True)
+        self.done.set()
+
+    def stop(self) -> bool:
+        """Interrupt the answer and return whether it has ended. It may swallow that, so it is asked many times."""
+        end = time.monotonic() + STOP_SECONDS
+        while not self.done.is_set() and time.monotonic() < end:
+            with self.lock:
+                if not self.leaving:
+                    ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                        ctypes.c_ulong(self.ident or 0), ctypes.py_object(_Stopped)
+                    )
+            self.done.wait(0.002)
+        return self.done.is_set()
 
 
 def examine(exercise: Exercise, answer: Any, *, seconds: float = LIMIT_SECONDS) -> Answer:
     """Examine `answer` within a time limit and return what to tell the learner. Never raises on a bad answer.
 
     The answer runs in its own thread, since that is the one way to stop an endless Python loop on every operating
-    system and from every front end. A thread that cannot be stopped (it waits inside a C function) is left behind,
-    and the learner is told to restart the kernel. What the answer changes in PyTorch's state is put back.
+    system and from every front end. A thread that cannot be stopped (it waits inside a C function, or swallows every
+    interruption) is left behind, and the learner is told to restart the kernel. What the answer changes in PyTorch's
+    state is put back.
     """
-    result: list[Answer] = []
-
-    def work() -> None:
-        with suppress(_Stopped):  # it may come a second time, on the way out
-            result.append(_examine(exercise, answer))
-
-    thread = threading.Thread(target=work, daemon=True)
+    worker = _Worker(exercise, answer)
     out, err = _Trimmed(sys.stdout, PRINTED_MOST), _Trimmed(sys.stderr, PRINTED_MOST)
     with preserved_state(threads=None), redirect_stdout(out), redirect_stderr(err):
-        thread.start()
         try:
-            thread.join(seconds)
+            worker.start()
+            worker.done.wait(seconds)
         finally:  # also when the learner interrupts the cell
-            _stop(thread, result)
-    return result[0] if result else Answer("wrong", _too_long(seconds, stopped=not thread.is_alive()))
+            stopped = worker.stop()
+    return worker.result or Answer("wrong", _too_long(seconds, stopped))
 
 
 def check(name: str, answer: Any) -> None:

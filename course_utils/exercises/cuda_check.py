@@ -136,7 +136,8 @@ def examine_freest(answer: Any) -> None:
 
 def examine_physical(answer: Any) -> None:
     """Examine ``physical(visible, i) -> int | None``."""
-    cases: list[tuple[str, int, int | None]] = [("2,0", 0, 2), ("2,0", 1, 0), ("3", 0, 3)]
+    # In the first case every typical mistake gives another number: i itself 0, the list sorted 1, read backwards 2.
+    cases: list[tuple[str, int, int | None]] = [("3,1,2", 0, 3), ("2,0", 1, 0), ("3", 0, 3)]
     for visible, index, right in cases:
         got = answer(visible, index)
         if got == right and isinstance(got, int):

@@ -288,7 +288,7 @@ def examine_mean_loss(answer: Any) -> None:
             en=f"The answer should be a `float`, but yours is a `{type(got).__name__}`.",
             zh=f"答案應該是 `float`，你傳回的卻是 `{type(got).__name__}`。",
         )
-    if abs(got - 24.5) > 1e-3:
+    if not abs(got - 24.5) <= 1e-3:  # written so that nan is wrong, too
         if abs(got - 1225.0) < 1e-3:
             raise Wrong(en="That is the sum; the task asks for the mean.", zh="這是總和，題目要的是平均。")
         if abs(got - 49.0) < 1e-3:
