@@ -306,12 +306,13 @@ class Card:
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         state = _STATES[self.result.state]
+        title = Bilingual(f"Exercise: {self.exercise.title.en}", f"練習：{self.exercise.title.zh}")
         steps = "" if self.result.state == "solved" else self._steps()
         return {
             "text/html": (
                 f'<div class="course-card course-exercise course-{self.result.state}">'
-                f'<p><span class="course-title"><span lang="en">Exercise: </span><span lang="zh-Hant">練習：</span>'
-                f'{self.exercise.title.html()}</span> <span class="course-verdict">{state.html()}</span></p>'
+                f'<p><span class="course-title">{title.html()}</span>'
+                f' <span class="course-verdict">{state.html()}</span></p>'
                 f"{self.result.message.block()}{steps}</div>"
             ),
             "text/plain": f"exercise {self.exercise.name}: {state}\n{plain(str(self.result.message))}",
