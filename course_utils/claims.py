@@ -50,7 +50,7 @@ class Verdict:
 
     verdict: str
     value: float | bool | None = None
-    paired_median: float | None = None
+    quartile_ratio: float | None = None
     lacking: Bilingual | None = None
 
 
@@ -59,10 +59,9 @@ def judge(
 ) -> Verdict:
     """Decide about a claim without showing anything.
 
-    A :class:`~course_utils.measure.Comparison` holds if its ratio and its paired median are both within the
-    bounds. If one is not, it is measured again, three times longer; it *fails* only if ratio and median are on
-    the wrong side both times, and is *unclear* when the four do not agree. A number is judged once. A bool is an
-    exact fact.
+    A :class:`~course_utils.measure.Comparison` holds if its ratio and its quartile ratio are both within the
+    bounds. If one is not, it is measured again, three times longer; it *fails* only if both are on the wrong side
+    both times, and is *unclear* when the four do not agree. A number is judged once. A bool is an exact fact.
 
     Args:
         value: A comparison, a number, a bool, or a function of no arguments that returns one of these and is only
@@ -100,13 +99,13 @@ def judge(
     if not isinstance(value, Comparison):
         return Verdict("holds" if within(value) else "fails", float(value))
 
-    first = within(value.ratio), within(value.paired_median)
+    first = within(value.ratio), within(value.quartile_ratio)
     if all(first):
-        return Verdict("holds", value.ratio, value.paired_median)
+        return Verdict("holds", value.ratio, value.quartile_ratio)
     longer = value.again(RETRY_FACTOR * value.pairs)
-    second = within(longer.ratio), within(longer.paired_median)
+    second = within(longer.ratio), within(longer.quartile_ratio)
     verdict = "holds" if all(second) else "unclear" if any(first + second) else "fails"
-    return Verdict(verdict, longer.ratio, longer.paired_median)
+    return Verdict(verdict, longer.ratio, longer.quartile_ratio)
 
 
 def claim(
@@ -143,7 +142,7 @@ def claim(
         {
             "verdict": result.verdict,
             "value": result.value,
-            "paired_median": result.paired_median,
+            "quartile_ratio": result.quartile_ratio,
             "at_least": at_least,
             "at_most": at_most,
         },
@@ -151,8 +150,8 @@ def claim(
     display(Card(id, statement, result, at_least, at_most))
     if result.verdict == "fails" and os.environ.get("COURSE_STRICT") == "1":
         raise ClaimError(
-            f"claim {id} does not hold: {statement.en} (value {result.value}, paired median {result.paired_median}, "
-            f"at least {at_least}, at most {at_most})"
+            f"claim {id} does not hold: {statement.en} (value {result.value}, by lower quartiles "
+            f"{result.quartile_ratio}, at least {at_least}, at most {at_most})"
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +34,12 @@ following: Iterator[Comparison] = iter(())
 
 
 def fake(*results: tuple[float, float], pairs: int = 15) -> Comparison:
-    """Return a comparison whose (ratio, paired median) is the first of `results`, and the next one after `again`."""
+    """Return a comparison whose (ratio, quartile ratio) is the first of `results`, and the next one after `again`."""
     global following
     asked.clear()
-    made = [Fake(ratio, median, (0, 0), ratio, 1.0, pairs, print, print) for ratio, median in results]
+    made = [
+        Fake(ratio, second, nan, (nan, nan), ratio, 1.0, pairs, print, print) for ratio, second in results
+    ]
     following = iter(made[1:])
     return made[0]
 
@@ -46,11 +49,11 @@ def fake(*results: tuple[float, float], pairs: int = 15) -> Comparison:
 YES, NO = 3.0, 1.0  # on the right and on the wrong side of "at least 2"
 
 
-@pytest.mark.parametrize("median", [YES, 2.0])
+@pytest.mark.parametrize("second", [YES, 2.0])
 @pytest.mark.parametrize("ratio", [YES, 2.0])
-def test_both_estimates_within_the_bound_hold_at_once(ratio: float, median: float) -> None:
-    verdict = judge(fake((ratio, median)), at_least=2)
-    assert verdict == Verdict("holds", ratio, median) and asked == []
+def test_both_estimates_within_the_bound_hold_at_once(ratio: float, second: float) -> None:
+    verdict = judge(fake((ratio, second)), at_least=2)
+    assert verdict == Verdict("holds", ratio, second) and asked == []
 
 
 FIRST = [(YES, NO), (NO, YES), (NO, NO)]
@@ -236,7 +239,7 @@ def test_a_claim_is_noted_for_the_record(
         (
             "claim",
             ID,
-            {"verdict": "holds", "value": YES, "paired_median": YES, "at_least": 2, "at_most": None},
+            {"verdict": "holds", "value": YES, "quartile_ratio": YES, "at_least": 2, "at_most": None},
         )
     ]
 

@@ -11,7 +11,6 @@ import html
 import inspect
 import re
 import sys
-import textwrap
 import threading
 import time
 import traceback
@@ -561,4 +560,3 @@ def test_the_harness_can_fail() -> None:
         assert_told(examine(lenient, wrong), lenient)
     blunt = Exercise("on_gpu", "01", Bilingual("a", "甲"), lambda answer: answer.nothing, ())
     assert generic(examine(blunt, wrong))
-    assert not textwrap.dedent("").strip()

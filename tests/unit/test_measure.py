@@ -90,6 +90,19 @@ def test_the_middle_half_holds_the_median() -> None:
     assert low <= comparison.paired_median <= high
 
 
+def test_neither_estimate_follows_a_restless_machine() -> None:
+    """Half of the samples of one side are interrupted: the median of the pairs follows, the other two do not."""
+    rounds = iter([1, 1, 1] + [5, 1] * 8)  # warm-up, then every second sample five times as long
+
+    def interrupted() -> None:
+        spin(2e-3 * next(rounds))()
+
+    comparison = compare(interrupted, spin(2e-3), pairs=15)
+    assert comparison.ratio == pytest.approx(1, rel=0.1)
+    assert comparison.quartile_ratio == pytest.approx(1, rel=0.1)
+    assert comparison.paired_median > 3
+
+
 def test_again_measures_the_same_two_anew() -> None:
     calls = {"a": 0, "b": 0}
 
@@ -299,5 +312,5 @@ def test_ceilings_count_what_their_docstring_says(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_comparison_is_plain_data() -> None:
-    made = Comparison(2.0, 2.1, (1.9, 2.2), 2.0, 1.0, 15, product, product)
+    made = Comparison(2.0, 2.0, 2.1, (1.9, 2.2), 2.0, 1.0, 15, product, product)
     assert made.threads == 1 and made.ratio == 2.0

@@ -1,0 +1,165 @@
+"""The stress tool on tiny lessons: it counts what is true, notices what is false, and leaves no process behind."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from course_utils import compare
+from tools.stress import ROOT, Collector, Planted, Row, busy, line, proven, total
+
+WORK = """
+import time
+from course_utils import claim, compare
+
+def slow():
+    end = time.perf_counter() + 380e-6
+    while time.perf_counter() < end: pass
+
+def quick():
+    end = time.perf_counter() + 100e-6
+    while time.perf_counter() < end: pass
+
+def stress():
+    return compare(slow, quick, pairs=3)
+"""
+
+
+def lesson(folder: Path, *cells: str) -> Path:
+    path = folder / "01_tiny.ipynb"
+    sources = [{"cell_type": "markdown", "id": "m", "source": ["# no code"]}]
+    sources += [{"cell_type": "code", "id": f"c{n}", "source": [cell]} for n, cell in enumerate(cells)]
+    path.write_text(json.dumps({"cells": sources}), encoding="utf-8")
+    return path
+
+
+def run(
+    folder: Path, *cells: str, runs: int = 3
+) -> tuple[subprocess.CompletedProcess[str], list[dict[str, Any]]]:
+    out = folder / "out.json"
+    command = [sys.executable, "-m", "tools.stress", str(lesson(folder, *cells)), "--out", str(out)]
+    command += ["--runs", str(runs), "--load", "1"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", timeout=120)
+    return done, json.loads(out.read_text(encoding="utf-8"))["claims"] if out.exists() else []
+
+
+def test_true_claims_hold_and_planted_slow_downs_are_caught(tmp_path: Path) -> None:
+    done, rows = run(
+        tmp_path,
+        WORK,
+        "claim('a', stress(), at_least=2)\nquick = slow  # later cells change what the names mean",
+        "claim('b', compare(lambda: quick(), lambda: slow(), pairs=3), at_least=0.5, at_most=2)",
+        "claim('c', True)\nclaim('d', lambda: 3, at_most=4)\nclaim('e', lambda: False, needs='two_gpus')",
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    by_id = {row["id"]: row for row in rows}
+    assert [by_id[name]["kind"] for name in "abcd"] == ["comparison", "comparison", "fact", "number"]
+    assert by_id["e"]["kind"].startswith("needs") or by_id["e"]["fails"] == 3
+    assert [by_id[name]["holds"] for name in "abcd"] == [3, 3, 1, 3]
+    assert by_id["a"]["planted"] == [
+        {
+            "side": "b",
+            "times": 4,
+            "true_ratio": pytest.approx(1, rel=0.3),
+            "caught": 3,
+            "unclear": 0,
+            "missed": 0,
+        }
+    ]
+    assert [(p["side"], p["caught"]) for p in by_id["b"]["planted"]] == [("b", 3), ("a", 3)]
+    assert "9 of 9 planted slow-downs caught" in done.stdout
+
+
+def spin(seconds: float) -> Callable[[], None]:
+    def work() -> None:
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end:
+            pass
+
+    return work
+
+
+def test_a_false_claim_is_counted() -> None:
+    out = io.StringIO()
+    collect = Collector(runs=2, margin=2, budget=60, only=[], out=out)
+    comparison = compare(spin(4e-4), spin(1e-4), pairs=3)
+    collect("a", comparison, at_least=30)
+    collect("b", lambda: False)
+    row, fact = collect.rows
+    assert (row.holds, row.unclear, row.fails, row.retried) == (0, 0, 2, 2) and not row.good
+    assert row.lowest == pytest.approx(4, rel=0.2) and fact.fails == 2
+    assert '2 false "does not hold"' in total(collect.rows) and not proven(collect.rows)
+    assert out.getvalue().count("\n") == 2
+
+
+def test_a_slow_down_that_is_none_is_missed() -> None:
+    """The planted work must break the claim; if it did not, the count would have to say so."""
+    collect = Collector(runs=3, margin=0.2, budget=60, only=["a"], out=io.StringIO())
+    collect("a", compare(spin(4e-4), spin(1e-4), pairs=3), at_least=2)
+    collect("not asked for", True)
+    assert [row.id for row in collect.rows] == ["a"]
+    assert collect.rows[0].planted[0].missed == 3 and not proven(collect.rows)
+
+
+def test_time_for_one_series_is_limited() -> None:
+    collect = Collector(runs=1000, margin=2, budget=0.0, only=[], out=io.StringIO())
+    assert list(collect.rounds(1000)) == [0, 1, 2]
+
+
+def test_without_a_claim_nothing_is_proved() -> None:
+    assert not proven([]) and not proven([Row("a", "", "needs a CUDA GPU")])
+
+
+def test_a_lesson_that_fails_is_named(tmp_path: Path) -> None:
+    done, _ = run(tmp_path, WORK, "claim('a', stress(), at_least=2)", "1 / 0", runs=1)
+    assert done.returncode == 2
+    assert "01_tiny.ipynb, cell c2: ZeroDivisionError" in done.stderr
+
+
+def test_busy_processes_are_busy_and_end() -> None:
+    with busy(2) as running:
+        time.sleep(0.5)
+        assert all(sum(psutil.Process(p.pid).cpu_times()[:2]) > 0.02 for p in running)
+        assert len({os.getpgid(p.pid) for p in running} - {os.getpgid(0)}) == 2, "in groups of their own"
+    assert all(p.returncode is not None for p in running)
+    with pytest.raises(RuntimeError), busy(1) as running:
+        raise RuntimeError("on purpose")
+    assert running[0].returncode is not None
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_busy_processes_end_with_a_killed_tool(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tools.stress", str(lesson(tmp_path, "import time; time.sleep(60)"))]
+    tool = subprocess.Popen([*command, "--load", "2"], cwd=ROOT, stdout=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 30
+        while len(children := psutil.Process(tool.pid).children()) < 2 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert len(children) == 2
+        time.sleep(0.3)  # until they have begun to listen
+        tool.send_signal(signal.SIGKILL)
+        tool.wait(10)
+        assert not psutil.wait_procs(children, timeout=10)[1]
+    finally:
+        tool.kill()
+
+
+def test_a_row_is_good_only_if_nothing_was_wrong() -> None:
+    planted = Planted("b", 4, 0.5, caught=5)
+    assert Row("a", ">=2", "comparison", holds=5, unclear=1, planted=[planted]).good
+    assert not Row("a", ">=2", "comparison", holds=5, fails=1).good
+    for wrong in (Planted("b", 4, 0.5, caught=4, unclear=1), Planted("b", 4, 0.5, caught=4, missed=1)):
+        assert not Row("a", ">=2", "comparison", holds=5, planted=[wrong]).good
+        assert "MISSED" in line(Row("a", ">=2", "comparison", planted=[wrong]))
+    assert "5 of 5 planted" in total([Row("a", ">=2", "comparison", planted=[planted])])
