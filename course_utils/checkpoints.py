@@ -1,4 +1,4 @@
-"""A checkpoint as a machine with a GPU writes it, on every machine."""
+"""A checkpoint as it arrives from another machine."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from unittest.mock import patch
 import torch
 
 
-def saved_on_gpu(state: dict[str, torch.Tensor]) -> io.BytesIO:
-    """Return an open file with `state` saved from ``cuda:0``, ready to be read.
+def saved_elsewhere(state: dict[str, torch.Tensor]) -> io.BytesIO:
+    """Return an open file with `state`, labelled as saved from a GPU that this machine does not have.
 
-    Without a GPU the tensors are saved from the host and only the label that says where each one was reads
-    ``cuda:0``: the file is then the same as one that a GPU machine writes.
+    Only the label is made up (the next number after this machine's last GPU); everything else is what ``torch.save``
+    writes. So loading it meets the same difficulty on every machine, with and without GPUs.
 
     Args:
-        state: Names and tensors, as from ``model.state_dict()``.
+        state: Names and tensors on the CPU, as from ``model.state_dict()``.
+
+    Returns:
+        The file, ready to be read from its beginning.
     """
-    file = io.BytesIO()
-    if torch.cuda.is_available():
-        torch.save({name: tensor.to("cuda:0") for name, tensor in state.items()}, file)
-    else:
-        label: Any = patch("torch.serialization.location_tag", return_value="cuda:0")
-        with label:
-            torch.save(dict(state), file)
+    file, label = io.BytesIO(), f"cuda:{torch.cuda.device_count()}"
+    labelled: Any = patch("torch.serialization.location_tag", return_value=label)
+    with labelled:
+        torch.save(dict(state), file)
     file.seek(0)
     return file

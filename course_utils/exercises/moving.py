@@ -190,9 +190,9 @@ def examine_stays_behind(answer: Any) -> None:
         )
     if isinstance(scale, nn.Parameter):
         raise Wrong(
-            en="Now `scale` moves, but it is a parameter, so the optimizer trains it as well. It is a constant: what else can "
-            "a module own?",
-            zh="`scale` 現在會跟著搬了，但它成了參數，最佳化器會連它一起訓練。常數不該被訓練：模組還能登記哪一種東西？",
+            en="Now `scale` moves, but as a parameter it is counted and handed to the optimizer. It is a constant: what "
+            "else can a module own?",
+            zh="`scale` 現在會跟著搬了，但身為參數，會被算進參數量，也會交給最佳化器。它是常數：模組還能登記哪一種東西？",
         )
     if not any(scale is buffer for buffer in net.buffers()):
         raise Wrong(
@@ -227,8 +227,8 @@ class _Fetches:
 
     @property
     def count(self) -> int:
-        """Number of waits; ``x.cpu().numpy()`` is one."""
-        return self.scalars + max(self.wholes, self.arrays)
+        """Number of waits; ``x.cpu().item()`` and ``x.cpu().numpy()`` are one, since the second step is the host's own."""
+        return max(self.scalars, self.wholes, self.arrays)
 
 
 _WHOLE = {"cpu", "tolist", "__repr__", "__format__"}
