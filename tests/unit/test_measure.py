@@ -36,20 +36,19 @@ def spin(seconds: float) -> Callable[[], None]:
 
 
 def test_agrees_with_pytorchs_own_timer() -> None:
-    """Within 25 % on work of 1 to 20 ms; on a busy machine the timer is the noisier of the two."""
+    """Within 25 % on work of 1 to 20 ms."""
     B = torch.randn(384, 384)
     while best_time(lambda B=B: torch.mm(B, B)) < 1.5e-3:
         B = torch.randn(round(len(B) * 1.3), round(len(B) * 1.3))
-    closest = float("inf")
-    for _ in range(3):  # a neighbour that takes the processor away for long may spoil one try
-        timer = torch.utils.benchmark.Timer("torch.mm(B, B)", globals={"B": B, "torch": torch}, num_threads=1)
-        theirs = min(timer.adaptive_autorange(max_run_time=1).times)
-        ours = best_time(lambda: torch.mm(B, B))
+    timer = torch.utils.benchmark.Timer("torch.mm(B, B)", globals={"B": B, "torch": torch}, num_threads=1)
+    theirs = ours = float("inf")
+    for _ in range(10):  # fastest times only ever fall, so a neighbour cannot spoil both for long
+        theirs = min(theirs, *(timer.timeit(1).mean for _ in range(15)))
+        ours = min(ours, best_time(lambda: torch.mm(B, B)))
         assert 1e-3 < ours < 20e-3
-        closest = min(closest, abs(ours / theirs - 1))
-        if closest <= 0.25:
+        if abs(ours / theirs - 1) <= 0.25:
             return
-    pytest.fail(f"best_time and torch.utils.benchmark differ by {closest:.0%}")
+    pytest.fail(f"best_time says {ours}, torch.utils.benchmark {theirs} seconds")
 
 
 @pytest.mark.parametrize("times", [2, 5])

@@ -189,7 +189,7 @@ WRONG: dict[str, list[tuple[str, str, str]]] = {
         (_net("self.layers = [nn.Linear(8, 8), nn.Linear(8, 8)]", _SCALE), "plain list", "普通的 list"),
         (_net("self.layers = nn.ModuleList([nn.Linear(8, 8)])", _SCALE), "two layers", "兩層"),
         (_net(_LAYERS), "`self.scale` should still be there", "`self.scale` 應該還在"),
-        (_net(_LAYERS, "self.scale = nn.Parameter(torch.ones(8))"), "is a parameter", "參數"),
+        (_net(_LAYERS, "self.scale = nn.Parameter(torch.ones(8))"), "as a parameter it is counted", "身為參數"),
         (_net(_LAYERS, "self.scale = torch.ones(8)"), "plain attribute", "普通屬性"),
         (_net(_LAYERS, _SCALE[:-1] + ", persistent=False)"), "`persistent`", "`persistent`"),
         (_net(_LAYERS, _SCALE, result="x.sum()"), "`forward`", "`forward`"),
