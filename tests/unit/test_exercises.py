@@ -449,7 +449,7 @@ def test_the_time_limit_holds(name: str, act: str, monkeypatch: pytest.MonkeyPat
     assert answer.state == "wrong" and "0.3 seconds" in answer.message.en and "0.3 秒" in answer.message.zh
     stopped = "was stopped" in answer.message.en and "已經中止" in answer.message.zh
     assert stopped != ("restart the kernel" in answer.message.en and "重新啟動" in answer.message.zh)
-    assert stopped == (act == "runs for ever") or act == "runs for ever and does not care"
+    assert stopped or act != "runs for ever"  # the others may get away
     assert_told(answer, exercise)
 
 
