@@ -443,6 +443,7 @@ def test_something_else_entirely_is_told_so(name: str, value: str) -> None:
 def test_the_time_limit_holds(name: str, act: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "STOP_SECONDS", 0.2)
     exercise = exercises()[name]
+    examine(exercise, solution(name))  # what PyTorch loads at its first use is not the answer's time
     start = time.monotonic()
     answer = examine(exercise, vehicle(name, ENDLESS[act]), seconds=0.3)
     assert time.monotonic() - start < 0.3 + 2
