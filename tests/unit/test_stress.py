@@ -32,7 +32,7 @@ def quick():
     while time.perf_counter() < end: pass
 
 def stress():
-    return compare(slow, quick, pairs=3)
+    return compare(slow, quick, pairs=9)
 """
 
 
@@ -59,26 +59,30 @@ def test_true_claims_hold_and_planted_slow_downs_are_caught(tmp_path: Path) -> N
         tmp_path,
         WORK,
         "claim('a', stress(), at_least=2)\nquick = slow  # later cells change what the names mean",
-        "claim('b', compare(lambda: quick(), lambda: slow(), pairs=3), at_least=0.5, at_most=2)",
+        "claim('b', compare(lambda: quick(), lambda: slow(), pairs=9), at_least=0.5, at_most=2)",
         "claim('c', True)\nclaim('d', lambda: 3, at_most=4)\nclaim('e', lambda: False, needs='two_gpus')",
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert rows, done.stdout + done.stderr
     by_id = {row["id"]: row for row in rows}
     assert [by_id[name]["kind"] for name in "abcd"] == ["comparison", "comparison", "fact", "number"]
     assert by_id["e"]["kind"].startswith("needs") or by_id["e"]["fails"] == 3
-    assert [by_id[name]["holds"] for name in "abcd"] == [3, 3, 1, 3]
-    assert by_id["a"]["planted"] == [
-        {
-            "side": "b",
-            "times": 4,
-            "true_ratio": pytest.approx(1, rel=0.3),
-            "caught": 3,
-            "unclear": 0,
-            "missed": 0,
-        }
+    # What must be so on any machine, however busy: nothing true is called false, and nothing false is called true.
+    # That every slow-down is *caught* needs the full fifty runs; three may be unclear beside other programs.
+    assert all(by_id[name]["fails"] == 0 for name in "abcd"), done.stdout
+    assert by_id["c"]["holds"] == 1 and by_id["d"]["holds"] == 3
+    planted = [*by_id["a"]["planted"], *by_id["b"]["planted"]]
+    assert [(p["side"], p["missed"], p["caught"] + p["unclear"]) for p in planted] == [
+        ("b", 0, 3),
+        ("b", 0, 3),
+        ("a", 0, 3),
     ]
-    assert [(p["side"], p["caught"]) for p in by_id["b"]["planted"]] == [("b", 3), ("a", 3)]
-    assert "9 of 9 planted slow-downs caught" in done.stdout
+    assert by_id["a"]["planted"][0]["times"] == 4
+    caught = sum(p["caught"] for p in planted)
+    assert f"{caught} of 9 planted slow-downs caught" in done.stdout
+    everything = (
+        caught == 9 and all(by_id[name]["unclear"] == 0 for name in "abcd") and by_id["e"]["fails"] == 0
+    )
+    assert done.returncode == (0 if everything else 1), done.stdout
 
 
 def spin(seconds: float) -> Callable[[], None]:
