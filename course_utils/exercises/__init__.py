@@ -67,13 +67,24 @@ class Wrong(Exception):
 
 @dataclass(frozen=True)
 class Exercise:
-    """An exercise: what it is called, how an answer is examined, and the hints to open one after the other."""
+    """An exercise: what it is called, how an answer is examined, and the hints to open one after the other.
+
+    Attributes:
+        name: As the lesson's cell has it.
+        lesson: Two digits.
+        title: What the card says.
+        examine: Raises :class:`NotYet` or :class:`Wrong`, or returns if the answer is right.
+        hints: Each opens the next.
+        prepare: Called before, outside the time limit: what makes PyTorch load the modules that `examine` needs. On
+            a slow disk that takes longer than an answer may, and an import that is interrupted never works again.
+    """
 
     name: str
     lesson: str
     title: Bilingual
     examine: Callable[[Any], None]
     hints: tuple[Bilingual, ...]
+    prepare: Callable[[], object] | None = None
 
 
 @dataclass(frozen=True)
@@ -111,7 +122,8 @@ def _where(error: BaseException) -> str:
     lines = [
         frame.lineno
         for frame in traceback.extract_tb(error.__traceback__)
-        if "ipykernel" in frame.filename or frame.filename.startswith("<")
+        if "ipykernel" in frame.filename
+        or (frame.filename.startswith("<") and not frame.filename.startswith("<frozen"))
     ]
     return str(lines[-1]) if lines else ""
 
@@ -255,6 +267,8 @@ def examine(exercise: Exercise, answer: Any, *, seconds: float = LIMIT_SECONDS) 
     interruption) is left behind, and the learner is told to restart the kernel. What the answer changes in PyTorch's
     state is put back.
     """
+    if exercise.prepare is not None:
+        exercise.prepare()
     worker = _Worker(exercise, answer)
     out, err = _Trimmed(sys.stdout, PRINTED_MOST), _Trimmed(sys.stderr, PRINTED_MOST)
     with preserved_state(threads=None), redirect_stdout(out), redirect_stderr(err):

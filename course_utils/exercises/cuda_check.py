@@ -194,6 +194,7 @@ EXERCISES = (
             ),
             Bilingual('Compare `.type` with `"cuda"`.', '拿 `.type` 和 `"cuda"` 比較。'),
         ),
+        prepare=_tensors,
     ),
     Exercise(
         "freest_gpu",

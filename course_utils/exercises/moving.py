@@ -378,5 +378,6 @@ EXERCISES = (
             ),
             Bilingual("Mean first, `.item()` last.", "先取平均，最後才 `.item()`。"),
         ),
+        prepare=lambda: examine_mean_loss(lambda losses: torch.stack(losses).mean().item()),
     ),
 )

@@ -11,11 +11,13 @@ import html
 import inspect
 import re
 import sys
+import textwrap
 import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,9 +32,11 @@ from course_utils import check, progress
 from course_utils import exercises as module
 from course_utils.exercises import Answer, Exercise, NotYet, Wrong, examine, exercises, is_stub
 from course_utils.language import Bilingual
+from course_utils.processes import run_fresh
 
 pytestmark = pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
 
+ROOT = Path(__file__).parents[2]
 NAMES = sorted(exercises())
 GENERIC = ("Your answer raised", "The check cannot use", "still running after", "calls itself without end")
 
@@ -443,7 +447,6 @@ def test_something_else_entirely_is_told_so(name: str, value: str) -> None:
 def test_the_time_limit_holds(name: str, act: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "STOP_SECONDS", 0.2)
     exercise = exercises()[name]
-    examine(exercise, solution(name))  # what PyTorch loads at its first use is not the answer's time
     start = time.monotonic()
     answer = examine(exercise, vehicle(name, ENDLESS[act]), seconds=0.3)
     assert time.monotonic() - start < 0.3 + 2
@@ -452,6 +455,28 @@ def test_the_time_limit_holds(name: str, act: str, monkeypatch: pytest.MonkeyPat
     assert stopped != ("restart the kernel" in answer.message.en and "重新啟動" in answer.message.zh)
     assert stopped or act != "runs for ever"  # the others may get away
     assert_told(answer, exercise)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_what_pytorch_loads_is_not_the_answers_time(order: int) -> None:
+    """An import that the time limit interrupts never works again in the same kernel."""
+    code = textwrap.dedent(
+        f"""
+        import sys
+        sys.path.insert(0, {str(Path(__file__).parent)!r})
+        from test_exercises import NAMES, exercises, solution
+        for name in NAMES[::{order}]:
+            exercise, answer = exercises()[name], solution(name)
+            if exercise.prepare:
+                exercise.prepare()
+            before = set(sys.modules)
+            exercise.examine(answer)
+            print(name, *sorted(set(sys.modules) - before))
+        """
+    )
+    loaded = [line.split() for line in run_fresh(code, PYTHONPATH=str(ROOT)).splitlines()]
+    assert [line[0] for line in loaded] == NAMES[::order]
+    assert not [line[:4] for line in loaded if len(line) > 1]
 
 
 def test_the_limits_of_the_course() -> None:
