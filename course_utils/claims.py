@@ -60,9 +60,8 @@ def judge(
     """Decide about a claim without showing anything.
 
     A :class:`~course_utils.measure.Comparison` holds if its ratio and its quartile ratio are both within the
-    bounds. If one is not, it is measured again, three times longer, and that decides: it *holds* if both are within
-    now, *fails* if neither is, and is *unclear* if they do not agree. A number is judged once. A bool is an exact
-    fact.
+    bounds. If one is not, it is measured again, three times longer; it *fails* only if both are on the wrong side
+    both times, and is *unclear* when the four do not agree. A number is judged once. A bool is an exact fact.
 
     Args:
         value: A comparison, a number, a bool, or a function of no arguments that returns one of these and is only
@@ -100,14 +99,13 @@ def judge(
     if not isinstance(value, Comparison):
         return Verdict("holds" if within(value) else "fails", float(value))
 
-    def agree(comparison: Comparison) -> tuple[bool, bool]:
-        return within(comparison.ratio), within(comparison.quartile_ratio)
-
-    if not all(agree(value)):
-        value = value.again(RETRY_FACTOR * value.pairs)
-    estimates = agree(value)
-    verdict = "holds" if all(estimates) else "unclear" if any(estimates) else "fails"
-    return Verdict(verdict, value.ratio, value.quartile_ratio)
+    first = within(value.ratio), within(value.quartile_ratio)
+    if all(first):
+        return Verdict("holds", value.ratio, value.quartile_ratio)
+    longer = value.again(RETRY_FACTOR * value.pairs)
+    second = within(longer.ratio), within(longer.quartile_ratio)
+    verdict = "holds" if all(second) else "unclear" if any(first + second) else "fails"
+    return Verdict(verdict, longer.ratio, longer.quartile_ratio)
 
 
 def claim(
