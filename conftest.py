@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 from queue import Empty
 from types import MethodType
+from unittest.mock import patch
 
 import pytest
 from nbval import plugin as nbval_plugin
@@ -104,17 +105,9 @@ def set_up_notebook(self: IPyNbFile) -> None:
     scratch = self.config.stash[SCRATCH] / self.path.stem
     changed = kernel_environment(scratch)
     # ipykernel does not capture the output of subprocesses while it sees this variable; students' does.
-    saved = {name: os.environ.get(name) for name in [*changed, "PYTEST_CURRENT_TEST"]}
-    os.environ.update(changed)
-    os.environ.pop("PYTEST_CURRENT_TEST", None)
-    try:
+    with patch.dict(os.environ, changed):
+        os.environ.pop("PYTEST_CURRENT_TEST", None)
         IPyNbFile.setup(self)
-    finally:
-        for name, value in saved.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
 
 
 # --- rules for cells ----------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from jupyter_client import AsyncKernelManager
 from nbclient import NotebookClient
@@ -58,16 +59,8 @@ def own_environment(journal: Path, scratch: Path):
         "COURSE_RECORD": str(journal),
         "IPYTHONDIR": str(scratch / "ipython"),
     }
-    saved = {name: os.environ.get(name) for name in changed}
-    os.environ.update(changed)
-    try:
+    with patch.dict(os.environ, changed):
         yield
-    finally:
-        for name, value in saved.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
 
 
 def execute(path: Path, journal: Path, cell_timeout: float = CELL_TIMEOUT) -> float:

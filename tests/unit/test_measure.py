@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 import torch.utils.benchmark
+from spinning import spin
 
 from course_utils import measure
 from course_utils.measure import Comparison, best_time, ceilings, compare, preserved_state
@@ -19,17 +20,6 @@ A = torch.randn(128, 128)
 
 def product() -> torch.Tensor:
     return A @ A
-
-
-def spin(seconds: float) -> Callable[[], None]:
-    """Return work that takes exactly this long, whatever the machine."""
-
-    def work() -> None:
-        end = time.perf_counter() + seconds
-        while time.perf_counter() < end:
-            pass
-
-    return work
 
 
 # --- right --------------------------------------------------------------------------------------------

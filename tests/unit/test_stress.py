@@ -9,12 +9,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
+from spinning import spin
 
 from course_utils import compare
 from tools.stress import ROOT, Collector, Planted, Row, busy, line, proven, total
@@ -83,15 +83,6 @@ def test_true_claims_hold_and_planted_slow_downs_are_caught(tmp_path: Path) -> N
         caught == 9 and all(by_id[name]["unclear"] == 0 for name in "abcd") and by_id["e"]["fails"] == 0
     )
     assert done.returncode == (0 if everything else 1), done.stdout
-
-
-def spin(seconds: float) -> Callable[[], None]:
-    def work() -> None:
-        end = time.perf_counter() + seconds
-        while time.perf_counter() < end:
-            pass
-
-    return work
 
 
 def test_a_false_claim_is_counted() -> None:
