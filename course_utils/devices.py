@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import platform
 import re
+import shutil
 import subprocess
 import sys
+import sysconfig
 import tomllib
 from functools import cache
 from importlib import resources
@@ -235,6 +238,42 @@ def machine() -> Machine:
     return Machine(machine_facts())
 
 
+# Compute capabilities with float64 units by the half or the third; all others have one in 32 or 64.
+_FULL_FLOAT64 = ((6, 0), (7, 0), (8, 0), (9, 0), (10, 0))
+
+
+@cache
+def cpu_features() -> frozenset[str]:
+    """Return which of the CPU's instruction sets for short number formats there are, by the names in /proc/cpuinfo.
+
+    Empty on anything that is not x86.
+    """
+    if hasattr(torch.cpu, "get_capabilities"):  # PyTorch 2.11
+        return frozenset(name for name, there in torch.cpu.get_capabilities().items() if there is True)
+    asked = {
+        "avx2": "_is_avx2_supported",
+        "avx512_bf16": "_is_avx512_bf16_supported",
+        "amx_bf16": "_is_amx_tile_supported",  # every CPU with tiles so far multiplies bfloat16 with them
+    }
+    found = {name for name, function in asked.items() if getattr(torch.cpu, function, lambda: False)()}
+    if sys.platform == "linux" and found:  # older releases do not ask for float16
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            found |= set(file.read().split()) & {"avx512_fp16", "amx_fp16"}
+    return frozenset(found)
+
+
+def can_compile() -> bool:
+    """Return whether ``torch.compile`` finds what it needs here: a C++ compiler, on a GPU Triton as well."""
+    names = ("cl",) if os.name == "nt" else (os.environ.get("CXX", ""), "g++", "clang++", "c++")
+    if not any(name and shutil.which(name) for name in names):
+        return False
+    if not torch.cuda.is_available():
+        return True
+    # Triton compiles a small extension of Python on its first use.
+    header = os.path.join(sysconfig.get_path("include"), "Python.h")
+    return importlib.util.find_spec("triton") is not None and os.path.exists(header)
+
+
 _NEEDS: dict[str, tuple[Any, Bilingual]] = {
     "cuda": (lambda: torch.cuda.is_available(), Bilingual("a CUDA GPU", "CUDA GPU")),
     "two_gpus": (lambda: torch.cuda.device_count() >= 2, Bilingual("two CUDA GPUs", "兩張 CUDA GPU")),
@@ -249,6 +288,44 @@ _NEEDS: dict[str, tuple[Any, Bilingual]] = {
             and not torch.cuda.is_bf16_supported(including_emulation=False)
         ),
         Bilingual("a GPU that only emulates bfloat16", "只能模擬 bfloat16 的 GPU"),
+    ),
+    "half_units": (  # Volta brought the matrix units; before it, half precision is no faster, or much slower
+        lambda: torch.cuda.is_available() and torch.cuda.get_device_capability() >= (7, 0),
+        Bilingual(
+            "a GPU with half-precision matrix units (compute capability 7.0)",
+            "有半精度矩陣單元的 GPU（運算能力 7.0 以上）",
+        ),
+    ),
+    "tf32": (
+        lambda: torch.cuda.is_available() and torch.cuda.get_device_capability() >= (8, 0),
+        Bilingual("a GPU with TF32 (compute capability 8.0)", "支援 TF32 的 GPU（運算能力 8.0 以上）"),
+    ),
+    "dear_float64": (
+        lambda: torch.cuda.is_available() and torch.cuda.get_device_capability() not in _FULL_FLOAT64,
+        Bilingual("a GPU made for graphics, with few float64 units", "繪圖用的 GPU（float64 單元很少）"),
+    ),
+    "full_float64": (
+        lambda: torch.cuda.is_available() and torch.cuda.get_device_capability() in _FULL_FLOAT64,
+        Bilingual("a GPU made for computing, with many float64 units", "運算用的 GPU（float64 單元很多）"),
+    ),
+    "cpu_bf16": (
+        lambda: bool(cpu_features() & {"avx512_bf16", "amx_bf16"}),
+        Bilingual(
+            "a CPU with bfloat16 instructions (AVX512_BF16 or AMX)",
+            "有 bfloat16 指令的 CPU（AVX512_BF16 或 AMX）",
+        ),
+    ),
+    "cpu_matrix_units": (
+        lambda: "amx_bf16" in cpu_features(),
+        Bilingual("a CPU with matrix units (AMX)", "有矩陣單元的 CPU（AMX）"),
+    ),
+    "cpu_without_fp16": (
+        lambda: "avx2" in cpu_features() and not cpu_features() & {"avx512_fp16", "amx_fp16"},
+        Bilingual("an x86 CPU without float16 arithmetic", "不會算 float16 的 x86 CPU"),
+    ),
+    "compiler": (
+        lambda: can_compile(),
+        Bilingual("a C++ compiler, and on a GPU also Triton", "C++ 編譯器，GPU 還要有 Triton"),
     ),
     "x86_cuda": (
         lambda: torch.cuda.is_available() and platform.machine().lower() in ("x86_64", "amd64"),

@@ -60,18 +60,21 @@ def _style() -> dict[str, Any]:
     }
 
 
-def new(width: float = 7.6, height: float = 3.4, columns: int = 1, **options: Any) -> tuple[Figure, Any]:
-    """Return a figure in the course's style, and its axes (one, or a sequence of `columns`).
+def new(
+    width: float = 7.6, height: float = 3.4, columns: int = 1, rows: int = 1, **options: Any
+) -> tuple[Figure, Any]:
+    """Return a figure in the course's style, and its axes (one, a sequence, or a grid of rows × columns).
 
     Args:
         width: In inches; 7.6 fits a projector's narrow notebook.
         height: In inches.
         columns: How many axes side by side.
+        rows: How many rows of them.
         options: Passed on to ``Figure.subplots``.
     """
     with mpl.rc_context(_style()):
         figure = Figure(figsize=(width, height), layout="constrained")
-        axes = figure.subplots(1, columns, **options)
+        axes = figure.subplots(rows, columns, **options)
     return figure, axes
 
 
@@ -207,11 +210,12 @@ def bars(name: str, comparison: Comparison, *, labels: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis: what it shows, briefly, in both languages, and the unit of its numbers."""
+    """An axis: what it shows, briefly, in both languages, the unit of its numbers, and how they are spaced."""
 
     en: str
     zh: str
     unit: str = ""
+    scale: str = "log"
 
     @property
     def label(self) -> str:
@@ -246,7 +250,8 @@ def curves_picture(
         for name, (xs, ys) in values["lines"].items():
             axes.plot(xs, ys, marker="s", linestyle="--", label=f"{name} ({_OTHER})")
     logarithmic(axes.xaxis, x.unit)
-    logarithmic(axes.yaxis, y.unit)
+    if y.scale == "log":
+        logarithmic(axes.yaxis, y.unit)
     axes.set_xlabel(x.label)
     axes.set_ylabel(y.label)
     if len(lines) > 1 or values:
@@ -262,12 +267,27 @@ def curves_picture(
 def _texts(name: str) -> tuple[Bilingual, Axis, Axis]:
     """Return the caption and the axes of the figure called `name` (an axis without text is named after nothing)."""
     found = text("figure", name)
-    x, y = (Axis(*(found.get(f"{axis}_{part}", "") for part in ("en", "zh", "unit"))) for axis in "xy")
+    x, y = (
+        Axis(
+            *(found.get(f"{axis}_{part}", "") for part in ("en", "zh", "unit")),
+            found.get(f"{axis}_scale", "log"),
+        )
+        for axis in "xy"
+    )
     return Bilingual(found["en"], found["zh"]), x, y
+
+
+def _parts(name: str) -> tuple[Bilingual, dict[str, Axis]]:
+    """Return the caption of the figure called `name` and the texts of its parts (panels or layers) by key."""
+    found = text("figure", name)
+    parts = {part["key"]: Axis(part["en"], part["zh"], part.get("unit", "")) for part in found["parts"]}
+    return Bilingual(found["en"], found["zh"]), parts
 
 
 def curves(name: str, lines: dict[str, tuple[Sequence[float], Sequence[float]]]) -> None:
     """Show measured curves on logarithmic axes, this machine's beside the recorded GPU's.
+
+    (The vertical axis is linear where the figure's text says ``y_scale = "linear"``.)
 
     Args:
         name: The figure's name: for its caption and axes in ``course_utils/texts``, and for the recording.
@@ -334,3 +354,159 @@ def columns(name: str, values: dict[str, float]) -> None:
     caption, _, y = _texts(name)
     evidence.note("curve", name, {"values": {key: float(value) for key, value in values.items()}})
     display(columns_picture(values, y, evidence.recorded(name), caption))
+
+
+def _quantity(value: float, unit: str) -> str:
+    """Return a number with its unit, three digits at most: ``2.3e9, "FLOP/s"`` → ``2.3 GFLOP/s``."""
+    return ticker.EngFormatter(unit, places=None)(float(f"{value:.3g}")) if unit else number(value)
+
+
+def panels_picture(
+    values: dict[str, dict[str, float]],
+    parts: dict[str, Axis],
+    recorded_values: dict[str, Any] | None,
+    caption: Bilingual,
+) -> Picture:
+    """Build the picture of :func:`panels` (pure)."""
+    groups = [("here · 這台機器", values, YOURS)]
+    if recorded_values:
+        groups.append((_OTHER, recorded_values["panels"], RECORDED))
+    names = list(dict.fromkeys(name for _, group, _ in groups for panel in group.values() for name in panel))
+    height = 0.75 + (0.55 + 0.26 * len(names)) * len(groups)
+    figure, grid = new(height=height, rows=len(groups), columns=len(parts), sharey=True, squeeze=False)
+    for place, (row, (label, group, colour)) in enumerate(zip(grid, groups, strict=True)):
+        for axes, (key, part) in zip(row, parts.items(), strict=True):
+            panel = group.get(key, {})
+            here = [name for name in names if name in panel]
+            drawn = axes.barh(
+                [names.index(n) for n in here], [panel[n] for n in here], color=colour, height=0.62
+            )
+            axes.bar_label(drawn, [_quantity(panel[n], part.unit) for n in here], padding=3, fontsize=9)
+            axes.set_xlim(0, max(panel.values(), default=1) * (1 + 0.25 * len(parts)))  # room for the numbers
+            axes.set_xticks([])
+            axes.grid(visible=False)
+            axes.spines["bottom"].set_visible(False)
+            axes.set_yticks(range(len(names)), names)
+            if place == 0:
+                axes.set_title(f"{part.en}\n{part.zh}" if part.en != part.zh else part.en, fontsize=10)
+        row[0].set_ylabel(label, fontsize=9)
+    grid[0][0].invert_yaxis()
+    source = _source(recorded_values)
+    titles_en, titles_zh = ", ".join(p.en for p in parts.values()), "、".join(p.zh for p in parts.values())
+    return Picture(
+        figure,
+        Bilingual(f"{caption.en} {source.en}", f"{caption.zh}{source.zh}"),
+        Bilingual(f"Bar charts side by side: {titles_en}.", f"並排的長條圖：{titles_zh}。"),
+    )
+
+
+def panels(name: str, values: dict[str, dict[str, float]]) -> None:
+    """Show several quantities of the same few things as bar charts side by side, the recorded GPU's below.
+
+    Args:
+        name: The figure's name: for its texts in ``course_utils/texts``, and for the recording.
+        values: For each panel (a key of the figure's ``parts``): name in plain ASCII → number, in SI units.
+
+    Raises:
+        ValueError: There are no texts for `name`, or not exactly for these panels.
+    """
+    from IPython.display import display
+
+    caption, parts = _parts(name)
+    if set(parts) != set(values):
+        raise ValueError(f"figure {name!r} has texts for {list(parts)}, but got values for {list(values)}.")
+    numbers = {key: {n: float(v) for n, v in panel.items()} for key, panel in values.items()}
+    evidence.note("curve", name, {"panels": numbers})
+    display(panels_picture(numbers, parts, evidence.recorded(name), caption))
+
+
+def stacked_picture(rows: dict[str, dict[str, float]], parts: dict[str, Axis], caption: Bilingual) -> Picture:
+    """Build the picture of :func:`stacked` (pure)."""
+    figure, axes = new(height=1.35 + 0.42 * len(rows))
+    names = list(rows)
+    left = dict.fromkeys(names, 0.0)
+    for (key, part), colour in zip(parts.items(), (YOURS, RECORDED, THIRD, FOURTH, PALE), strict=False):
+        sizes = [rows[name].get(key, 0.0) for name in names]
+        axes.barh(names, sizes, left=list(left.values()), color=colour, height=0.62, label=part.label)
+        left = {name: left[name] + size for name, size in zip(names, sizes, strict=True)}
+    for place, total in enumerate(left.values()):
+        axes.text(total, place, f" {amount(total)}", va="center", fontsize=10)
+    axes.set_xlim(0, max(left.values()) * 1.15)
+    axes.invert_yaxis()
+    axes.set_xticks([])
+    axes.grid(visible=False)
+    axes.spines["bottom"].set_visible(False)
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0.2)
+    layers_en, layers_zh = ", ".join(p.en for p in parts.values()), "、".join(p.zh for p in parts.values())
+    totals = ", ".join(f"`{name}` {measured(amount(total))}" for name, total in left.items())
+    return Picture(
+        figure,
+        Bilingual(f"{caption.en} Totals: {totals}.", f"{caption.zh}總計：{totals}。"),
+        Bilingual(f"Stacked bars of bytes: {layers_en}.", f"堆疊長條圖，依用途分的位元組數：{layers_zh}。"),
+    )
+
+
+def stacked(name: str, rows: dict[str, dict[str, float]]) -> None:
+    """Show what bytes are spent on, as stacked bars. Counted, not timed: nothing is recorded for comparison.
+
+    Args:
+        name: The figure's name, for its texts in ``course_utils/texts``.
+        rows: A name in plain ASCII → (key of the figure's ``parts`` → bytes).
+
+    Raises:
+        ValueError: There are no texts for `name` or for one of the parts.
+    """
+    from IPython.display import display
+
+    caption, parts = _parts(name)
+    unknown = sorted({key for row in rows.values() for key in row} - set(parts))
+    if unknown:
+        raise ValueError(f"figure {name!r} has texts for {list(parts)}, but got {unknown}.")
+    display(stacked_picture(rows, parts, caption))
+
+
+def histogram_picture(
+    groups: dict[str, Any], marks: dict[str, float], x: Axis, y: Axis, caption: Bilingual
+) -> Picture:
+    """Build the picture of :func:`histogram` (pure)."""
+    import numpy as np
+
+    figure, axes = new(height=3.0)
+    powers = [np.log2(np.abs(values[np.nonzero(values)])) for values in map(np.asarray, groups.values())]
+    low = min([*(p.min() for p in powers), *np.log2(list(marks.values()))])
+    high = max([*(p.max() for p in powers), *np.log2(list(marks.values()))])
+    bins = np.arange(np.floor(low) - 1, np.ceil(high) + 2)
+    for name, values in zip(groups, powers, strict=True):
+        axes.hist(values, bins, weights=np.full(len(values), 100 / len(values)), alpha=0.6, label=name)
+    axes.margins(y=0.25)
+    top = axes.get_ylim()[1]
+    for name, place in marks.items():
+        axes.axvline(np.log2(place), color="#445", linestyle="--", linewidth=1.2)
+        axes.text(np.log2(place), top, f" {name}", rotation=90, va="top", ha="right", fontsize=9)
+    axes.xaxis.set_major_formatter(ticker.FuncFormatter(lambda power, _: f"2^{power:g}"))
+    axes.xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
+    axes.set_xlabel(x.label)
+    axes.set_ylabel(y.label)
+    axes.legend(loc="upper left", bbox_to_anchor=(0, 1.16), ncols=3)
+    return Picture(
+        figure,
+        caption,
+        Bilingual(f"Histogram of {x.en} ({', '.join(groups)}).", f"{x.zh}的直方圖（{'、'.join(groups)}）。"),
+    )
+
+
+def histogram(name: str, groups: dict[str, Any], *, marks: dict[str, float]) -> None:
+    """Show how magnitudes are distributed over the powers of two; zeros are left out.
+
+    Args:
+        name: The figure's name, for its caption and axes in ``course_utils/texts``.
+        groups: Name in plain ASCII → numbers (a NumPy array or a CPU tensor); their signs do not matter.
+        marks: Name in plain ASCII → magnitude to mark with a line.
+
+    Raises:
+        ValueError: There are no texts for `name`.
+    """
+    from IPython.display import display
+
+    caption, x, y = _texts(name)
+    display(histogram_picture(groups, marks, x, y, caption))

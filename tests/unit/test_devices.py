@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import html.parser
+import importlib.util
+import io
+import os
 import platform
 import re
+import shutil
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -48,6 +52,7 @@ def pretend(monkeypatch: pytest.MonkeyPatch, count: int, bf16: str = "native", *
         "device_count": lambda: count,
         "current_device": lambda: 0,
         "get_device_properties": lambda _: gpu,
+        "get_device_capability": lambda *_: (gpu.major, gpu.minor),
         "is_bf16_supported": supported,
     }.items():
         monkeypatch.setattr(torch.cuda, name, value)
@@ -198,6 +203,14 @@ NEEDS = {
     "two_gpus": {"four"},
     "native_bf16": {"one", "four", "arm", "unknown"},
     "emulated_bf16": {"t4"},
+    "half_units": {"one", "four", "t4", "arm", "unknown"},
+    "tf32": {"one", "four", "arm", "unknown"},
+    "dear_float64": {"t4", "unknown"},
+    "full_float64": {"one", "four", "arm"},
+    "cpu_bf16": {"one", "four"},
+    "cpu_matrix_units": {"four"},
+    "cpu_without_fp16": {"none", "one"},
+    "compiler": {"one", "four", "arm"},
     "x86_cuda": {"one", "four", "t4", "unknown"},
     "rated_bandwidth": {"one", "four", "t4", "arm"},
     "rated_gpu": {"one", "four", "t4", "arm"},
@@ -211,7 +224,12 @@ MACHINES: dict[str, tuple[int, str, str, dict[str, Any]]] = {
     "four": (4, "native", "AMD64", {}),
     "t4": (1, "emulated", "x86_64", {"name": "Tesla T4", "major": 7, "minor": 5} | NO_CLOCK),
     "arm": (1, "native", "aarch64", {}),
-    "unknown": (1, "native", "x86_64", {"name": "NVIDIA Something New"} | NO_CLOCK),
+    "unknown": (1, "native", "x86_64", {"name": "NVIDIA Something New", "major": 12} | NO_CLOCK),
+}
+FEATURES = {
+    "none": {"avx2"},
+    "one": {"avx2", "avx512_bf16"},
+    "four": {"avx2", "avx512_bf16", "amx_bf16", "avx512_fp16"},
 }
 
 
@@ -225,6 +243,8 @@ def test_missing(need: str, where: str, monkeypatch: pytest.MonkeyPatch) -> None
     count, bf16, processor, properties = MACHINES[where]
     pretend(monkeypatch, count, bf16, **properties)
     monkeypatch.setattr(platform, "machine", lambda: processor)
+    monkeypatch.setattr(devices, "cpu_features", lambda: frozenset(FEATURES.get(where, ())))
+    monkeypatch.setattr(devices, "can_compile", lambda: where in NEEDS["compiler"])
     lacking = missing(need)
     if where in NEEDS[need]:
         assert lacking is None
@@ -240,6 +260,42 @@ def test_nothing_needed_is_never_missing(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_an_unknown_need_is_answered_with_the_list() -> None:
     with pytest.raises(ValueError, match="'gpu' is not known.*cuda.*two_gpus"):
         missing("gpu")
+
+
+def test_the_cpus_features_are_those_that_torch_or_the_system_names(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ask = devices.cpu_features.__wrapped__
+    if hasattr(torch.cpu, "get_capabilities"):
+        there = {"avx2": True, "amx_bf16": False, "l1d_cache_size": 49152, "cpu_name": "A CPU"}
+        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: there)
+        assert ask() == {"avx2"}
+        monkeypatch.delattr(torch.cpu, "get_capabilities")
+    for name, answer in {"avx2": True, "avx512_bf16": True, "amx_tile": False}.items():
+        monkeypatch.setattr(torch.cpu, f"_is_{name}_supported", lambda answer=answer: answer, raising=False)
+    info = io.StringIO("flags\t\t: fpu avx2 avx512_fp16 amx_tile")
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr("builtins.open", lambda *_, **__: info)
+    assert ask() == {"avx2", "avx512_bf16", "avx512_fp16"}
+    monkeypatch.setattr(torch.cpu, "_is_avx2_supported", lambda: False)
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
+    assert ask() == frozenset(), "not x86: nothing is asked of the system"
+
+
+@pytest.mark.parametrize("gpus, found, triton, header, answer", [
+    (0, {"g++"}, False, False, True), (0, set(), True, True, False), (0, {"clang++"}, False, False, True),
+    (1, {"g++"}, True, True, True), (1, {"g++"}, False, True, False), (1, {"g++"}, True, False, False),
+])  # fmt: skip
+def test_what_compiling_needs(
+    gpus: int, found: set[str], triton: bool, header: bool, answer: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pretend(monkeypatch, gpus)
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setattr(os, "name", "posix")
+    monkeypatch.setattr(shutil, "which", lambda name: name if name in found else None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: "a module" if triton else None)
+    monkeypatch.setattr(os.path, "exists", lambda path: header and path.endswith("Python.h"))
+    assert devices.can_compile() is answer
 
 
 # --- ratings ------------------------------------------------------------------------------------------

@@ -8,11 +8,13 @@ import math
 import re
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import matplotlib.image
 import pytest
+import torch
 from fontTools.ttLib import TTFont
 from html_nesting import assert_nested
 
@@ -25,6 +27,9 @@ from course_utils.figures import (
     columns_picture,
     curves_picture,
     duration,
+    histogram_picture,
+    panels_picture,
+    stacked_picture,
 )
 from course_utils.language import Bilingual
 from course_utils.measure import Comparison
@@ -35,6 +40,8 @@ COMPARED = Comparison(300.4, 295.0, 290.0, (280, 310), 3.0e-3, 1.0e-5, 15, print
 CAPTION = Bilingual("A caption < `code`.", "圖說 < `code`。")
 X, Y = Axis("matrix size n", "矩陣大小 n"), Axis("time of one product", "相乘一次的時間", "s")
 LINES = {"CPU": ([16, 64, 256], [1e-6, 2e-5, 1e-3])}
+PARTS = {"bytes": Axis("bytes per number", "每個數字的位元組", "B"), "speed": Axis("speed", "速度", "FLOP/s")}
+PANELS = {"bytes": {"float64": 8.0, "float32": 4.0}, "speed": {"float64": 7.6e10, "float32": 1.59e11}}
 
 
 @pytest.fixture(autouse=True)
@@ -60,6 +67,21 @@ PICTURES: dict[str, Any] = {
     "columns": lambda: columns_picture({"float32": 1.0, "float16": 30.0}, Y, None, CAPTION),
     "columns recorded": lambda: columns_picture(
         {"float32": 1.0}, Y, {"values": {"float32": 1.0, "bfloat16": 0.07}, "run": RUN}, CAPTION
+    ),
+    "linear curves": lambda: curves_picture(LINES, X, replace(Y, unit="", scale="linear"), None, CAPTION),
+    "panels": lambda: panels_picture(PANELS, PARTS, None, CAPTION),
+    "panels recorded": lambda: panels_picture(
+        PANELS, PARTS, {"panels": {"bytes": {"float8": 1.0}, "speed": {"float32": 5e13}}, "run": RUN}, CAPTION
+    ),
+    "stacked": lambda: stacked_picture(
+        {"SGD": {"bytes": 4e6}, "Adam": {"bytes": 4e6, "speed": 8e6}}, PARTS, CAPTION
+    ),
+    "histogram": lambda: histogram_picture(
+        {"small": [0.0, 2**-20, -(2**-18)], "scaled": torch.tensor([0.5, 2.0])},
+        {"edge": 2**-24},
+        X,
+        Y,
+        CAPTION,
     ),
     "processors": lambda: hardware.picture(processors()),
     "one processor": lambda: hardware.picture([processors()[1]] * 2),
@@ -102,13 +124,15 @@ def test_a_picture_has_texts_in_both_languages(name: str, drawn: dict[str, tuple
 
 @pytest.mark.parametrize("one, other", [
     ("bars", "bars recorded"), ("curves", "curves recorded"), ("columns", "columns recorded"),
+    ("panels", "panels recorded"),
 ])  # fmt: skip
 def test_the_recording_is_named_beside_its_values(
     one: str, other: str, drawn: dict[str, tuple[Picture, str]]
 ) -> None:
     assert "not recorded yet" in drawn[one][1] and "尚無紀錄" in drawn[one][1]
     assert drawn[other][1].count(RUN) == 2 and "not recorded yet" not in drawn[other][1]
-    assert len(drawn[other][0].figure.axes[0].get_legend_handles_labels()[1]) >= 2 or one == "bars"
+    if one not in ("bars", "panels"):  # their rows are named instead
+        assert len(drawn[other][0].figure.axes[0].get_legend_handles_labels()[1]) >= 2
 
 
 def test_the_numbers_of_a_comparison_are_marked() -> None:
@@ -124,6 +148,42 @@ def test_the_same_numbers_give_the_same_file() -> None:
 def test_recorded_names_that_are_missing_here_are_shown(drawn: dict[str, tuple[Picture, str]]) -> None:
     axes = drawn["columns recorded"][0].figure.axes[0]
     assert [label.get_text() for label in axes.get_xticklabels()] == ["float32", "bfloat16"]
+
+
+def test_panels_show_every_name_in_its_own_unit(drawn: dict[str, tuple[Picture, str]]) -> None:
+    here, speed = drawn["panels"][0].figure.axes
+    assert [label.get_text() for label in here.get_yticklabels()] == ["float64", "float32"]
+    assert here.get_title() == "bytes per number\n每個數字的位元組" and speed.get_title() == "speed\n速度"
+    shown = {text.get_text() for axes in (here, speed) for text in axes.texts}
+    assert shown == {"8 B", "4 B", "76 GFLOP/s", "159 GFLOP/s"}
+    assert [bar.get_width() for bar in here.patches] == [8.0, 4.0]
+    upper, _, lower, _ = drawn["panels recorded"][0].figure.axes
+    assert [label.get_text() for label in lower.get_yticklabels()] == ["float64", "float32", "float8"]
+    assert upper.get_ylabel() == "here · 這台機器" and "recorded" in lower.get_ylabel()
+
+
+def test_stacked_layers_lie_end_to_end(drawn: dict[str, tuple[Picture, str]]) -> None:
+    axes = drawn["stacked"][0].figure.axes[0]
+    assert [(bar.get_x(), bar.get_width()) for bar in axes.patches] == [
+        (0, 4e6),
+        (0, 4e6),
+        (4e6, 0),
+        (4e6, 8e6),
+    ]
+    assert [text.get_text().strip() for text in axes.texts] == ["4 MB", "12 MB"]
+    assert "⟨12 MB⟩" in drawn["stacked"][0].caption.zh
+
+
+def test_a_histogram_counts_powers_of_two_and_no_zeros(drawn: dict[str, tuple[Picture, str]]) -> None:
+    axes = drawn["histogram"][0].figure.axes[0]
+    filled = {(round(bar.get_x()), round(bar.get_height())) for bar in axes.patches if bar.get_height()}
+    assert filled == {(-20, 50), (-18, 50), (-1, 50), (1, 50)}
+    assert [line.get_xdata()[0] for line in axes.lines] == [-24]
+
+
+def test_a_linear_axis_stays_linear(drawn: dict[str, tuple[Picture, str]]) -> None:
+    assert drawn["linear curves"][0].figure.axes[0].get_yscale() == "linear"
+    assert drawn["curves"][0].figure.axes[0].get_yscale() == "log"
 
 
 # --- what lessons call --------------------------------------------------------------------------------
@@ -158,6 +218,30 @@ def test_curves_and_columns_are_shown_and_noted(shown: list[Any], noted: list[An
         ("curve", "crossover", {"lines": {"CPU": [[16.0, 32.0], [1e-6, 2e-6]]}}),
         ("curve", "dtypes", {"values": {"float32": 1.0, "float16": 30.0}}),
     ]
+
+
+def test_panels_layers_and_histograms_are_shown(
+    shown: list[Any], noted: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = [
+        {"key": "bytes", "en": "bytes", "zh": "位元組", "unit": "B"},
+        {"key": "speed", "en": "speed", "zh": "速度"},
+    ]
+    axes = {"x_en": "size", "x_zh": "大小", "y_en": "share", "y_zh": "比例"}
+    entry = {"en": "A caption.", "zh": "圖說。", "parts": parts} | axes
+    monkeypatch.setattr(figures, "text", lambda *_: entry)
+    figures.panels("formats", {"bytes": {"float32": 4}, "speed": {"float32": torch.tensor(2.0)}})
+    figures.stacked("memory", {"Adam": {"bytes": 12.0}})
+    figures.histogram("gradients", {"gradient": [1.0, 0.5]}, marks={})
+    assert [type(picture) for picture in shown] == [Picture] * 3
+    assert noted == [("curve", "formats", {"panels": {"bytes": {"float32": 4.0}, "speed": {"float32": 2.0}}})]
+    with pytest.raises(
+        ValueError, match=r"has texts for \['bytes', 'speed'\], but got values for \['bytes'\]"
+    ):
+        figures.panels("formats", {"bytes": {"float32": 4}})
+    with pytest.raises(ValueError, match=r"but got \['weights'\]"):
+        figures.stacked("memory", {"Adam": {"weights": 12.0}})
+    assert len(shown) == 3 and len(noted) == 1
 
 
 def test_a_figure_without_texts_is_refused(shown: list[Any], noted: list[Any]) -> None:
