@@ -267,11 +267,27 @@ def can_compile() -> bool:
     names = ("cl",) if os.name == "nt" else (os.environ.get("CXX", ""), "g++", "clang++", "c++")
     if not any(name and shutil.which(name) for name in names):
         return False
+    # What is generated, for the CPU and by Triton, includes it; Debian and Ubuntu ship it in a package of its own.
+    if not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")):
+        return False
+    if sys.platform == "darwin":
+        # Without the command line tools, every compiler in /usr/bin is a stub that asks to install them.
+        return subprocess.run(["xcode-select", "-p"], capture_output=True).returncode == 0
     if not torch.cuda.is_available():
         return True
-    # Triton compiles a small extension of Python on its first use.
-    header = os.path.join(sysconfig.get_path("include"), "Python.h")
-    return importlib.util.find_spec("triton") is not None and os.path.exists(header)
+    # Triton supports no GPU before Volta.
+    return torch.cuda.get_device_capability() >= (7, 0) and importlib.util.find_spec("triton") is not None
+
+
+def has_matrix_units() -> bool:
+    """Return whether the current GPU has half-precision matrix units (tensor cores): all since Volta but some Turing.
+
+    Of Turing (7.5), the RTX cards and the T4 have them; GTX 16, MX and the small T cards do not.
+    """
+    capability = torch.cuda.get_device_capability()
+    if capability == (7, 5):
+        return bool(re.search(r"RTX|\bT4\b", torch.cuda.get_device_name()))
+    return capability >= (7, 0)
 
 
 _NEEDS: dict[str, tuple[Any, Bilingual]] = {
@@ -289,8 +305,8 @@ _NEEDS: dict[str, tuple[Any, Bilingual]] = {
         ),
         Bilingual("a GPU that only emulates bfloat16", "只能模擬 bfloat16 的 GPU"),
     ),
-    "half_units": (  # Volta brought the matrix units; before it, half precision is no faster, or much slower
-        lambda: torch.cuda.is_available() and torch.cuda.get_device_capability() >= (7, 0),
+    "half_units": (
+        lambda: torch.cuda.is_available() and has_matrix_units(),
         Bilingual(
             "a GPU with half-precision matrix units (compute capability 7.0)",
             "有半精度矩陣單元的 GPU（運算能力 7.0 以上）",
@@ -302,11 +318,16 @@ _NEEDS: dict[str, tuple[Any, Bilingual]] = {
     ),
     "dear_float64": (
         lambda: torch.cuda.is_available() and torch.cuda.get_device_capability() not in _FULL_FLOAT64,
-        Bilingual("a GPU made for graphics, with few float64 units", "繪圖用的 GPU（float64 單元很少）"),
+        Bilingual(
+            "a GPU with few float64 units (GeForce, T4, L4 …)", "float64 單元很少的 GPU（GeForce、T4、L4 等）"
+        ),
     ),
     "full_float64": (
         lambda: torch.cuda.is_available() and torch.cuda.get_device_capability() in _FULL_FLOAT64,
-        Bilingual("a GPU made for computing, with many float64 units", "運算用的 GPU（float64 單元很多）"),
+        Bilingual(
+            "a GPU with many float64 units (V100, A100, H100 …)",
+            "float64 單元很多的 GPU（V100、A100、H100 等）",
+        ),
     ),
     "cpu_bf16": (
         lambda: bool(cpu_features() & {"avx512_bf16", "amx_bf16"}),
@@ -320,8 +341,10 @@ _NEEDS: dict[str, tuple[Any, Bilingual]] = {
         Bilingual("a CPU with matrix units (AMX)", "有矩陣單元的 CPU（AMX）"),
     ),
     "cpu_without_fp16": (
-        lambda: "avx2" in cpu_features() and not cpu_features() & {"avx512_fp16", "amx_fp16"},
-        Bilingual("an x86 CPU without float16 arithmetic", "不會算 float16 的 x86 CPU"),
+        lambda: (
+            "avx2" in cpu_features() and not cpu_features() & {"avx512_fp16", "amx_fp16", "avx_ne_convert"}
+        ),
+        Bilingual("an x86 CPU without float16 arithmetic", "不能直接計算 float16 的 x86 CPU"),
     ),
     "compiler": (
         lambda: can_compile(),

@@ -31,7 +31,7 @@ WINDOWS = os.name == "nt"
 SUPPORTED = ("3.13", "3.12", "3.11")  # newest first: the order in which they are looked for
 
 # The direct dependencies. pip thinks that a package is installed even when its files were deleted.
-MODULES = ("torch", "numpy", "matplotlib", "jupyterlab", "ipykernel", "ipywidgets", "platformdirs", "psutil")
+MODULES = ("torch", "numpy", "matplotlib", "jupyterlab", "ipykernel", "ipywidgets", "platformdirs", "psutil", "sklearn")
 
 # name: (extras of the project, module to run and its arguments)
 COMMANDS = {

@@ -32,6 +32,8 @@ _LESSONS = {
     "00": "course_utils.exercises.start_here",
     "01": "course_utils.exercises.cuda_check",
     "02": "course_utils.exercises.moving",
+    "03": "course_utils.exercises.precision",
+    "04": "course_utils.exercises.streams",
 }
 
 

@@ -12,6 +12,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from course_utils.exercises import Exercise, NotYet, Wrong
+from course_utils.exercises.dictionary import filled_in
 from course_utils.language import Bilingual
 
 # Where there is no GPU to move to, the meta device stands in: it keeps shapes and devices, but no data. Nothing is
@@ -59,21 +60,9 @@ _RIGHT_PLACES: dict[str, tuple[object, Bilingual]] = {
 
 def examine_identity(answer: Any) -> None:
     """Examine a dictionary: expression → True, False or the name of a dtype."""
-    if not isinstance(answer, dict):
-        raise Wrong(
-            en=f"Keep the dictionary and fill in its values; this is a `{type(answer).__name__}`.",
-            zh=f"請保留字典，填入每一項的值；你傳入的卻是 `{type(answer).__name__}`。",
-        )
-    missing = [key for key in _RIGHT_PLACES if key not in answer]
-    if missing:
-        raise Wrong(en=f"This line is missing: `{missing[0]}`.", zh=f"這一行不見了：`{missing[0]}`。")
-    values = {key: answer[key] for key in _RIGHT_PLACES}
-    if all(value is ... for value in values.values()):
-        raise NotYet
+    values = filled_in(answer, _RIGHT_PLACES)
     for key, (right, why) in _RIGHT_PLACES.items():
         value = values[key]
-        if value is ...:
-            raise Wrong(en=f"Not filled in yet: `{key}`.", zh=f"還沒填：`{key}`。")
         given = str(value) if isinstance(right, str) else value
         if isinstance(right, bool) and not isinstance(value, bool):
             raise Wrong(

@@ -140,3 +140,64 @@ def belongings() -> None:
     from course_utils.explorers import module_belongings as module
 
     module.EXPLORER.show()
+
+
+def numbers() -> None:
+    """Explore what a number becomes in each data type: its bits, its neighbours, and what every type can hold."""
+    from course_utils.explorers import number_formats as module
+
+    module.EXPLORER.show()
+
+
+def roofline(flops: float, bandwidth: float, half: float | None = None) -> None:
+    """Explore whether memory or arithmetic limits an operation, on this machine and on well-known GPUs.
+
+    Args:
+        flops: Measured float32 operations per second.
+        bandwidth: Measured bytes per second, read plus written.
+        half: Measured half-precision operations per second, if there are any.
+    """
+    from course_utils.explorers import roofline_model as module
+
+    module.explorer(flops, bandwidth, half).show()
+
+
+def batch(
+    points: tuple[Sequence[float], Sequence[float]],
+    bytes_points: tuple[Sequence[float], Sequence[float]] | None = None,
+) -> None:
+    """Explore what a batch size means for throughput, memory and an epoch, from what was measured.
+
+    Args:
+        points: Batch sizes (ascending) and measured seconds of one training step.
+        bytes_points: Batch sizes (ascending) and measured peak bytes; without it, memory is left out.
+    """
+    from course_utils.explorers import batch_size as module
+
+    module.explorer(points, bytes_points).show()
+
+
+def pipeline(copy_seconds: float, work_seconds: float) -> None:
+    """Explore how much of the copying hides behind the work, from two numbers measured on this machine.
+
+    Args:
+        copy_seconds: Seconds to copy one chunk to the device.
+        work_seconds: Seconds to work on one chunk.
+    """
+    from course_utils.explorers import copy_pipeline as module
+
+    module.explorer(copy_seconds, work_seconds).show()
+
+
+def waits() -> None:
+    """Explore which lines of a training step make the host wait for the GPU, and what that costs."""
+    from course_utils.explorers import hidden_waits as module
+
+    module.EXPLORER.show()
+
+
+def streams() -> None:
+    """Explore why the kernels of two streams overlap, or do not."""
+    from course_utils.explorers import stream_overlap as module
+
+    module.EXPLORER.show()

@@ -53,6 +53,7 @@ def pretend(monkeypatch: pytest.MonkeyPatch, count: int, bf16: str = "native", *
         "current_device": lambda: 0,
         "get_device_properties": lambda _: gpu,
         "get_device_capability": lambda *_: (gpu.major, gpu.minor),
+        "get_device_name": lambda *_: gpu.name,
         "is_bf16_supported": supported,
     }.items():
         monkeypatch.setattr(torch.cuda, name, value)
@@ -283,7 +284,7 @@ def test_the_cpus_features_are_those_that_torch_or_the_system_names(
 
 
 @pytest.mark.parametrize("gpus, found, triton, header, answer", [
-    (0, {"g++"}, False, False, True), (0, set(), True, True, False), (0, {"clang++"}, False, False, True),
+    (0, {"g++"}, False, True, True), (0, set(), True, True, False), (0, {"clang++"}, False, False, False),
     (1, {"g++"}, True, True, True), (1, {"g++"}, False, True, False), (1, {"g++"}, True, False, False),
 ])  # fmt: skip
 def test_what_compiling_needs(
@@ -292,10 +293,38 @@ def test_what_compiling_needs(
     pretend(monkeypatch, gpus)
     monkeypatch.delenv("CXX", raising=False)
     monkeypatch.setattr(os, "name", "posix")
+    monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(shutil, "which", lambda name: name if name in found else None)
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: "a module" if triton else None)
     monkeypatch.setattr(os.path, "exists", lambda path: header and path.endswith("Python.h"))
     assert devices.can_compile() is answer
+    pretend(monkeypatch, gpus, major=6)
+    assert devices.can_compile() is (answer and not gpus), "Triton needs Volta"
+
+
+@pytest.mark.parametrize("status", [0, 2])
+def test_a_mac_needs_the_command_line_tools(status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, 0)
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr(shutil, "which", lambda name: name)
+    monkeypatch.setattr(os.path, "exists", lambda _: True)
+    done = subprocess.CompletedProcess([], status)
+    monkeypatch.setattr(
+        subprocess, "run", lambda command, **_: done if command[0] == "xcode-select" else None
+    )
+    assert devices.can_compile() is (status == 0)
+
+
+@pytest.mark.parametrize("name, capability, there", [
+    ("Tesla P100-PCIE-16GB", (6, 0), False), ("Tesla V100-SXM2-16GB", (7, 0), True), ("Tesla T4", (7, 5), True),
+    ("NVIDIA GeForce GTX 1660", (7, 5), False), ("NVIDIA T400 4GB", (7, 5), False), ("NVIDIA T1200", (7, 5), False),
+    ("NVIDIA GeForce RTX 2070", (7, 5), True), ("NVIDIA TITAN RTX", (7, 5), True), ("NVIDIA H200", (9, 0), True),
+])  # fmt: skip
+def test_which_gpus_have_matrix_units(
+    name: str, capability: tuple[int, int], there: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pretend(monkeypatch, 1, name=name, major=capability[0], minor=capability[1])
+    assert devices.has_matrix_units() is there
 
 
 # --- ratings ------------------------------------------------------------------------------------------
@@ -310,10 +339,12 @@ def test_rated_bandwidth_by_hand() -> None:
 
 def test_the_table_is_plausible() -> None:
     for name, row in ratings().items():
-        assert set(row) == {"multiprocessors", "lanes", "memory", "bandwidth", "half"}, name
+        assert set(row) == {"multiprocessors", "lanes", "memory", "bandwidth", "single", "half"}, name
         assert row["lanes"] / row["multiprocessors"] in (64, 128), name
         assert 4e9 <= row["memory"] <= 1e12 and 1e11 <= row["bandwidth"] <= 1e13, name
-        assert 1e13 <= row["half"] <= 5e15, name
+        assert 1e13 <= row["half"] <= 5e15 and 1.9 <= row["half"] / row["single"] <= 20, name
+        # Each lane multiplies and adds once per clock; boost clocks lie between 1.2 and 2.7 GHz.
+        assert 1.2e9 <= row["single"] / row["lanes"] / 2 <= 2.7e9, name
 
 
 def test_a_rating_comes_from_the_gpu_or_from_the_table(monkeypatch: pytest.MonkeyPatch) -> None:

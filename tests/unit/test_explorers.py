@@ -21,8 +21,14 @@ from course_utils import explorers
 from course_utils.explorers import (
     Control,
     Explorer,
+    batch_size,
+    copy_pipeline,
+    hidden_waits,
     matmul_crossover,
     module_belongings,
+    number_formats,
+    roofline_model,
+    stream_overlap,
     transfer_cost,
     visible_devices,
 )
@@ -32,12 +38,22 @@ from course_utils.processes import run_fresh
 SIZES = [16, 32, 64, 128, 256, 512, 1024, 2048]
 CURVE = (SIZES, [2e-6 + 2 * n**3 / 60e9 for n in SIZES])  # a processor with 60 GFLOP/s
 CALL, SPEED = 2e-6, 5e9
+FLOPS, BANDWIDTH = 70e9, 10e9
+STEPS = ([1, 4, 16, 64, 256, 1024], [1.01e-3, 1.04e-3, 1.16e-3, 1.64e-3, 3.56e-3, 11.24e-3])
+COPY, WORK = 5e-3, 4e-3
+STEP_BYTES = ([16, 64, 256], [1.1e6, 1.4e6, 2.6e6])
 
 ALL: dict[str, Explorer] = {
     "crossover": matmul_crossover.explorer(CURVE),
     "visibility": visible_devices.EXPLORER,
     "transfer": transfer_cost.explorer(CALL, SPEED),
     "belongings": module_belongings.EXPLORER,
+    "numbers": number_formats.EXPLORER,
+    "roofline": roofline_model.explorer(FLOPS, BANDWIDTH),
+    "batch": batch_size.explorer(STEPS, STEP_BYTES),
+    "pipeline": copy_pipeline.explorer(COPY, WORK),
+    "waits": hidden_waits.EXPLORER,
+    "streams": stream_overlap.EXPLORER,
 }
 
 
@@ -99,6 +115,12 @@ def show(name: str) -> None:
         explorers.crossover(CURVE)
     elif name == "transfer":
         explorers.transfer(CALL, SPEED)
+    elif name == "roofline":
+        explorers.roofline(FLOPS, BANDWIDTH)
+    elif name == "batch":
+        explorers.batch(STEPS, STEP_BYTES)
+    elif name == "pipeline":
+        explorers.pipeline(COPY, WORK)
     else:
         getattr(explorers, name)()
 

@@ -20,7 +20,14 @@ FOLDER = Path(texts.__file__).parent
 USES = {
     "question": ("predict",),
     "claim": ("claim",),
-    "figure": ("figures.curves", "figures.columns"),
+    "figure": (
+        "figures.curves",
+        "figures.columns",
+        "figures.panels",
+        "figures.stacked",
+        "figures.histogram",
+        "timeline.show",
+    ),
 }
 ENTRIES = [(kind, name) for kind in texts.KINDS for name in texts.texts(kind)]
 QUESTIONS = sorted(texts.texts("question"))
@@ -46,7 +53,7 @@ def test_nothing_is_stated_or_asked_twice(kind: str) -> None:
 
 
 def test_a_recorded_figure_has_a_name_of_its_own() -> None:
-    names = Counter(first_arguments("figures.bars", "figures.curves", "figures.columns"))
+    names = Counter(first_arguments("figures.bars", *USES["figure"]))
     assert not [name for name, count in names.items() if count > 1]
     assert len({name for _, name in names}) == len(names), "two lessons record under the same name"
 
@@ -93,9 +100,22 @@ def test_both_languages_are_there(kind: str, name: str) -> None:
 @pytest.mark.parametrize("name", sorted(texts.texts("figure")))
 def test_a_figures_axes_have_names(name: str) -> None:
     caption, x, y = figures._texts(name)
-    assert caption.en and caption.zh and y.label
-    curve = any(found == name for _, found in first_arguments("figures.curves"))
-    assert bool(x.label) == curve, "a curve has two axes with names, columns have one"
+    kind = next(use for use in USES["figure"] if (name in {found for _, found in first_arguments(use)}))
+    named = {
+        "figures.curves": (True, True),
+        "figures.histogram": (True, True),
+        "figures.columns": (False, True),
+    }
+    assert caption.en and caption.zh
+    assert (bool(x.label), bool(y.label)) == named.get(kind, (False, False)), kind
+    assert {x.scale, y.scale} <= {"log", "linear"}
+
+
+@pytest.mark.parametrize("name", sorted(n for n, t in texts.texts("figure").items() if "parts" in t))
+def test_a_figures_parts_have_names(name: str) -> None:
+    _, parts = figures._parts(name)
+    assert parts and all(part.en and part.zh for part in parts.values())
+    assert name in {found for _, found in first_arguments("figures.panels", "figures.stacked")}
 
 
 @pytest.mark.parametrize("kind, name", [("claim", "9.99"), ("question", "nobody"), ("figure", "")])

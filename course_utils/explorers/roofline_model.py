@@ -1,0 +1,313 @@
+"""Is an operation bound by memory or by arithmetic? A roofline that the learner can move.
+
+Model (Williams, Waterman, Patterson 2009, "Roofline: An Insightful Visual Performance Model"): an operation that does
+I = FLOP / byte cannot run faster than min(peak, I · bandwidth). Bytes count each operand once, as if caches were
+perfect; the price of a launch is left out. Both make the model a bound, not a forecast.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from matplotlib import ticker
+
+from course_utils import figures
+from course_utils.devices import ratings
+from course_utils.explorers import Control, Explorer
+from course_utils.language import Bilingual, measured, number
+
+MEASURED = "(measured)"
+BATCHES = tuple(2**k for k in range(14))
+BYTES = {"float32": 4, "bfloat16": 2}
+
+
+@dataclass(frozen=True)
+class Operation:
+    """How much an operation on a batch of B rows of w numbers computes and moves.
+
+    Attributes:
+        flops: (B, w) → additions, multiplications and the like.
+        elements: (B, w) → numbers read plus written.
+    """
+
+    flops: Callable[[int, int], int]
+    elements: Callable[[int, int], int]
+
+
+OPERATIONS = {
+    "x + y": Operation(lambda b, w: b * w, lambda b, w: 3 * b * w),
+    # x / 2 · (1 + erf(x / √2)): five steps per number, of which erf is one.
+    "gelu(x)": Operation(lambda b, w: 5 * b * w, lambda b, w: 2 * b * w),
+    "x @ w": Operation(lambda b, w: 2 * b * w * w, lambda b, w: w * w + 2 * b * w),
+}
+
+
+@dataclass(frozen=True)
+class Roofline:
+    """Where an operation lies under the roof of a machine.
+
+    Attributes:
+        machine: ``(measured)`` or the name of a GPU.
+        operation: A key of :data:`OPERATIONS`.
+        batch: Rows.
+        width: Numbers per row.
+        dtype: Their type.
+        flops: Floating-point operations.
+        bytes: Bytes read plus written, each operand once.
+        peak: The machine's FLOP/s.
+        assumed: Whether `peak` was measured for float32 and is only assumed to hold for `dtype`.
+        bandwidth: The machine's bytes per second, read plus written.
+        sweep: (FLOP/byte, attainable FLOP/s) for every batch in :data:`BATCHES`.
+        compute_bound_from: Smallest batch that reaches the peak, None if none does.
+    """
+
+    machine: str
+    operation: str
+    batch: int
+    width: int
+    dtype: str
+    flops: int
+    bytes: int
+    peak: float
+    assumed: bool
+    bandwidth: float
+    sweep: tuple[tuple[float, float], ...]
+    compute_bound_from: int | None
+
+    @property
+    def intensity(self) -> float:
+        """FLOP per byte moved."""
+        return self.flops / self.bytes
+
+    @property
+    def ridge(self) -> float:
+        """FLOP per byte from which arithmetic is the limit."""
+        return self.peak / self.bandwidth
+
+    @property
+    def attainable(self) -> float:
+        """FLOP/s that the roof allows."""
+        return min(self.peak, self.intensity * self.bandwidth)
+
+    @property
+    def share(self) -> float:
+        """Share of the peak, 0 to 1."""
+        return self.attainable / self.peak
+
+    @property
+    def bound(self) -> str:
+        """``"memory"`` or ``"compute"``."""
+        return "memory" if self.intensity < self.ridge else "compute"
+
+    @property
+    def seconds(self) -> float:
+        """Seconds that the operation takes at least."""
+        return self.flops / self.attainable
+
+
+def compute(
+    flops: float,
+    bandwidth: float,
+    *,
+    machine: str,
+    operation: str,
+    batch: int,
+    width: int,
+    dtype: str,
+    half: float | None = None,
+) -> Roofline:
+    """Place an operation under the roof of a machine.
+
+    Args:
+        flops: This machine's measured float32 operations per second.
+        bandwidth: This machine's measured bytes per second, read plus written.
+        machine: :data:`MEASURED`, or a GPU of ``hardware.toml``: its published figures (for bfloat16 those of half
+            precision, which is float16 on the cards that lack it).
+        operation: A key of :data:`OPERATIONS`.
+        batch: Rows of the batch, B.
+        width: Numbers per row, w; a linear layer has w · w weights.
+        dtype: ``"float32"`` or ``"bfloat16"``.
+        half: This machine's measured half-precision operations per second; None: taken to be as many as in float32.
+
+    Raises:
+        ValueError: A speed, batch or width is not positive.
+    """
+    if min(flops, bandwidth, batch, width) <= 0:
+        raise ValueError(
+            f"a roofline needs positive numbers, but got flops={flops}, bandwidth={bandwidth}, "
+            f"batch={batch}, width={width}."
+        )
+    here, single = machine == MEASURED, dtype == "float32"
+    peak = flops if single or half is None else half
+    if not here:
+        rated = ratings()[machine]
+        peak, bandwidth = rated["single" if single else "half"], rated["bandwidth"]
+    kind, size = OPERATIONS[operation], BYTES[dtype]
+
+    def work(rows: int) -> tuple[int, int]:
+        return kind.flops(rows, width), size * kind.elements(rows, width)
+
+    def point(rows: int) -> tuple[float, float]:
+        intensity = work(rows)[0] / work(rows)[1]
+        return intensity, min(peak, intensity * bandwidth)
+
+    ridge, first = peak / bandwidth, None
+    if operation == "x @ w":
+        # 2·B·w² / (s·(w² + 2·B·w)) ≥ ridge, solved for B; with wide batches it tends to w / s.
+        room = 2 * (width - size * ridge)
+        first = math.ceil(size * ridge * width / room) if room > 0 else None
+    elif point(1)[0] >= ridge:
+        first = 1
+    return Roofline(
+        machine,
+        operation,
+        batch,
+        width,
+        dtype,
+        *work(batch),
+        peak,
+        here and not single and half is None,
+        bandwidth,
+        tuple(point(rows) for rows in BATCHES),
+        first,
+    )
+
+
+def _quantity(value: float, unit: str) -> str:
+    """Return `value` with three digits and a unit that suits it: ``2.34e9, "FLOP/s"`` → ``2.34 GFLOP/s``."""
+    return ticker.EngFormatter(unit)(float(f"{value:.3g}"))
+
+
+def _draw(axes: Any, result: Roofline) -> None:
+    low, high = 1 / 32, 8192.0
+    peak = result.peak
+    xs = [low, min(max(peak / result.bandwidth, low), high), high]  # straight lines on log-log paper
+    roof = [min(peak, x * result.bandwidth) for x in xs]
+    source = "measured · 實測" if result.machine == MEASURED else "published · 公開規格"
+    axes.plot(xs, roof, color=figures.YOURS, label=f"roof · 屋頂 ({source})")
+    axes.plot(
+        *zip(*result.sweep, strict=True),
+        "o",
+        color=figures.PALE,
+        markeredgecolor="#445",
+        markeredgewidth=0.6,
+        markersize=5,
+        label=f"batch size · 批次大小 {BATCHES[0]} … {BATCHES[-1]}",
+    )
+    axes.plot(
+        [result.intensity],
+        [result.attainable],
+        "o",
+        color=figures.RECORDED,
+        markersize=11,
+        label=f"batch size · 批次大小 {result.batch}",
+    )
+    figures.logarithmic(axes.xaxis)
+    figures.logarithmic(axes.yaxis, "FLOP/s")
+    axes.set_xlim(low, high)
+    axes.set_ylim(roof[0] / 1.5, roof[-1] * 8)
+    note = {"fontsize": 10, "color": figures.YOURS, "va": "bottom"}
+    axes.text(low * 1.2, roof[0] * 9, f"{number(result.bandwidth / 1e9)} GB/s", ha="left", **note)
+    axes.text(high / 1.2, peak * 1.3, _quantity(peak, "FLOP/s"), ha="right", **note)
+    axes.axvline(result.ridge, color="#445", linestyle=":", linewidth=1.2)
+    ridge = f"ridge · 屋脊 {result.ridge:.3g} FLOP/B "
+    axes.text(result.ridge, peak * 2.4, ridge, ha="right", **note | {"color": "#445"})
+    axes.set_xlabel("operations per byte (FLOP/B) · 每位元組的運算量")
+    axes.set_ylabel("at best · 最快")
+    axes.legend(loc="lower right", fontsize=10)
+
+
+def _verdict(result: Roofline) -> Bilingual:
+    """Return what the picture says about the chosen point."""
+    rate, time = _quantity(result.attainable, "FLOP/s"), figures.duration(result.seconds)
+    first = result.compute_bound_from
+    if result.bound == "memory":
+        never = Bilingual("no batch size changes that", "批次大小怎麼調都一樣")
+        if first is not None:
+            never = Bilingual(
+                f"from batch {first} on it is arithmetic", f"批次要到 {first} 以上，瓶頸才換成運算"
+            )
+        return Bilingual(
+            f"Left of the ridge, memory is the limit; {never.en}. "
+            f"At best {rate}, {result.share:.1%} of the peak, in {time}.",
+            f"在屋脊左邊，瓶頸是記憶體；{never.zh}。最快 {rate}，是峰值的 {result.share:.1%}，要 {time}。",
+        )
+    return Bilingual(
+        f"Right of the ridge, arithmetic is the limit (from batch {first} on). At best {rate}, the full peak, in {time}.",
+        f"在屋脊右邊，瓶頸是運算（批次 {first} 以上都是）。最快 {rate}，達到峰值，要 {time}。",
+    )
+
+
+def render(result: Roofline) -> str:
+    """Return the picture of `result`."""
+    figure, axes = figures.new(height=3.7)
+    _draw(axes, result)
+    work = (
+        f"{_quantity(result.flops, 'FLOP')} / {figures.amount(result.bytes)} = {result.intensity:.3g} FLOP/B"
+    )
+    verdict = _verdict(result)
+    if result.machine == MEASURED:
+        # The numbers and the verdict are this machine's; whether half precision was measured depends on it, too.
+        if result.assumed:
+            verdict = Bilingual(
+                f"{verdict.en} (With the peak of float32: half precision was not measured here.)",
+                f"{verdict.zh}（峰值沿用 float32 的，這裡沒有量半精度。）",
+            )
+        verdict = Bilingual(measured(verdict.en), measured(verdict.zh))
+    else:
+        verdict = Bilingual(
+            f"{verdict.en} These are ratings of the {result.machine}, not measurements.",
+            f"{verdict.zh}這是 {result.machine} 的公開規格，不是實測。",
+        )
+    caption = Bilingual(
+        f"`{result.operation}` on {result.batch} × {result.width} numbers in {result.dtype}: {work}. {verdict.en}",
+        f"`{result.operation}`，{result.batch} × {result.width} 個 {result.dtype} 數字：{work}。{verdict.zh}",
+    )
+    alternative = Bilingual(
+        "A roofline: speed allowed by memory rises with the operations per byte, up to the peak of arithmetic.",
+        "屋頂線圖：平均每個位元組的運算量越大，記憶體允許的速度越高，直到運算的峰值為止。",
+    )
+    return figures.Picture(figure, caption, alternative).html()
+
+
+def explorer(flops: float, bandwidth: float, half: float | None = None) -> Explorer:
+    """Return the explorer for this machine's measured speeds (see :func:`compute`)."""
+    machines = (MEASURED, *ratings())
+    return Explorer(
+        title=Bilingual("Memory or arithmetic: who holds it up?", "卡在記憶體，還是卡在運算？"),
+        controls=(
+            Control(
+                "operation",
+                Bilingual("operation", "運算"),
+                [(o, o) for o in OPERATIONS],
+                "x @ w",
+                slider=False,
+            ),
+            Control("batch", Bilingual("batch size", "批次大小"), [(str(b), b) for b in BATCHES], "16"),
+            Control(
+                "width",
+                Bilingual("width of the layer", "這一層的寬度"),
+                [(str(w), w) for w in (256, 1024, 4096)],
+                "1024",
+            ),
+            Control(
+                "dtype",
+                Bilingual("data type", "資料型別"),
+                [(name, name) for name in BYTES],
+                "float32",
+                slider=False,
+            ),
+            Control(
+                "machine",
+                Bilingual("machine", "機器"),
+                [(name, name) for name in machines],
+                MEASURED,
+                slider=False,
+            ),
+        ),
+        compute=lambda **choices: compute(flops, bandwidth, half=half, **choices),
+        render=render,
+    )
