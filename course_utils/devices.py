@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
+import io
+import logging
 import os
 import platform
 import re
@@ -274,9 +277,21 @@ def can_compile() -> bool:
         # Without the command line tools, every compiler in /usr/bin is a stub that asks to install them.
         return subprocess.run(["xcode-select", "-p"], capture_output=True).returncode == 0
     if not torch.cuda.is_available():
+        _import_without_a_word("torch.utils.cpp_extension")
         return True
     # Triton supports no GPU before Volta.
     return torch.cuda.get_device_capability() >= (7, 0) and importlib.util.find_spec("triton") is not None
+
+
+def _import_without_a_word(module: str) -> None:
+    """Import what the compiler will import: where a CUDA toolkit, but no GPU is found, that prints a warning."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with contextlib.redirect_stderr(io.StringIO()):
+            importlib.import_module(module)
+    finally:
+        logging.disable(before)
 
 
 def has_matrix_units() -> bool:

@@ -20,6 +20,7 @@ import matplotlib as mpl
 from matplotlib import font_manager, ticker
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from PIL import Image
 
 from course_utils import evidence
 from course_utils.language import Bilingual, measured, number, plain
@@ -30,6 +31,7 @@ from course_utils.texts import text
 YOURS, RECORDED, THIRD, FOURTH = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 PALE = "#B8C4CC"
 
+COLOURS = 128  # in a picture: a dozen of its own, the others for smooth edges
 _FONT = "NotoSansCJKtc-subset.otf"
 
 
@@ -93,7 +95,12 @@ def png(figure: Figure) -> bytes:
     with mpl.rc_context(_style()):
         # No software entry in the file: the same figure gives the same bytes under every matplotlib release.
         figure.savefig(buffer, format="png", dpi=110, metadata={"Software": None})
-    return buffer.getvalue()
+    # A palette instead of full colour takes a third of the bytes, and notebooks hold many pictures.
+    small = io.BytesIO()
+    Image.open(buffer).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(
+        small, format="png", optimize=True
+    )
+    return small.getvalue()
 
 
 @dataclass(frozen=True)

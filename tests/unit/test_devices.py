@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -300,6 +301,21 @@ def test_what_compiling_needs(
     assert devices.can_compile() is answer
     pretend(monkeypatch, gpus, major=6)
     assert devices.can_compile() is (answer and not gpus), "Triton needs Volta"
+
+
+def test_an_import_without_a_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    speaker = "import logging, sys\nprint('a warning', file=sys.stderr)\nlogging.getLogger('x').warning('another')\n"
+    (tmp_path / "speaking_module.py").write_text(speaker, encoding="utf-8")
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n{{}}\nimport logging; print(logging.root.manager.disable)"
+    loud, quiet = (
+        subprocess.run([sys.executable, "-c", code.format(line)], capture_output=True, text=True)
+        for line in (
+            "import speaking_module",
+            "from course_utils.devices import _import_without_a_word as quiet; quiet('speaking_module')",
+        )
+    )
+    assert "a warning" in loud.stderr and "another" in loud.stderr
+    assert (quiet.stderr, quiet.stdout.strip()) == ("", "0")
 
 
 @pytest.mark.parametrize("status", [0, 2])
