@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import html
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -29,7 +29,7 @@ from course_utils.texts import text
 
 # Okabe & Ito's palette: distinguishable with the common forms of colour blindness, and in grey.
 YOURS, RECORDED, THIRD, FOURTH = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
-PALE = "#B8C4CC"
+PALE, GREY = "#B8C4CC", "#5F6B76"
 
 COLOURS = 128  # in a picture: a dozen of its own, the others for smooth edges
 _FONT = "NotoSansCJKtc-subset.otf"
@@ -326,7 +326,7 @@ def columns_picture(
         here = [name for name in names if name in group]
         places = [names.index(name) + (place - (len(groups) - 1) / 2) * width for name in here]
         drawn = axes.bar(places, [group[name] for name in here], width * 0.92, color=colour, label=label)
-        axes.bar_label(drawn, [f"{group[name]:.2g}" for name in here], padding=2)
+        axes.bar_label(drawn, [_quantity(group[name], y.unit) for name in here], padding=2)
     axes.set_xticks(range(len(names)), names)
     axes.grid(visible=False, axis="x")
     axes.set_ylabel(y.label)
@@ -335,7 +335,7 @@ def columns_picture(
     if recorded_values:
         axes.legend()
     source = _source(recorded_values)
-    numbers = ", ".join(f"{name} {value:.2g}" for name, value in values.items())
+    numbers = ", ".join(f"{name} {_quantity(value, y.unit)}" for name, value in values.items())
     return Picture(
         figure,
         Bilingual(
@@ -517,3 +517,63 @@ def histogram(name: str, groups: dict[str, Any], *, marks: dict[str, float]) -> 
 
     caption, x, y = _texts(name)
     display(histogram_picture(groups, marks, x, y, caption))
+
+
+def returns_picture(
+    times: Mapping[str, tuple[float, float]], recorded_values: dict[str, Any] | None
+) -> Picture:
+    """Build the picture of :func:`returns` (pure)."""
+    rows = [(name, pair, YOURS) for name, pair in times.items()]
+    if recorded_values:
+        rows += [
+            (f"{name} ({_OTHER})", tuple(pair), RECORDED) for name, pair in recorded_values["times"].items()
+        ]
+    rows.reverse()  # barh counts from below
+    figure, axes = new(height=0.9 + 0.5 * len(rows))
+    places = range(len(rows))
+    done, colours = [pair[1] for _, pair, _ in rows], [colour for *_, colour in rows]
+    axes.barh(places, done, 0.62, color=colours, alpha=0.45)
+    axes.barh(places, [pair[0] for _, pair, _ in rows], 0.3, color=GREY)
+    smallest, largest = min(min(pair) for _, pair, _ in rows), max(done)
+    axes.set_xlim(smallest / 3, largest * 30)
+    logarithmic(axes.xaxis, "s")
+    axes.set_yticks(places, [name for name, *_ in rows])
+    axes.grid(visible=False, axis="y")
+    for place, (_, (early, late), _) in zip(places, rows, strict=True):
+        axes.annotate(
+            f"{duration(early)} / {duration(late)}",
+            (max(early, late), place),
+            (6, 0),
+            textcoords="offset points",
+            va="center",
+        )
+    source = _source(recorded_values)
+    return Picture(
+        figure,
+        Bilingual(
+            f"Narrow bar: until the call returns. Wide bar: until the work is done. Logarithmic scale. {source.en}",
+            f"細條：到呼叫傳回為止；粗條：到工作做完為止。對數刻度。{source.zh}",
+        ),
+        Bilingual(
+            "Bar chart: for each way of calling, the time until it returns and the time until its work is done.",
+            "長條圖：每種呼叫方式，到呼叫傳回為止、到工作做完為止，各要多久。",
+        ),
+    )
+
+
+def returns(name: str, times: Mapping[str, tuple[float, float]]) -> None:
+    """Show when calls return and when their work is done, this machine's beside the recorded GPU's.
+
+    Args:
+        name: Name under which these times are recorded on other machines.
+        times: A label in plain ASCII → (seconds until the call returns, seconds until the work is done).
+
+    Raises:
+        ValueError: There is nothing to show.
+    """
+    from IPython.display import display
+
+    if not times:
+        raise ValueError("returns() needs at least one pair of times.")
+    evidence.note("curve", name, {"times": {label: list(pair) for label, pair in times.items()}})
+    display(returns_picture(times, evidence.recorded(name)))

@@ -715,7 +715,7 @@ def picture(timeline: Timeline, recorded: Mapping[str, Any] | None, caption: Bil
         ),
         Bilingual(
             "Timeline: a row per thread of the host and per stream of the GPU, a bar for each stretch of work.",
-            "時間軸：主機的每個執行緒、GPU 的每個串流各一列，忙碌的時段畫成長條。",
+            "時間軸：主機的每個執行緒、GPU 的每條串流各一列，忙碌的時段畫成長條。",
         ),
     )
 

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from course_utils.exercises import Exercise, NotYet, Wrong
-from course_utils.exercises.moving import _counting
+from course_utils.exercises.waits import counting
 from course_utils.language import Bilingual
 from course_utils.measure import preserved_state
 
@@ -44,7 +44,7 @@ class FakeDevice:
     def synchronize(self) -> None:
         """Wait until the device has nothing left to do."""
         self.log.append("synchronize")
-        self.now = max(self.now, self.free)
+        self.now = self.free  # never in the past: all work takes longer than its launch
 
     def clock(self) -> float:
         """Return the host's time in seconds."""
@@ -82,7 +82,7 @@ def _judge_timing(got: Any, device: FakeDevice) -> None:
     if "clock" not in log:
         raise Wrong(
             en="Use the `clock` that you are given: this device's seconds pass on no other clock.",
-            zh="請用傳進來的 `clock`：這個裝置的秒數，別的時鐘都量不到。",
+            zh="請用傳進來的 `clock`：這個裝置的時間，別的時鐘都量不到。",
         )
     begin, end = log.index("clock"), len(log) - 1 - log[::-1].index("clock")
     timed = log[begin:end]
@@ -122,7 +122,7 @@ def _judge_timing(got: Any, device: FakeDevice) -> None:
     raise Wrong(
         en=f"On this device one call takes {work:g} seconds, but you get {got:.6g}. You took the right steps; look at what you "
         "do with the two times.",
-        zh=f"在這個裝置上，一次呼叫要 {work:g} 秒，你算出 {got:.6g}。步驟都對了，再看看你怎麼用那兩個時間。",
+        zh=f"在這個裝置上，一次呼叫要 {work:g} 秒，你算出 {got:.6g}。步驟都對了，再看看那兩個時間是怎麼用的。",
     )
 
 
@@ -170,7 +170,7 @@ def _mended(
 def _first_uses() -> None:
     """Make PyTorch load what the checker needs, so that the learner's time limit does not pay for it."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    with preserved_state(), _counting():
+    with preserved_state(), counting():
         _mended(*_start(device), _batches(device)[:2])
         f"{torch.zeros((), device=device):g}"
 
@@ -185,7 +185,7 @@ def _examine_stalls(answer: Any, device: str) -> None:
     batches = _batches(device)
     losses, right, worst = _mended(*_start(device), batches)
     model, optimizer = _start(device)
-    with _counting() as fetches:
+    with counting() as fetches:
         got = answer(model, optimizer, list(batches))
     waits = fetches.count
     if not isinstance(got, tuple) or len(got) != 3:
@@ -209,7 +209,7 @@ def _examine_stalls(answer: Any, device: str) -> None:
     if len(got[0]) != STEPS:
         raise Wrong(
             en=f"There were {STEPS} steps, but you return {len(got[0])} losses. Keep every one; only fetch them together.",
-            zh=f"總共 {STEPS} 步，你卻傳回 {len(got[0])} 個損失。每一個都要留，只是一起取值。",
+            zh=f"總共 {STEPS} 步，你卻傳回 {len(got[0])} 個損失。每一個都要留著，只是改成一起取值。",
         )
     if max(abs(mine - theirs) for mine, theirs in zip(got[0], losses, strict=True)) > 1e-3:
         raise Wrong(
@@ -219,7 +219,7 @@ def _examine_stalls(answer: Any, device: str) -> None:
     if got[1] != right:
         raise Wrong(
             en=f"Of {8 * STEPS} images, {right} were classified correctly during training; you count {got[1]:g}.",
-            zh=f"{8 * STEPS} 張影像裡，訓練途中答對的有 {right} 張，你數出 {got[1]:g} 張。",
+            zh=f"{8 * STEPS} 張影像裡，訓練過程中答對的有 {right} 張，你數出 {got[1]:g} 張。",
         )
     if abs(got[2] - worst) > 1e-3:
         raise Wrong(
@@ -237,7 +237,7 @@ def _examine_stalls(answer: Any, device: str) -> None:
         raise Wrong(
             en=f"The results are right, but in {STEPS} steps the host still waits {waits} times; allowed are {WAITS_ALLOWED}, "
             "after the loop. Which line inside it still asks for a value?",
-            zh=f"結果都對，但 {STEPS} 步裡，主機還是等了 {waits} 次；只准在迴圈之後等 {WAITS_ALLOWED} 次。迴圈裡還有哪一行要取值？",
+            zh=f"結果都對，但 {STEPS} 步裡，主機還是等了 {waits} 次；只准在迴圈結束後等 {WAITS_ALLOWED} 次。迴圈裡還有哪一行在取值？",
         )
     _must_notice_nan(answer, batches, device)
 
@@ -353,7 +353,7 @@ def first_race(steps: list[Step]) -> tuple[int, int] | None:
 
 
 def examine_race(answer: Any) -> None:
-    """Examine ``two_steps(copy, work)``, which needs four waits between its streams."""
+    """Examine ``two_batches(copy, work)``, which needs four waits between its streams."""
     record = Record()
     answer(FakeStream("copy", record), FakeStream("work", record))
     queued = [(step.stream, step.name, step.reads, step.writes) for step in record.steps]
@@ -381,12 +381,12 @@ def examine_race(answer: Any) -> None:
         raise Wrong(
             en=f"Race: `{second.name}` may read `{second.reads}` before `{first.name}` has written it. Let `{second.stream}` wait for "
             f"`{first.stream}` before `{second.name}`.",
-            zh=f"競爭：`{first.name}` 還沒寫好 `{second.reads}`，`{second.name}` 就可能來讀了。在 `{second.name}` 之前，要讓 "
+            zh=f"競爭條件：`{first.name}` 還沒寫好 `{second.reads}`，`{second.name}` 就可能來讀了。在 `{second.name}` 之前，要讓 "
             f"`{second.stream}` 等 `{first.stream}`。",
         )
     raise Wrong(
         en=f"Race: `{second.name}` may overwrite `{second.writes}` while `{first.name}` still uses it. A writer has to wait, too.",
-        zh=f"競爭：`{first.name}` 還在用 `{second.writes}`，`{second.name}` 就可能把它蓋掉。要寫入的一方也得等。",
+        zh=f"競爭條件：`{first.name}` 還在用 `{second.writes}`，`{second.name}` 就可能把它蓋掉。要寫入的一方也得等。",
     )
 
 
@@ -446,14 +446,14 @@ def _deliver(answer: Callable[..., Any], count: int) -> tuple[list[Any], list[tu
         raise Wrong(
             en="`next(…)` raises `StopIteration` when no batch is left, and a generator may not let that out. Loop with "
             "`for`, or give `next` a default: `next(batches, None)`.",
-            zh="沒有下一批的時候，`next(…)` 會引發 `StopIteration`，產生器不能讓它跑出去。改用 `for` 迴圈，或給 `next` 一個預設值：`next(batches, None)`。",
+            zh="沒有下一批的時候，`next(…)` 會引發 `StopIteration`，產生器不能讓它傳到外面。改用 `for` 迴圈，或給 `next` 一個預設值：`next(batches, None)`。",
         ) from None
     except TypeError as error:
         if "len()" not in str(error) and "subscriptable" not in str(error):
             raise
         raise Wrong(
             en="`batches` may be any iterable, also one without a length or an index. Go through it once, with a `for` loop.",
-            zh="`batches` 可以是任何可迭代的東西，不一定有長度，也不一定有索引。用 `for` 迴圈走一遍就好。",
+            zh="`batches` 可以是任何可迭代的物件，不一定有長度，也不一定能用索引。用 `for` 迴圈走一遍就好。",
         ) from None
     return delivered, copies.log
 
@@ -475,7 +475,7 @@ def _judge_prefetch(delivered: list[Any], log: list[tuple[str, int]], count: int
     if delivered == right[:-1] and count:
         raise Wrong(
             en=f"The last of {count} batches never comes out: when the loop ends, one copy is still under way.",
-            zh=f"{count} 批裡，最後一批沒有交出來：迴圈結束時，還有一份在路上。",
+            zh=f"{count} 批裡，最後一批沒有交出來：迴圈結束時，還有一批在路上。",
         )
     if delivered != right:
         raise Wrong(
@@ -494,7 +494,7 @@ def _judge_prefetch(delivered: list[Any], log: list[tuple[str, int]], count: int
             raise Wrong(
                 en=f"When batch {number} is handed out, the copy of batch {number + 2} has been started as well. There is room for "
                 "two batches on the device: the one in use and the next.",
-                zh=f"第 {number} 批交出去的時候，連第 {number + 2} 批都開始複製了。裝置上只有兩批的空間：正在用的，和下一批。",
+                zh=f"第 {number} 批交出去的時候，連第 {number + 2} 批都開始複製了。裝置上只放得下兩批：正在用的，和下一批。",
             )
 
 
@@ -513,7 +513,7 @@ EXERCISES = (
             ),
             Bilingual(
                 "One call to warm up. Then wait, start the clock, call several times, wait, stop the clock.",
-                "先呼叫一次暖身。接著等、開始計時、呼叫幾次、等、停錶。",
+                "先呼叫一次來暖身。接著：等、開始計時、呼叫幾次、等、停錶。",
             ),
             Bilingual("Divide by the number of calls.", "除以呼叫的次數。"),
         ),
@@ -551,23 +551,23 @@ EXERCISES = (
             ),
             Bilingual(
                 "`work.wait_stream(copy)` means: what `work` is given from now on waits for all that `copy` has been given so far.",
-                "`work.wait_stream(copy)` 的意思是：從現在起交給 `work` 的工作，都要等 `copy` 到目前為止的工作做完。",
+                "`work.wait_stream(copy)` 的意思是：從現在起交給 `work` 的工作，都要等 `copy` 到目前為止收到的工作全部做完。",
             ),
             Bilingual(
                 "Here every step needs the one before it: there is a wait in every gap.",
-                "在這個程式裡，每一步都要等前一步：每個空隙都要有一個等待。",
+                "在這個程式裡，每一步都要等前一步：每兩步之間，都要有一個等待。",
             ),
         ),
     ),
     Exercise(
         "prefetch",
         "04",
-        Bilingual("a prefetcher as a generator", "用產生器寫預取"),
+        Bilingual("a prefetcher as a generator", "用產生器寫預取器"),
         examine_prefetch,
         (
             Bilingual(
                 "Keep the ticket of the copy that is under way in a variable; before the first batch it is `None`.",
-                "用一個變數記住正在路上的那一批；第一批之前，它是 `None`。",
+                "用一個變數留住在路上那一批的號碼牌；第一批之前，它是 `None`。",
             ),
             Bilingual(
                 "In each round: start the new copy first, then hand out the batch before it.",

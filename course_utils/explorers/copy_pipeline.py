@@ -102,12 +102,12 @@ def _reason(result: Pipeline) -> Bilingual:
     if result.mode == ONE:
         return Bilingual(
             "One stream is one queue: each copy waits for the work before it.",
-            "一個串流就是一條佇列：每次複製都要等前面的運算做完。",
+            "一條串流就是一個佇列：每次複製都要等前面的運算做完。",
         )
     if result.mode == PAGEABLE:
         return Bilingual(
             "From pageable memory the copy holds up everything, side stream or not.",
-            "從可分頁記憶體複製會擋住一切，開了另一個串流也一樣。",
+            "從可分頁記憶體複製，會把其他工作都擋住，另開一條串流也一樣。",
         )
     if result.chunks == 1:
         return Bilingual(
@@ -117,7 +117,7 @@ def _reason(result: Pipeline) -> Bilingual:
     if result.buffers == 1:
         return Bilingual(
             "With one buffer the next copy has nowhere to go until the work is done.",
-            "只有一個緩衝區，運算做完之前，下一份沒有地方放。",
+            "只有一塊緩衝區，運算做完之前，下一份沒有地方放。",
         )
     if result.plan.busy("copy") > result.plan.busy("work"):
         left = Bilingual("all the copies and the last piece of work", "全部的複製，加上最後一次運算")
@@ -153,7 +153,7 @@ def render(result: Pipeline) -> str:
     )
     alternative = Bilingual(
         "Timeline with two rows, copy and work: a bar for each chunk.",
-        "時間軸，分成複製與運算兩列，每一份各畫一條長條。",
+        "時間軸，分成複製與運算兩列，每一份各畫成一個長條。",
     )
     return figures.Picture(figure, caption, alternative).html()
 

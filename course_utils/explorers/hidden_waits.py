@@ -55,17 +55,17 @@ LINES = {
         _line(
             "print(loss)", True,
             "To print a number, one must know it: there is an `.item()` inside.",
-            "要印出數字，就得先知道數字，裡面藏著 `.item()`。",
+            "要印出數字，就得先知道數字：裡面其實有一個 `.item()`。",
         ),
         _line(
             "log.append(loss.detach())", False,
             "The list keeps tensors, not numbers; read them once, at the end.",
-            "list 裡放的是張量，不是數字；最後再一次讀出來就好。",
+            "list 裡放的是張量，不是數字；最後一起取值就好。",
         ),
         _line(
             "if loss > 3: ...", True,
             "`if` needs `True` or `False` now, to know where to go on.",
-            "`if` 現在就要知道 `True` 還是 `False`，才知道往哪裡走。",
+            "`if` 當下就要知道是 `True` 還是 `False`，才知道往哪裡走。",
         ),
         _line(
             "loss == other", False,
@@ -75,12 +75,12 @@ LINES = {
         _line(
             "max(loss, other)", True,
             "Python's `max` asks `loss > other` and needs the answer as a bool.",
-            "Python 的 `max` 會問 `loss > other`，而且答案要是布林值。",
+            "Python 的 `max` 會問 `loss > other`，而且要拿到布林值。",
         ),
         _line(
             "torch.maximum(loss, other)", False,
             "The larger one is picked on the GPU; the host need not know which.",
-            "哪個大由 GPU 決定，主機不必知道。",
+            "哪個比較大，由 GPU 挑，主機不必知道。",
         ),
         _line(
             "x[mask]", True,
@@ -90,7 +90,7 @@ LINES = {
         _line(
             "torch.where(mask, x, 0)", False,
             "The result has the shape of `x`, whatever the mask says.",
-            "不管遮罩是什麼，結果的形狀都和 `x` 一樣。",
+            "不管遮罩（mask）是什麼，結果的形狀都和 `x` 一樣。",
         ),
         _line(
             "x.nonzero()", True,
@@ -120,7 +120,7 @@ LINES = {
         _line(
             "x.cpu()", True,
             "The copy must have arrived when the line returns, or the next one would read garbage.",
-            "這一行結束時，資料必須已經送到，不然下一行會讀到沒意義的東西。",
+            "這一行結束時，資料必須已經送到，否則下一行會讀到無意義的內容。",
         ),
         _line(
             'x.to("cpu", non_blocking=True)', False,
@@ -130,12 +130,12 @@ LINES = {
         _line(
             "batch.to(device)", True,
             "A copy without `non_blocking=True` is waited for, and it stands in the queue behind all the work.",
-            "沒寫 `non_blocking=True` 的複製，主機會等它做完，而它排在所有工作後面。",
+            "沒寫 `non_blocking=True` 的複製，主機會等到做完，而這次複製又排在所有工作後面。",
         ),
         _line(
             "pinned.to(device, non_blocking=True)", False,
             "From pinned memory the GPU fetches the data by itself; the copy is only queued.",
-            "在鎖頁記憶體裡的資料，GPU 自己會來拿，主機只要排進佇列。",
+            "資料在鎖頁記憶體裡，GPU 會自己來取，主機只是把複製排進佇列。",
         ),
         _line(
             "torch.tensor(3.0, device=device)", True,
@@ -264,7 +264,7 @@ EXPLORER = Explorer(
         ),
         Control(
             "seconds",
-            Bilingual("the GPU works per step", "GPU 每一步要算"),
+            Bilingual("the GPU works per step", "GPU 每一步算多久"),
             [
                 ("0.1 ms", 1e-4),
                 ("0.2 ms", 2e-4),

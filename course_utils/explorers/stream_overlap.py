@@ -126,34 +126,34 @@ def render(result: Overlap) -> str:
     one, two, reason = figures.duration(result.one), figures.duration(result.two), _REASONS[result.reason]
     caption = Bilingual(
         f"One stream: {one}; two streams: {two}, a speed-up of {result.gain:.2f}. {reason.en}",
-        f"一個串流要 {one}，兩個要 {two}，加速比 {result.gain:.2f}。{reason.zh}",
+        f"一條串流要 {one}，兩條要 {two}，加速比 {result.gain:.2f}。{reason.zh}",
     )
     alternative = Bilingual(
         "Timeline with three rows, the launches of the host and the kernels of two streams.",
-        "時間軸，分成三列：主機的啟動、兩個串流的核心函式。",
+        "時間軸，分成三列：主機的啟動、兩條串流的核心函式。",
     )
     return figures.Picture(figure, caption, alternative).html()
 
 
 EXPLORER = Explorer(
-    title=Bilingual("Do two streams overlap?", "兩個串流會不會重疊？"),
+    title=Bilingual("Do two streams overlap?", "兩條串流會不會重疊？"),
     controls=(
         Control(
             "share",
-            Bilingual("one kernel needs of the GPU", "一個核心函式占 GPU"),
+            Bilingual("one kernel needs of the GPU", "一個核心函式占用多少 GPU"),
             [(f"{p} %", p) for p in (5, 25, 50, 100)],
             "25 %",
         ),
         Control(
             "duration",
-            Bilingual("one kernel runs", "一個核心函式跑"),
+            Bilingual("one kernel runs", "一個核心函式執行多久"),
             [("2 µs", 2e-6), ("20 µs", 20e-6), ("200 µs", 200e-6), ("2 ms", 2e-3)],
             "20 µs",
         ),
         Control(
-            "launch", Bilingual("one launch costs", "啟動一次要"), [("4 µs", 4e-6), ("10 µs", 10e-6)], "4 µs"
+            "launch", Bilingual("one launch costs", "啟動一次要多久"), [("4 µs", 4e-6), ("10 µs", 10e-6)], "4 µs"
         ),
-        Control("streams", Bilingual("streams", "串流"), [("1", 1), ("2", 2)], "2"),
+        Control("streams", Bilingual("streams", "幾條串流"), [("1", 1), ("2", 2)], "2"),
     ),
     compute=compute,
     render=render,

@@ -11,11 +11,11 @@ import pytest
 import torch
 from html_nesting import assert_nested
 
-from course_utils import datasets, evidence, launches
+from course_utils import datasets, evidence, figures
+from course_utils.datasets import SlowImages
 from course_utils.exercises import streams
 from course_utils.exercises.streams import FakeDevice, FakeStream, Record, Step, first_race
 from course_utils.figures import png
-from course_utils.slow_images import SlowImages
 
 # --- launches ------------------------------------------------------------------------------------------
 
@@ -27,7 +27,7 @@ RECORDED = {"times": {"pinned, non_blocking": [8e-6, 5e-3]}, "run": "NVIDIA H200
 def test_a_picture_of_launches(recorded: dict[str, Any] | None) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        drawn = launches.picture(TIMES, recorded)
+        drawn = figures.returns_picture(TIMES, recorded)
         assert png(drawn.figure).startswith(b"\x89PNG")
     (axes,) = drawn.figure.axes
     rows = [label.get_text() for label in axes.get_yticklabels()]
@@ -46,12 +46,12 @@ def test_a_picture_of_launches(recorded: dict[str, Any] | None) -> None:
 def test_what_is_shown_is_recorded(shown: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     noted: list[Any] = []
     monkeypatch.setattr(evidence, "note", lambda *what: noted.append(what))
-    launches.show("launches", TIMES)
+    figures.returns("launches", TIMES)
     assert noted == [("curve", "launches", {"times": {"small": [3e-6, 1e-4], "large": [3e-6, 2e-2]}})]
     assert len(shown) == 1
-    assert launches.picture(TIMES, {**noted[0][2], "run": "here"}).html(), "what is noted can be drawn"
+    assert figures.returns_picture(TIMES, {**noted[0][2], "run": "here"}).html(), "what is noted can be drawn"
     with pytest.raises(ValueError, match="at least one"):
-        launches.show("nothing", {})
+        figures.returns("nothing", {})
 
 
 # --- slow images ---------------------------------------------------------------------------------------
