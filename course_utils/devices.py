@@ -277,14 +277,22 @@ def can_compile() -> bool:
         # Without the command line tools, every compiler in /usr/bin is a stub that asks to install them.
         return subprocess.run(["xcode-select", "-p"], capture_output=True).returncode == 0
     if not torch.cuda.is_available():
-        _import_without_a_word("torch.utils.cpp_extension")
         return True
     # Triton supports no GPU before Volta.
     return torch.cuda.get_device_capability() >= (7, 0) and importlib.util.find_spec("triton") is not None
 
 
+def settle_cuda() -> None:
+    """Let PyTorch look for CUDA's compiler now, silently, where it has CUDA but finds no GPU.
+
+    Otherwise it does so when ``torch.compile`` or ``torch.utils.benchmark`` is first used, and where there is a
+    toolkit it says "No CUDA runtime is found", on stderr, in the middle of a lesson that is about something else.
+    """
+    if torch.version.cuda is not None and not torch.cuda.is_available():
+        _import_without_a_word("torch.utils.cpp_extension")
+
+
 def _import_without_a_word(module: str) -> None:
-    """Import what the compiler will import: where a CUDA toolkit, but no GPU is found, that prints a warning."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:

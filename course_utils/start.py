@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from course_utils.devices import machine
+from course_utils.devices import machine, settle_cuda
 from course_utils.language import Shown, switch
 
 
@@ -14,6 +14,7 @@ def setup() -> None:
     import ipywidgets as widgets
     from IPython.display import display
 
+    settle_cuda()
     badge = machine()
     row = switch()
     box = widgets.VBox([row, widgets.HTML(badge.html())])

@@ -235,9 +235,9 @@ def _examine_stalls(answer: Any, device: str) -> None:
                 zh=f"還沒完成：{STEPS} 步裡，主機等了 {waits} 次，每一步等 {each} 次。找出這幾行，改掉。",
             )
         raise Wrong(
-            en=f"The results are right, but in {STEPS} steps the host still waits {waits} times; allowed are {WAITS_ALLOWED}, "
+            en=f"The results are right, but in {STEPS} steps the host still waits at least {waits} times; allowed are {WAITS_ALLOWED}, "
             "after the loop. Which line inside it still asks for a value?",
-            zh=f"結果都對，但 {STEPS} 步裡，主機還是等了 {waits} 次；只准在迴圈結束後等 {WAITS_ALLOWED} 次。迴圈裡還有哪一行在取值？",
+            zh=f"結果都對，但 {STEPS} 步裡，主機還是至少等了 {waits} 次；只准在迴圈結束後等 {WAITS_ALLOWED} 次。迴圈裡還有哪一行在取值？",
         )
     _must_notice_nan(answer, batches, device)
 

@@ -106,8 +106,9 @@ def _reason(result: Pipeline) -> Bilingual:
         )
     if result.mode == PAGEABLE:
         return Bilingual(
-            "From pageable memory the copy holds up everything, side stream or not.",
-            "從可分頁記憶體複製，會把其他工作都擋住，另開一條串流也一樣。",
+            "From pageable memory the host is stuck until the copy is over, and queues nothing meanwhile. Drawn here is the "
+            "worst case: no work was queued before.",
+            "從可分頁記憶體複製，主機會卡到複製結束，這段時間排不了任何工作。圖上畫的是最壞的情況：先前沒有排好任何工作。",
         )
     if result.chunks == 1:
         return Bilingual(

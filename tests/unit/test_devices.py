@@ -318,6 +318,18 @@ def test_an_import_without_a_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert (quiet.stderr, quiet.stdout.strip()) == ("", "0")
 
 
+@pytest.mark.parametrize("cuda, gpus, imported", [(None, 0, 0), ("13.0", 0, 1), ("13.0", 1, 0)])
+def test_cuda_is_settled_where_it_has_no_gpu(
+    cuda: str | None, gpus: int, imported: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pretend(monkeypatch, gpus)
+    monkeypatch.setattr(torch.version, "cuda", cuda)
+    asked: list[str] = []
+    monkeypatch.setattr(devices, "_import_without_a_word", asked.append)
+    devices.settle_cuda()
+    assert len(asked) == imported
+
+
 @pytest.mark.parametrize("status", [0, 2])
 def test_a_mac_needs_the_command_line_tools(status: int, monkeypatch: pytest.MonkeyPatch) -> None:
     pretend(monkeypatch, 0)

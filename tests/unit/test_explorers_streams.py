@@ -153,7 +153,7 @@ def test_what_was_measured_is_marked_and_the_rest_is_the_same_on_every_machine()
 @pytest.mark.parametrize("choices, en, zh", [
     ({}, "the copies and the last piece of work", "全部的複製"), ({"factor": 0.25}, "the first copy", "全部的運算"),
     ({"buffers": 1}, "nowhere to go", "沒有地方放"), ({"mode": ONE}, "one queue", "一個佇列"),
-    ({"mode": PAGEABLE}, "holds up everything", "可分頁"), ({"chunks": 1}, "nothing to overlap", "只有一份"),
+    ({"mode": PAGEABLE}, "the host is stuck", "可分頁"), ({"chunks": 1}, "nothing to overlap", "只有一份"),
 ])  # fmt: skip
 def test_the_reason_is_named(choices: dict[str, Any], en: str, zh: str) -> None:
     explorer = EXPLORERS["pipeline"]

@@ -575,8 +575,8 @@ WRONG: dict[str, list[tuple[str, str, str]]] = {
                 each="losses.append(loss.item()); right = right + (scores.argmax(1) == labels).sum()",
                 end="return losses, int(right), max(losses)",
             ),
-            "still waits 21 times",
-            "還是等了 21 次",
+            "still waits at least 21 times",
+            "還是至少等了 21 次",
         ),
         (
             _train(
@@ -584,8 +584,8 @@ WRONG: dict[str, list[tuple[str, str, str]]] = {
                 before="losses, right, worst = [], 0, 0.0",
                 end=_FETCH + "return losses, int(right), float(worst)",
             ),
-            "still waits 22 times",
-            "還是等了 22 次",
+            "still waits at least 22 times",
+            "還是至少等了 22 次",
         ),
         (
             _train(each=_KEEP, end=_FETCH + "return losses, int(right), max(losses)"),
