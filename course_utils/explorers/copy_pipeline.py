@@ -130,6 +130,10 @@ def _reason(result: Pipeline) -> Bilingual:
     )
 
 
+def _count(number: int, name: str) -> str:
+    return f"{number} {name}" if number == 1 else f"{number} {name}s"
+
+
 def render(result: Pipeline) -> str:
     """Return the picture of `result`."""
     figure, (axes,) = timeline.panels([2])
@@ -147,9 +151,10 @@ def render(result: Pipeline) -> str:
     best_time, share = measured(figures.duration(result.best)), measured(f"{result.share:.0%}")
     reason = _reason(result)
     caption = Bilingual(
-        f"{total} in all; without overlap {alone}, at best {best_time}. "
+        f"{_count(result.chunks, 'chunk')}, {_count(result.buffers, 'buffer')}: {total} in all; "
+        f"without overlap {alone}, at best {best_time}. "
         f"Overlap: {share} of the shorter one's time. {reason.en}",
-        f"共 {total}；完全不重疊要 {alone}，最好的情況是 {best_time}。"
+        f"{result.chunks} 份、{result.buffers} 塊緩衝區：共 {total}；完全不重疊要 {alone}，最好的情況是 {best_time}。"
         f"重疊的時間，占較短一方的 {share}。{reason.zh}",
     )
     alternative = Bilingual(

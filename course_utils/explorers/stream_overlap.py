@@ -25,6 +25,7 @@ class Overlap:
     """What happens with the chosen number of streams, and how long it takes with one and with two.
 
     Attributes:
+        share: Per cent of the GPU that a kernel needs.
         streams: The chosen number.
         plan: Spans in the lanes ``host``, ``stream 1`` and ``stream 2``.
         one: Seconds until all kernels are done, on one stream.
@@ -32,6 +33,7 @@ class Overlap:
         reason: What decides: ``"launches"``, ``"GPU full"`` or ``"overlaps"``.
     """
 
+    share: int
     streams: int
     plan: Timeline
     one: float
@@ -93,7 +95,7 @@ def compute(*, share: int, duration: float, launch: float, streams: int) -> Over
         reason = "GPU full"
     else:
         reason = "overlaps"
-    return Overlap(streams, plans[streams], plans[1].seconds(), plans[2].seconds(), reason)
+    return Overlap(share, streams, plans[streams], plans[1].seconds(), plans[2].seconds(), reason)
 
 
 _REASONS = {
@@ -125,8 +127,8 @@ def render(result: Overlap) -> str:
     )
     one, two, reason = figures.duration(result.one), figures.duration(result.two), _REASONS[result.reason]
     caption = Bilingual(
-        f"One stream: {one}; two streams: {two}, a speed-up of {result.gain:.2f}. {reason.en}",
-        f"一條串流要 {one}，兩條要 {two}，加速比 {result.gain:.2f}。{reason.zh}",
+        f"Kernels of {result.share}% of the GPU. One stream: {one}; two streams: {two}, a speed-up of {result.gain:.2f}. {reason.en}",
+        f"每個核心函式占用 GPU 的 {result.share}%。一條串流要 {one}，兩條要 {two}，加速比 {result.gain:.2f}。{reason.zh}",
     )
     alternative = Bilingual(
         "Timeline with three rows, the launches of the host and the kernels of two streams.",
@@ -151,7 +153,10 @@ EXPLORER = Explorer(
             "20 µs",
         ),
         Control(
-            "launch", Bilingual("one launch costs", "啟動一次要多久"), [("4 µs", 4e-6), ("10 µs", 10e-6)], "4 µs"
+            "launch",
+            Bilingual("one launch costs", "啟動一次要多久"),
+            [("4 µs", 4e-6), ("10 µs", 10e-6)],
+            "4 µs",
         ),
         Control("streams", Bilingual("streams", "幾條串流"), [("1", 1), ("2", 2)], "2"),
     ),

@@ -164,8 +164,12 @@ def test_the_reason_is_named(choices: dict[str, Any], en: str, zh: str) -> None:
 def test_the_numbers_of_the_default_pipeline() -> None:
     """8 chunks, 5 ms to copy, 4 ms to work: 44 ms instead of 72 ms; 28 of 32 ms overlap."""
     en, zh = texts(EXPLORERS["pipeline"].html(**EXPLORERS["pipeline"].defaults()))
-    assert en.startswith("44 ms in all; without overlap 72 ms, at best 44 ms. Overlap: 88% of")
-    assert zh.startswith("共 44 ms；完全不重疊要 72 ms，最好的情況是 44 ms。重疊的時間，占較短一方的 88%。")
+    assert en.startswith(
+        "8 chunks, 2 buffers: 44 ms in all; without overlap 72 ms, at best 44 ms. Overlap: 88% of"
+    )
+    assert zh.startswith(
+        "8 份、2 塊緩衝區：共 44 ms；完全不重疊要 72 ms，最好的情況是 44 ms。重疊的時間，占較短一方的 88%。"
+    )
 
 
 @pytest.mark.parametrize("bad", [{"chunks": 0}, {"buffers": 0}, {"factor": 0}, {"mode": "two streams"}])
@@ -441,7 +445,7 @@ def test_gain_and_reason_belong_together() -> None:
 def test_each_reason_is_said() -> None:
     explorer = EXPLORERS["streams"]
     for choices, en, zh in (
-        ({}, "One stream: 324 µs; two streams: 168 µs, a speed-up of 1.93. They overlap", "加速比 1.93"),
+        ({}, "Kernels of 25% of the GPU. One stream: 324 µs; two streams: 168 µs, a speed-up of 1.93. They overlap", "加速比 1.93"),
         ({"share": 100}, "The GPU is full", "GPU 已經滿了"),
         ({"duration": 2e-6}, "The launches decide", "關鍵在啟動"),
     ):
