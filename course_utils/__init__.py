@@ -24,14 +24,16 @@ _HOMES = {
     "check": "course_utils.exercises",
     "figures": "course_utils.figures",
     "explorers": "course_utils.explorers",
+    "timeline": "course_utils.timeline",
 }
-_MODULES = {"figures", "explorers"}
+_MODULES = {"figures", "explorers", "timeline"}
 
 __all__ = sorted(_HOMES)
 
 if TYPE_CHECKING:  # the same names, spelled out for editors and type checkers
     from course_utils import explorers as explorers
     from course_utils import figures as figures
+    from course_utils import timeline as timeline
     from course_utils.claims import claim as claim
     from course_utils.devices import machine as machine
     from course_utils.devices import try_all_gpus as try_all_gpus

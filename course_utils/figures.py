@@ -137,7 +137,11 @@ def show(figure: Figure, *, caption: Bilingual, alternative: Bilingual) -> None:
 
 
 def duration(seconds: float) -> str:
-    """Return a time with a unit that suits it: ``0.000012`` → ``12 µs``."""
+    """Return a time with a unit that suits it: ``0.000012`` → ``12 µs``.
+
+    Args:
+        seconds: The time.
+    """
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
         if seconds >= size:
             return f"{seconds / size:.3g} {unit}"
@@ -145,7 +149,11 @@ def duration(seconds: float) -> str:
 
 
 def amount(size: float) -> str:
-    """Return a number of bytes with a decimal unit: ``4_000_000`` → ``4 MB``."""
+    """Return a number of bytes with a decimal unit: ``4_000_000`` → ``4 MB``.
+
+    Args:
+        size: The number of bytes.
+    """
     for unit, step in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if size >= step:
             return f"{size / step:.3g} {unit}"

@@ -244,6 +244,9 @@ def mark(name: str) -> Iterator[None]:
 
     Args:
         name: Short; the first word is its kind and gives the colour.
+
+    Returns:
+        A context manager.
     """
     recording = _current
     with record_function(name):
@@ -288,6 +291,9 @@ def record(action: Callable[[], Any], *, warm_up: int = 1) -> Timeline:
     Args:
         action: Called without arguments; what it queues on the GPU is waited for.
         warm_up: How many times to run it before, unrecorded.
+
+    Returns:
+        The :class:`Timeline`, with the profiler's own trace for :func:`save`.
 
     Raises:
         TypeError: `action` cannot be called.

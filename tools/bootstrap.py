@@ -9,6 +9,7 @@ whoever starts it with an old one shall read a sentence, not a SyntaxError: no t
 
 Exit status: that of the command; 1 without an environment, 2 for a wrong command, 130 when stopped.
 """
+
 from __future__ import print_function, unicode_literals
 
 import errno
@@ -31,7 +32,17 @@ WINDOWS = os.name == "nt"
 SUPPORTED = ("3.13", "3.12", "3.11")  # newest first: the order in which they are looked for
 
 # The direct dependencies. pip thinks that a package is installed even when its files were deleted.
-MODULES = ("torch", "numpy", "matplotlib", "jupyterlab", "ipykernel", "ipywidgets", "platformdirs", "psutil", "sklearn")
+MODULES = (
+    "torch",
+    "numpy",
+    "matplotlib",
+    "jupyterlab",
+    "ipykernel",
+    "ipywidgets",
+    "platformdirs",
+    "psutil",
+    "sklearn",
+)
 
 # name: (extras of the project, module to run and its arguments)
 COMMANDS = {

@@ -445,7 +445,11 @@ def test_gain_and_reason_belong_together() -> None:
 def test_each_reason_is_said() -> None:
     explorer = EXPLORERS["streams"]
     for choices, en, zh in (
-        ({}, "Kernels of 25% of the GPU. One stream: 324 µs; two streams: 168 µs, a speed-up of 1.93. They overlap", "加速比 1.93"),
+        (
+            {},
+            "Kernels of 25% of the GPU. One stream: 324 µs; two streams: 168 µs, a speed-up of 1.93. They overlap",
+            "加速比 1.93",
+        ),
         ({"share": 100}, "The GPU is full", "GPU 已經滿了"),
         ({"duration": 2e-6}, "The launches decide", "關鍵在啟動"),
     ):

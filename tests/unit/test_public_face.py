@@ -315,7 +315,9 @@ def test_the_package_stands_alone(module: str) -> None:
         "matplotlib",
         "ipywidgets",
         "IPython",
+        "PIL",
         "platformdirs",
+        "sklearn",
         "psutil",
         "course_utils",
     }
