@@ -160,7 +160,24 @@ def amount(size: float) -> str:
     return f"{size:.0f} B"
 
 
+def quantity(value: float, unit: str) -> str:
+    """Return a number with three digits at most and a unit that suits it: ``2.34e9, "FLOP/s"`` → ``2.34 GFLOP/s``.
+
+    Args:
+        value: The number.
+        unit: Its unit without a prefix; "" for a bare number.
+    """
+    return ticker.EngFormatter(unit)(float(f"{value:.3g}")) if unit else number(value)
+
+
 _OTHER = "recorded · 參考"  # how the other machine is called in a legend
+
+
+def _bars_only(axes: Any) -> None:
+    """Take the horizontal scale away: each bar bears its own number."""
+    axes.set_xticks([])
+    axes.grid(visible=False)
+    axes.spines["bottom"].set_visible(False)
 
 
 def _source(values: dict[str, Any] | None) -> Bilingual:
@@ -187,9 +204,7 @@ def bars_picture(comparison: Comparison, labels: Sequence[str], values: dict[str
     drawn = axes.barh(names, seconds, color=colours, height=0.62)
     axes.bar_label(drawn, [duration(s) for s in seconds], padding=4)
     axes.set_xlim(0, max(seconds) * 1.18)
-    axes.set_xticks([])
-    axes.grid(visible=False)
-    axes.spines["bottom"].set_visible(False)
+    _bars_only(axes)
     en = f"Here, `{labels[0]}` takes {measured(number(comparison.ratio))} times as long as `{labels[1]}`."
     zh = f"在這台機器上，`{labels[0]}` 花的時間是 `{labels[1]}` 的 {measured(number(comparison.ratio))} 倍。"
     source = _source(values)
@@ -334,7 +349,7 @@ def columns_picture(
         here = [name for name in names if name in group]
         places = [names.index(name) + (place - (len(groups) - 1) / 2) * width for name in here]
         drawn = axes.bar(places, [group[name] for name in here], width * 0.92, color=colour, label=label)
-        axes.bar_label(drawn, [_quantity(group[name], y.unit) for name in here], padding=2)
+        axes.bar_label(drawn, [quantity(group[name], y.unit) for name in here], padding=2)
     axes.set_xticks(range(len(names)), names)
     axes.grid(visible=False, axis="x")
     axes.set_ylabel(y.label)
@@ -343,7 +358,7 @@ def columns_picture(
     if recorded_values:
         axes.legend()
     source = _source(recorded_values)
-    numbers = ", ".join(f"{name} {_quantity(value, y.unit)}" for name, value in values.items())
+    numbers = ", ".join(f"{name} {quantity(value, y.unit)}" for name, value in values.items())
     return Picture(
         figure,
         Bilingual(
@@ -371,11 +386,6 @@ def columns(name: str, values: dict[str, float]) -> None:
     display(columns_picture(values, y, evidence.recorded(name), caption))
 
 
-def _quantity(value: float, unit: str) -> str:
-    """Return a number with its unit, three digits at most: ``2.3e9, "FLOP/s"`` → ``2.3 GFLOP/s``."""
-    return ticker.EngFormatter(unit, places=None)(float(f"{value:.3g}")) if unit else number(value)
-
-
 def panels_picture(
     values: dict[str, dict[str, float]],
     parts: dict[str, Axis],
@@ -396,11 +406,9 @@ def panels_picture(
             drawn = axes.barh(
                 [names.index(n) for n in here], [panel[n] for n in here], color=colour, height=0.62
             )
-            axes.bar_label(drawn, [_quantity(panel[n], part.unit) for n in here], padding=3, fontsize=9)
+            axes.bar_label(drawn, [quantity(panel[n], part.unit) for n in here], padding=3, fontsize=9)
             axes.set_xlim(0, max(panel.values(), default=1) * (1 + 0.25 * len(parts)))  # room for the numbers
-            axes.set_xticks([])
-            axes.grid(visible=False)
-            axes.spines["bottom"].set_visible(False)
+            _bars_only(axes)
             axes.set_yticks(range(len(names)), names)
             if place == 0:
                 axes.set_title(f"{part.en}\n{part.zh}" if part.en != part.zh else part.en, fontsize=10)
@@ -448,9 +456,7 @@ def stacked_picture(rows: dict[str, dict[str, float]], parts: dict[str, Axis], c
         axes.text(total, place, f" {amount(total)}", va="center", fontsize=10)
     axes.set_xlim(0, max(left.values()) * 1.15)
     axes.invert_yaxis()
-    axes.set_xticks([])
-    axes.grid(visible=False)
-    axes.spines["bottom"].set_visible(False)
+    _bars_only(axes)
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0.2)
     layers_en, layers_zh = ", ".join(p.en for p in parts.values()), "、".join(p.zh for p in parts.values())
     totals = ", ".join(f"`{name}` {measured(amount(total))}" for name, total in left.items())

@@ -92,7 +92,6 @@ class Timeline:
 
     Attributes:
         spans: All spans; they may be nested.
-        note: Where it comes from, if not from this machine just now.
         trace: The profiler's own file, packed, for :func:`save`; not part of a recording.
 
     Raises:
@@ -100,7 +99,6 @@ class Timeline:
     """
 
     spans: Sequence[Span]
-    note: str = ""
     trace: bytes | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -201,7 +199,6 @@ class Timeline:
                 for s in self.spans
                 if id(s) in kept
             ],
-            "note": self.note,
             "seconds": self.seconds(),
             "pair": list(pair),
             "overlap_share": self.overlap_share(*pair) if len(pair) == 2 else None,
@@ -214,7 +211,7 @@ class Timeline:
         for line in values["spans"]:
             start, end, rest = line.split(" ", 2)
             spans.append(Span(*rest.split(": ", 1), float(start) / 1e6, float(end) / 1e6))
-        return cls(spans, values.get("note", ""))
+        return cls(spans)
 
 
 # --- recording ----------------------------------------------------------------------------------------

@@ -67,6 +67,12 @@ class Wrong(Exception):
         self.hint = Bilingual(_short(en), _short(zh))  # a hint may quote an answer of any length
 
 
+NO_RETURN = {
+    "en": "Your function returned `None`: is there a `return`?",
+    "zh": "你的函式傳回 `None`：有寫 `return` 嗎？",
+}
+
+
 @dataclass(frozen=True)
 class Exercise:
     """An exercise: what it is called, how an answer is examined, and the hints to open one after the other.

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from course_utils.exercises import Exercise, Wrong
+from course_utils.exercises import NO_RETURN, Exercise, Wrong
 from course_utils.language import Bilingual
 
 
@@ -94,10 +94,7 @@ def examine_freest(answer: Any) -> None:
             zh="你傳回的是字串，而 `torch.device` 要的是數字，請用 `int(…)` 轉換。（把數字當字串比大小也會出錯：`'900' > '8000'`。）",
         )
     if got is None:
-        raise Wrong(
-            en="Your function returned `None`: is there a `return`?",
-            zh="你的函式傳回 `None`：有寫 `return` 嗎？",
-        )
+        raise Wrong(**NO_RETURN)
     if isinstance(got, bool) or not isinstance(got, int):
         raise Wrong(
             en=f"The answer should be one GPU's number, an `int`, but yours is a `{type(got).__name__}`.",

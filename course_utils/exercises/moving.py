@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from course_utils.exercises import Exercise, NotYet, Wrong
+from course_utils.exercises import NO_RETURN, Exercise, NotYet, Wrong
 from course_utils.exercises.dictionary import filled_in
 from course_utils.exercises.waits import counting
 from course_utils.language import Bilingual
@@ -211,10 +211,7 @@ def examine_mean_loss(answer: Any) -> None:
         got = answer(losses)
     count = fetches.count
     if got is None:
-        raise Wrong(
-            en="Your function returned `None`: is there a `return`?",
-            zh="你的函式傳回 `None`：有寫 `return` 嗎？",
-        )
+        raise Wrong(**NO_RETURN)
     if isinstance(got, torch.Tensor):
         raise Wrong(
             en="You return a tensor. A log needs a Python number: fetch it once, at the very end.",

@@ -243,7 +243,6 @@ class _Step:
 
     def __init__(self, most: int, error: Callable[[], BaseException] | None = None) -> None:
         self.most, self.error, self.asked = most, error, []
-        self.inside = False
 
     def __call__(self, batch: Any) -> None:
         if isinstance(batch, bool) or not isinstance(batch, int):

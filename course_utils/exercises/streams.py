@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from course_utils.exercises import Exercise, NotYet, Wrong
+from course_utils.exercises import NO_RETURN, Exercise, NotYet, Wrong
 from course_utils.exercises.waits import counting
 from course_utils.language import Bilingual
 from course_utils.measure import preserved_state
@@ -63,10 +63,7 @@ def examine_fair_timing(answer: Any) -> None:
 def _judge_timing(got: Any, device: FakeDevice) -> None:
     log, work = device.log, device.work
     if got is None:
-        raise Wrong(
-            en="Your function returned `None`: is there a `return`?",
-            zh="你的函式傳回 `None`：有寫 `return` 嗎？",
-        )
+        raise Wrong(**NO_RETURN)
     if isinstance(got, bool) or not isinstance(got, (int, float)):
         raise Wrong(
             en=f"The answer should be a number of seconds, but yours is a `{type(got).__name__}`.",

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from course_utils import figures
+from course_utils.curves import extended
 from course_utils.explorers import Control, Explorer
 from course_utils.language import Bilingual, measured, number
 
@@ -108,14 +109,6 @@ def _points(points: Points, name: str) -> tuple[np.ndarray, np.ndarray]:
     return xs, ys
 
 
-def _seconds(points: tuple[np.ndarray, np.ndarray], sizes: np.ndarray) -> np.ndarray:
-    measured_sizes, seconds = points
-    line = np.exp(np.interp(np.log(sizes), np.log(measured_sizes), np.log(seconds)))
-    beyond = sizes > measured_sizes[-1]
-    line[beyond] = seconds[-1] * sizes[beyond] / measured_sizes[-1]
-    return line
-
-
 def _memory(points: tuple[np.ndarray, np.ndarray], batch: int, budget: float) -> Memory:
     per_example, fixed = np.polyfit(*points, 1)
     # Noise may tilt the line so that a term is negative, or an example costs a part of a byte.
@@ -174,8 +167,8 @@ def compute(
         examples,
         times,
         sizes,
-        sizes / _seconds(times, sizes),
-        float(_seconds(times, np.array([float(batch)]))[0]),
+        sizes / extended(times, sizes, power=1),
+        float(extended(times, np.array([float(batch)]), power=1)[0]),
         int(knee),
         room,
     )

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from course_utils import figures
+from course_utils.curves import extended
 from course_utils.explorers import Control, Explorer
 from course_utils.language import Bilingual, measured
 
@@ -49,10 +50,9 @@ def compute(
     if len(measured_sizes) < 2 or np.any(np.diff(measured_sizes) <= 0):
         raise ValueError(f"crossover needs at least two ascending sizes, but got {list(cpu[0])}.")
     sizes = np.unique(np.geomspace(measured_sizes[0], 8192, 160).astype(int))
-    # Between the points a straight line on log-log paper; beyond them the cubic law of the matrix product.
-    line = np.exp(np.interp(np.log(sizes), np.log(measured_sizes), np.log(seconds)))
-    beyond = sizes > measured_sizes[-1]
-    line[beyond] = seconds[-1] * (sizes[beyond] / measured_sizes[-1]) ** 3
+    line = extended(
+        (measured_sizes, seconds), sizes, power=3
+    )  # beyond the points the law of the matrix product
     gpu = launch + np.maximum(
         2.0 * sizes.astype(float) ** 3 / speed, BYTES * sizes.astype(float) ** 2 / MEMORY
     )

@@ -12,8 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from matplotlib import ticker
-
 from course_utils import figures
 from course_utils.devices import ratings
 from course_utils.explorers import Control, Explorer
@@ -176,11 +174,6 @@ def compute(
     )
 
 
-def _quantity(value: float, unit: str) -> str:
-    """Return `value` with three digits and a unit that suits it: ``2.34e9, "FLOP/s"`` → ``2.34 GFLOP/s``."""
-    return ticker.EngFormatter(unit)(float(f"{value:.3g}"))
-
-
 def _draw(axes: Any, result: Roofline) -> None:
     low, high = 1 / 32, 8192.0
     peak = result.peak
@@ -211,7 +204,7 @@ def _draw(axes: Any, result: Roofline) -> None:
     axes.set_ylim(roof[0] / 1.5, roof[-1] * 8)
     note = {"fontsize": 10, "color": figures.YOURS, "va": "bottom"}
     axes.text(low * 1.2, roof[0] * 9, f"{number(result.bandwidth / 1e9)} GB/s", ha="left", **note)
-    axes.text(high / 1.2, peak * 1.3, _quantity(peak, "FLOP/s"), ha="right", **note)
+    axes.text(high / 1.2, peak * 1.3, figures.quantity(peak, "FLOP/s"), ha="right", **note)
     axes.axvline(result.ridge, color="#445", linestyle=":", linewidth=1.2)
     ridge = f"ridge · 屋脊 {result.ridge:.3g} FLOP/B "
     axes.text(result.ridge, peak * 2.4, ridge, ha="right", **note | {"color": "#445"})
@@ -222,7 +215,7 @@ def _draw(axes: Any, result: Roofline) -> None:
 
 def _verdict(result: Roofline) -> Bilingual:
     """Return what the picture says about the chosen point."""
-    rate, time = _quantity(result.attainable, "FLOP/s"), figures.duration(result.seconds)
+    rate, time = figures.quantity(result.attainable, "FLOP/s"), figures.duration(result.seconds)
     first = result.compute_bound_from
     if result.bound == "memory":
         never = Bilingual("no batch size changes that", "批次大小怎麼調都一樣")
@@ -245,9 +238,7 @@ def render(result: Roofline) -> str:
     """Return the picture of `result`."""
     figure, axes = figures.new(height=3.7)
     _draw(axes, result)
-    work = (
-        f"{_quantity(result.flops, 'FLOP')} / {figures.amount(result.bytes)} = {result.intensity:.3g} FLOP/B"
-    )
+    work = f"{figures.quantity(result.flops, 'FLOP')} / {figures.amount(result.bytes)} = {result.intensity:.3g} FLOP/B"
     verdict = _verdict(result)
     if result.machine == MEASURED:
         # The numbers and the verdict are this machine's; whether half precision was measured depends on it, too.
