@@ -25,8 +25,9 @@ _HOMES = {
     "figures": "course_utils.figures",
     "explorers": "course_utils.explorers",
     "timeline": "course_utils.timeline",
+    "doctor": "course_utils.doctor",
 }
-_MODULES = {"figures", "explorers", "timeline"}
+_MODULES = {"timeline", "figures", "explorers", "doctor"}
 
 __all__ = sorted(_HOMES)
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:  # the same names, spelled out for editors and type checkers
     from course_utils.devices import machine as machine
     from course_utils.devices import try_all_gpus as try_all_gpus
     from course_utils.devices import try_gpu as try_gpu
+    from course_utils.doctor import doctor as doctor
     from course_utils.evidence import recorded as recorded
     from course_utils.exercises import check as check
     from course_utils.language import bi as bi

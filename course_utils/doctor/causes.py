@@ -1,0 +1,119 @@
+"""The words of the doctor: what stands about each cause in ``causes.toml``, with the gaps filled for this machine."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from course_utils.doctor import dated
+from course_utils.doctor.evidence import Evidence
+from course_utils.language import Bilingual
+
+
+@cache
+def catalogue() -> dict[str, dict[str, Any]]:
+    """Return all causes by name, as they stand in ``causes.toml``."""
+    return tomllib.loads(
+        resources.files("course_utils.doctor").joinpath("causes.toml").read_text(encoding="utf-8")
+    )
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing to do next: a command (or ``""``), and what it does."""
+
+    run: str
+    text: Bilingual
+
+
+def _dotted(version: int | None) -> str:
+    return f"{version // 1000}.{version % 1000 // 10}" if version else "?"
+
+
+def _install(e: Evidence, package: str, tag: str) -> str:
+    """Return the commands that put PyTorch, built for `tag` (``"cu126"``), in place of the one that is there.
+
+    uv knows where each build of PyTorch is kept, so nobody has to copy an address. Run as ``python -m uv`` it installs for
+    that very Python.
+    """
+    python = "py" if e.os == "windows" else "python"
+    command = f"-m uv pip install --torch-backend={tag} --reinstall-package torch {package}"
+    if e.get("caller.notebook"):
+        return f"%pip install uv\nimport sys\n!{{sys.executable}} {command}"
+    return f"{python} -m pip install uv\n{python} {command}"
+
+
+def gaps(e: Evidence) -> dict[str, object]:
+    """Return what the gaps of the texts stand for on this machine."""
+    package, tag = e.wheel()
+    wants = str(e.get("pytorch.cuda") or "?")
+    major = wants.split(".")[0]
+    python = "py" if e.os == "windows" else "python"
+    other = next((one for one in e.get("interpreter.others", []) if one.get("torch")), {})
+    folder = other.get("prefix", "")
+    driver = str(e.get("bus.module") or e.get("nvml.driver") or "")
+    return {
+        "works": e.works,
+        "visible": e.visible,
+        "devices": e.devices,
+        "pip": "%pip" if e.get("caller.notebook") else f"{python} -m pip",
+        "conda": "%conda" if e.get("caller.notebook") else "conda",
+        "command": f"{python} -m course_utils.doctor",
+        "package": package,
+        "tag": tag,
+        "install": _install(e, package, tag),
+        "install_12_6": _install(e, "torch", "cu126"),
+        "other": f"{folder}\\Scripts\\python" if e.os == "windows" else f"{folder}/bin/python",
+        "driver_major": driver.split(".")[0] or "XXX",
+        "driver_cuda": _dotted(e.driver_cuda),
+        "torch_cuda": wants,
+        "torch_major": major,
+        "needed": dated.DRIVER_FOR_CUDA.get(int(major), "?") if major.isdigit() else "?",
+        "cores": e.get("speed.cores", "?"),
+        "threads": e.get("speed.threads", "?"),
+        "shm": f"{(e.get('bus.shm') or 0) / 2**20:.0f}",
+        "port": e.get("job.port") or "29500",
+    }
+
+
+def _fill(text: str, values: dict[str, object]) -> str:
+    """Fill the ``{gaps}`` that are known; other braces are code and stay."""
+    return re.sub(r"\{(\w+)\}", lambda gap: str(values.get(gap[1], gap[0])), text)
+
+
+@dataclass(frozen=True)
+class Cause:
+    """What can be said about one cause on one machine."""
+
+    name: str
+    row: int | None
+    kind: str
+    title: Bilingual
+    why: Bilingual | None
+    check: str
+    check_text: Bilingual | None
+    steps: tuple[Step, ...]
+
+    @classmethod
+    def of(cls, name: str, e: Evidence) -> Cause:
+        """Return what stands about the cause `name`, for the machine of the evidence `e`."""
+        entry, values, places = catalogue()[name], gaps(e), e.places
+
+        def text(prefix: str, table: dict[str, Any] = entry) -> Bilingual | None:
+            if f"{prefix}en" not in table:
+                return None
+            return Bilingual(_fill(table[f"{prefix}en"], values), _fill(table[f"{prefix}zh"], values))
+
+        steps = [
+            Step(_fill(step.get("run", ""), values), text("", step))  # type: ignore[arg-type]
+            for step in entry.get("step", [])
+            if (not step.get("on") or places & set(step["on"])) and not places & set(step.get("off", ()))
+        ]
+        title = text("")
+        assert title is not None, name
+        return cls(name, entry.get("row"), entry.get("kind", "fault"), title, text("why_"),
+                   _fill(entry.get("check", ""), values), text("check_"), tuple(steps))  # fmt: skip

@@ -1,0 +1,259 @@
+"""What the probes found out, as plain data, and the few questions that every rule asks of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from course_utils.doctor import dated
+from course_utils.language import Bilingual
+
+# The probes in the order of the questions, and what they are called.
+PROBES = {
+    "caller": Bilingual("this notebook", "這份筆記本"),
+    "interpreter": Bilingual("Python", "Python"),
+    "pytorch": Bilingual("PyTorch", "PyTorch"),
+    "bus": Bilingual("system", "系統"),
+    "driver": Bilingual("driver library", "驅動程式庫"),
+    "unmasked": Bilingual("driver, nothing hidden", "驅動程式（不隱藏）"),
+    "nvml": Bilingual("NVML", "NVML"),
+    "smi": Bilingual("nvidia-smi", "nvidia-smi"),
+    "usable": Bilingual("a small job", "小測驗"),
+    "speed": Bilingual("a measurement", "量測"),
+    "job": Bilingual("two processes", "兩個行程"),
+}
+
+# How a probe ended. "slow": stopped at its time limit. "stuck": it could not even be stopped.
+ENDINGS = ("answered", "slow", "stuck", "failed", "absent")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One piece of evidence: which probe said what. The fact is code-like and the same in both languages."""
+
+    probe: str
+    fact: str
+
+
+class Evidence:
+    """What all probes found: ``{"driver": {"ended": "answered", "cuInit": 100, …}, …}``."""
+
+    def __init__(self, found: Mapping[str, Mapping[str, Any]]) -> None:
+        self.found = found
+
+    def get(self, path: str, default: Any = None) -> Any:
+        """Return what stands under `path` (``"driver.cuInit"``), or `default` where nobody answered that."""
+        probe, _, key = path.partition(".")
+        value: Any = self.found.get(probe, {})
+        for part in key.split(".") if key else ():
+            value = value.get(part) if isinstance(value, Mapping) else None
+        return default if value is None else value
+
+    def ended(self, probe: str) -> str:
+        """Return how `probe` ended: one of :data:`ENDINGS`."""
+        return self.get(f"{probe}.ended", "absent")
+
+    def hung(self, probe: str) -> bool:
+        """Return whether `probe` was still busy when its time was over."""
+        return self.ended(probe) in ("slow", "stuck")
+
+    def line(self, path: str, note: str = "") -> Line:
+        """Return what stands under `path` as a line of evidence, with a `note` behind it."""
+        probe, _, key = path.partition(".")
+        value = self.get(path)
+        shown = f"{key} = {value!r}" if not isinstance(value, (int, float)) else f"{key} = {value}"
+        return Line(probe, f"{shown} ({note})" if note else shown)
+
+    # --- the machine ----------------------------------------------------------------------------------
+
+    @property
+    def os(self) -> str:
+        """``"linux"``, ``"windows"`` or ``"darwin"``."""
+        return self.get("bus.os", "linux")
+
+    @property
+    def wsl(self) -> int:
+        """1 or 2 inside the Windows Subsystem for Linux, else 0."""
+        return self.get("bus.wsl", 0)
+
+    @property
+    def container(self) -> str:
+        """``"docker"``, ``"apptainer"``, ``"kubernetes"`` … inside a container, else ``""``."""
+        return self.get("bus.container", "")
+
+    @property
+    def jetson(self) -> bool:
+        """Whether this is an NVIDIA Jetson, whose GPU stands on no bus."""
+        return bool(self.get("bus.jetson", False))
+
+    def environment(self, name: str) -> str | None:
+        """Return the variable `name` as the probes saw it, or None where it is not set."""
+        return self.get("interpreter.environment", {}).get(name)
+
+    def cards(self, vendor: str = "0x10de") -> list[dict[str, Any]]:
+        """Return the graphics cards of `vendor` (NVIDIA's, if none is named) on the PCI bus."""
+        return [card for card in self.get("bus.cards", []) if card.get("vendor") == vendor]
+
+    @property
+    def nodes(self) -> dict[str, str]:
+        """The driver's files in /dev: name → ``"ok"`` or why it could not be opened (``"EACCES"`` …)."""
+        return self.get("bus.nodes", {})
+
+    @property
+    def gpu_nodes(self) -> list[str]:
+        """Those of :attr:`nodes` that stand for one GPU each."""
+        return [name for name in self.nodes if re.fullmatch(r"nvidia\d+", name)]
+
+    # --- the driver -----------------------------------------------------------------------------------
+
+    @property
+    def library(self) -> bool | None:
+        """Whether the driver's library could be loaded; None if that is not known."""
+        return self.get("driver.loaded")
+
+    @property
+    def cu(self) -> int | None:
+        """What cuInit returned with all GPUs visible, or None."""
+        return self.get("unmasked.cuInit", self.get("driver.cuInit"))
+
+    @property
+    def devices(self) -> int:
+        """How many GPUs the driver counts with nothing hidden."""
+        return self.get("unmasked.count", self.get("driver.count", 0))
+
+    @property
+    def visible(self) -> int:
+        """How many GPUs the driver counts as this process would see them."""
+        return self.get("driver.count", 0)
+
+    @property
+    def driver_cuda(self) -> int | None:
+        """The newest CUDA release the driver serves (12080 is 12.8), or None."""
+        return self.get("driver.version") or self.get("unmasked.version")
+
+    @property
+    def smi_text(self) -> str:
+        """Everything ``nvidia-smi -L`` wrote."""
+        return self.get("smi.text", "")
+
+    @property
+    def card_here(self) -> bool:
+        """Whether anything at all speaks for an NVIDIA GPU in this machine."""
+        return bool(
+            self.cards()
+            or self.gpu_nodes
+            or self.devices
+            or self.get("nvml.count", 0)
+            or self.get("smi.gpus", 0)
+            or self.jetson
+            or (self.wsl == 2 and self.get("bus.dxg") and self.library)
+        )
+
+    # --- PyTorch --------------------------------------------------------------------------------------
+
+    @property
+    def torch(self) -> str:
+        """``"missing"``, ``"broken"`` (the import failed), ``"slow"`` (it did not end), or ``"imported"``."""
+        if self.get("pytorch.imported"):
+            return "imported"
+        if self.get("pytorch.error"):
+            return "missing" if self.get("pytorch.missing") else "broken"
+        if self.hung("pytorch"):
+            return "slow"
+        return "broken" if self.ended("pytorch") == "failed" else "unknown"
+
+    @property
+    def build(self) -> str:
+        """What torch was built for: ``"cuda"``, ``"hip"``, ``"xpu"``, ``"cpu"``, or ``""`` where it is not known."""
+        if self.torch != "imported":
+            return ""
+        for kind in ("hip", "cuda", "xpu"):
+            if self.get(f"pytorch.{kind}"):
+                return kind
+        return "cpu"
+
+    @property
+    def import_error(self) -> str:
+        """The text of the error that ``import torch`` raised."""
+        return "" if self.get("pytorch.imported") else self.get("pytorch.error", "")
+
+    @property
+    def complaints(self) -> str:
+        """All that torch said about CUDA: warnings, the error of its start, and that of the small job."""
+        parts: list[str] = [*self.get("pytorch.warnings", []), self.get("pytorch.init_error", "")]
+        parts += [str(one.get("error", "")) for one in self.tried]
+        parts += [str(self.get("usable.error", "")), str(self.get("usable.cudnn_error", ""))]
+        return "\n".join(part for part in parts if part)
+
+    @property
+    def tried(self) -> list[dict[str, Any]]:
+        """What became of the small job, GPU by GPU."""
+        return list(self.get("usable.devices", {}).values())
+
+    @cached_property
+    def works(self) -> int:
+        """On how many GPUs torch computed something, if it did so on all it sees; else 0."""
+        count = self.get("pytorch.count", 0)
+        tried = self.tried
+        if not self.get("pytorch.available") or not count or len(tried) != count:
+            return 0
+        return count if all(one.get("right") for one in tried) and not self.get("usable.cudnn_error") else 0
+
+    @property
+    def capability(self) -> int | None:
+        """Compute capability (times ten) of the oldest GPU that is known, or None."""
+        known = [
+            one.get("capability") for one in self.get("unmasked.devices", self.get("driver.devices", []))
+        ]
+        known += [one.get("capability") for one in self.tried]
+        return min((int(one) for one in known if one), default=None)
+
+    def wheel(self) -> tuple[str, str]:
+        """Return how to name the wheel that fits here: ``("torch==2.13.0", "cu130")``."""
+        version = str(self.get("pytorch.version", "")).split("+")[0]
+        arch = "aarch64" if str(self.get("bus.arch", "")).lower() in ("aarch64", "arm64") else "x86_64"
+        own = {one: by_arch for one, by_arch in self.get("pytorch.releases", {}).items() if arch in by_arch}
+        if not self.card_here:
+            return "torch", "cpu"
+        driver = self.driver_cuda
+        release = dated.wheel(driver // 1000 if driver else None, self.capability, arch, own)
+        # Only torch itself knows which tags its release was published with; any other gets the newest one there.
+        package = f"torch=={version}" if own and version and release and "dev" not in version else "torch"
+        return package, "cu" + release.replace(".", "") if release else "cpu"
+
+    # --- for the next step ----------------------------------------------------------------------------
+
+    @cached_property
+    def places(self) -> frozenset[str]:
+        """What kind of place this is, as the steps name them: system, container, batch system, notebook."""
+        found = {{"darwin": "macos"}.get(self.os, self.os)}
+        if self.wsl:
+            found.add("wsl")
+        if self.container:
+            found |= {"container", self.container}
+        for flag in ("colab", "kaggle", "slurm", "jupyterhub"):
+            if self.get(f"bus.{flag}"):
+                found.add(flag)
+        if self.jetson:
+            found.add("jetson")
+        found.add("notebook" if self.get("caller.notebook") else "terminal")
+        if self.get("interpreter.conda"):
+            found.add("conda")
+        return frozenset(found)
+
+
+def mentions(text: str, *patterns: str) -> str:
+    """Return the part of `text` that one of the `patterns` matches (its whole line), or ``""``."""
+    for pattern in patterns:
+        found = re.search(rf"[^\n]*(?:{pattern})[^\n]*", text)
+        if found:
+            return found[0].strip()[:200]
+    return ""
+
+
+def joined(names: Iterable[object]) -> str:
+    """Return `names` with commas between them."""
+    return ", ".join(map(str, names))
