@@ -22,6 +22,7 @@ _HOMES = {
     "recorded": "course_utils.evidence",
     "predict": "course_utils.questions",
     "check": "course_utils.exercises",
+    "explain": "course_utils.clinic",
     "figures": "course_utils.figures",
     "explorers": "course_utils.explorers",
     "timeline": "course_utils.timeline",
@@ -36,6 +37,7 @@ if TYPE_CHECKING:  # the same names, spelled out for editors and type checkers
     from course_utils import figures as figures
     from course_utils import timeline as timeline
     from course_utils.claims import claim as claim
+    from course_utils.clinic import explain as explain
     from course_utils.devices import machine as machine
     from course_utils.devices import try_all_gpus as try_all_gpus
     from course_utils.devices import try_gpu as try_gpu

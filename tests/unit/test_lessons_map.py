@@ -41,7 +41,7 @@ def test_the_course_lists_every_notebook_and_what_is_planned():
     files = {path.name for path in REPOSITORY.glob("*.ipynb")}
     assert {lesson.file for lesson in listed.values() if lesson.file} == files
     assert {number for number, lesson in listed.items() if lesson.file is None} == set(PLANNED)
-    assert list(listed) == [f"{n:02}" for n in range(8)]
+    assert list(listed) == [f"{n:02}" for n in range(9)]
     assert {e.lesson for e in exercises().values()} <= {n for n, lesson in listed.items() if lesson.file}
 
 

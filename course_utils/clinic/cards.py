@@ -1,0 +1,201 @@
+"""How the clinic's answer looks: a card in a notebook, lines in a terminal."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from course_utils import language
+from course_utils.clinic.catalogue import Entry, entries
+from course_utils.clinic.matching import Finding
+from course_utils.language import Bilingual, measured, plain
+from course_utils.terminal import wrap
+
+_NAME = Bilingual("Error clinic", "錯誤門診")
+_LABELS = {
+    "means": Bilingual("What it means:", "意思："),
+    "cause": Bilingual("Usual cause:", "常見原因："),
+    "mend": Bilingual("Mend it:", "怎麼修："),
+    "apart": Bilingual("Look-alikes:", "怎麼分辨："),
+}
+_NOTES = {
+    "source": Bilingual(
+        "Not reproduced by this course's tests: the message was read in the source code.",
+        "這一則還沒有在本課程的測試裡重現，訊息取自原始程式。",
+    ),
+    "seen": Bilingual(
+        "Not reproduced by this course's tests: known from public reports.",
+        "這一則還沒有在本課程的測試裡重現，取自公開的回報。",
+    ),
+}
+_ROLES = {
+    "symptom": Bilingual(
+        "This rank waited for another one. The error that counts is that of the rank it waited for.",
+        "這個 rank 是在等別人。真正要看的，是它所等的那個 rank 的錯誤。",
+    ),
+    "victim": Bilingual(
+        "This message is a consequence. Look for the first error, in the output of the other processes too.",
+        "這則訊息只是結果。要找最早的錯誤，其他行程的輸出也要看。",
+    ),
+    "wrapper": Bilingual(
+        "This message only passes on another error, which stands beside it.",
+        "這則訊息只是轉送另一個錯誤，真正的錯誤就寫在旁邊。",
+    ),
+    "warning": Bilingual(
+        "A warning: the program goes on.",
+        "這是警告，程式會繼續跑。",
+    ),
+}
+_UNKNOWN = Bilingual(
+    "The clinic does not know this error. Read the last line first: it holds the kind of error and the reason. Most errors "
+    "that are not listed have nothing to do with GPUs.",
+    "錯誤門診不認得這個錯誤。先讀最後一行，那裡有錯誤的種類和原因。沒有列出來的，大多和 GPU 無關。",
+)
+_LINK = "text-decoration: underline"  # inside a widget a link looks like any other text
+_ALSO = Bilingual("Also in this output:", "輸出裡還有：")
+
+
+def lesson_file(number: str) -> str | None:
+    """Return the notebook of lesson `number` if it lies in the current folder, so that a link can open it."""
+    found = sorted(Path.cwd().glob(f"{number}_*.ipynb"), key=lambda path: (len(path.name), path.name))
+    return found[0].name if found else None
+
+
+def _lesson(number: str) -> Bilingual:
+    return Bilingual(f"Lesson {number}", f"第 {number} 課")
+
+
+def _pair(*parts: Bilingual) -> Bilingual:
+    return Bilingual(" ".join(part.en for part in parts), "".join(part.zh for part in parts))
+
+
+def _labelled(label: Bilingual, text: Bilingual) -> str:
+    # The label is set in <strong> by itself: ** beside Chinese marks would stay visible.
+    return (
+        f'<p lang="en"><strong>{label.en}</strong> {language.markup(text.en)}</p>'
+        f'<p lang="zh-Hant"><strong>{label.zh}</strong>{language.markup(text.zh)}</p>'
+    )
+
+
+def entry_html(entry: Entry, *, link_alike: bool = False, lesson_link: str | None = None) -> str:
+    """Return the body of an entry's card.
+
+    Args:
+        entry: The entry.
+        link_alike: Whether to link the look-alikes (on the page, where all stand together).
+        lesson_link: Where the lesson is, or None for its number only.
+    """
+    rows = [_labelled(_LABELS[part], getattr(entry, part)) for part in _LABELS]
+    if link_alike and entry.alike:
+        names = [(name, entries()[name].says) for name in entry.alike]
+        links = "; ".join(f'<a href="#{name}"><code>{html.escape(says)}</code></a>' for name, says in names)
+        rows.append(f'<p class="course-small">→ {links}</p>')
+    lesson = _lesson(entry.lesson).html()
+    if lesson_link:
+        lesson = f'<a href="{html.escape(lesson_link, quote=True)}" style="{_LINK}">{lesson}</a>'
+    source = f'<a href="{html.escape(entry.source, quote=True)}" style="{_LINK}">{Bilingual("Source", "出處").html()}</a>'
+    notes = f" · {_NOTES[entry.verified].html()}" if entry.verified in _NOTES else ""
+    rows.append(f'<p class="course-small">{lesson} · {source}{notes}</p>')
+    return "".join(rows)
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The clinic's answer to an exception or a text; a notebook shows it as a card, ``print`` as lines.
+
+    Attributes:
+        finding: What was found.
+        quote: Whether to quote the line that was recognised (not below a traceback, which shows it).
+    """
+
+    finding: Finding
+    quote: bool = True
+
+    @property
+    def entry(self) -> Entry | None:
+        """The entry of the first cause, or None where the clinic does not know the text."""
+        return self.finding.match.entry if self.finding.match else None
+
+    @property
+    def name(self) -> str | None:
+        """The name of the entry in the catalogue, or None."""
+        return self.entry.name if self.entry else None
+
+    def _remarks(self) -> Iterator[Bilingual]:
+        """Yield what this text, beyond the entry, tells."""
+        match = self.finding.match
+        if match is None:
+            return
+        rank = self.finding.unknown_rank if self.finding.unknown else match.rank
+        where_en = where_zh = ""
+        if self.finding.ranks > 1 and rank is not None:
+            where_en, where_zh = f" (rank {measured(rank)})", f"（rank {measured(rank)}）"
+        if self.finding.unknown:
+            line = measured(self.finding.unknown.replace("`", "'"))
+            yield Bilingual(
+                f"What happened first, it seems, is an error that the clinic does not know{where_en}: `{line}`",
+                f"看起來最先發生的，是錯誤門診不認得的錯誤{where_zh}：`{line}`",
+            )
+        elif match.entry.role in _ROLES:
+            yield _ROLES[match.entry.role]
+        elif where_en:
+            yield Bilingual(f"The first cause stands here{where_en}.", f"最早的原因在這裡{where_zh}。")
+
+    def _also(self) -> Bilingual | None:
+        says = [f"`{match.entry.says.replace('`', chr(39))}`" for match in self.finding.others[:4]]
+        return Bilingual(f"{_ALSO.en} {'; '.join(says)}", f"{_ALSO.zh}{'；'.join(says)}") if says else None
+
+    def html(self) -> str:
+        """Return the card."""
+        title = f'<span class="course-title">{_NAME.html()}</span>'
+        entry = self.entry
+        if entry is None:
+            return (
+                f'<div class="course-card course-clinic course-needs"><p>{title}</p>{_UNKNOWN.block()}</div>'
+            )
+        says = f"<code>{html.escape(entry.says, quote=False)}</code>"
+        parts = [f"<p>{title} {says}</p>"]
+        if self.quote and self.finding.match:
+            line = html.escape(self.finding.match.line[:300], quote=False)
+            parts.append(f'<pre class="course-console measured">{line}</pre>')
+        parts += [remark.block() for remark in self._remarks()]
+        parts.append(entry_html(entry, lesson_link=lesson_file(entry.lesson)))
+        if also := self._also():
+            parts.append(f'<div class="course-small">{also.block()}</div>')
+        return f'<div class="course-card course-clinic course-needs">{"".join(parts)}</div>'
+
+    def text(self, choice: str = "both", width: int = 88) -> str:
+        """Return the card for a terminal.
+
+        Args:
+            choice: ``en``, ``zh`` or ``both``.
+            width: Columns.
+        """
+        entry = self.entry
+        name = {"en": _NAME.en, "zh": _NAME.zh}.get(choice, str(_NAME))
+        texts: list[Bilingual] = []
+        if entry is None:
+            head = name
+            texts.append(_UNKNOWN)
+        else:
+            head = name + ("：" if choice == "zh" else ": ") + entry.says
+            texts += self._remarks()
+            texts += [_pair(_LABELS[part], getattr(entry, part)) for part in _LABELS]
+            notes = [_NOTES[entry.verified]] if entry.verified in _NOTES else []
+            if also := self._also():
+                notes.append(also)
+            lesson = _lesson(entry.lesson)
+            texts += [*notes, Bilingual(f"{lesson.en}, {entry.source}", f"{lesson.zh}，{entry.source}")]
+        lines = [head]
+        for pick in ("en", "zh") if choice == "both" else (choice,):
+            lines += [wrap(plain(getattr(text, pick)), width, "    ") for text in texts]
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        # The marks are for the notebook checks; a terminal needs none.
+        return self.text(language.choice()).replace("⟨", "").replace("⟩", "")
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return {"text/html": self.html(), "text/plain": self.text()}
