@@ -188,8 +188,11 @@ class NotebookSummary:
         self.config = config
         self.rows: dict[str, dict[str, float]] = {}
         self.problems: list[str] = []
+        self.lines: list[str] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "call":
+            self.lines += [line for name, line in report.user_properties if name == "course_line"]
         cell = dict(report.user_properties).get("course_cell")
         if cell is None:
             return
@@ -215,9 +218,13 @@ class NotebookSummary:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter) -> None:
+        write = terminalreporter.write_line
+        if self.lines:
+            terminalreporter.section("measured")
+            for line in self.lines:
+                write(line)
         if not self.rows:
             return
-        write = terminalreporter.write_line
         terminalreporter.section("notebooks")
         width = max(len(name) for name in [*self.rows, "total"])
         write(f"{'':{width}}" + "".join(f"{column:>10}" for column in [*COLUMNS, "seconds"]))

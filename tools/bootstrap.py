@@ -48,7 +48,7 @@ MODULES = (
 COMMANDS = {
     "setup": ("", None),
     "lab": ("", ["tools.lab"]),
-    "test": ("test", ["pytest"]),
+    "test": ("test", ["tools.test"]),
     "check": ("test", ["tools.check", "notebooks"]),
     "mend": ("test", ["tools.check", "--mend", "notebooks"]),
     "record": ("test", ["tools.record"]),

@@ -10,8 +10,6 @@ import pytest
 
 from tools import labpage
 
-MEASURED = pytest.StashKey[list[str]]()
-
 
 def unavailable(why: str) -> NoReturn:
     """No browser: a visible skip for a student, a failure where the checks must have run."""
@@ -43,11 +41,4 @@ def lab(chromium: Any) -> Iterator[labpage.Lab]:
 @pytest.fixture
 def report(request: pytest.FixtureRequest) -> Any:
     """Call it with a line that the run's summary shall show."""
-    return request.config.stash.setdefault(MEASURED, []).append
-
-
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    if lines := terminalreporter.config.stash.get(MEASURED, []):
-        terminalreporter.section("browser")
-        for line in lines:
-            terminalreporter.write_line(line)
+    return lambda line: request.node.user_properties.append(("course_line", line))
