@@ -249,7 +249,7 @@ def test_the_proof_comes_before_the_tests():
 
 def test_cpu_workflow_covers_every_system_and_python():
     jobs = yaml.safe_load(text_of("cpu.yml"))["jobs"]
-    assert jobs["linux"]["steps"][-1]["run"] == ".ci/run"
+    assert ".ci/run" in [step.get("run") for step in jobs["linux"]["steps"]]
     others = jobs["other-systems"]["strategy"]["matrix"]["include"]
     assert {entry["system"].split("-")[0] for entry in others} == {"windows", "macos"}
     pythons = {*jobs["linux"]["strategy"]["matrix"]["python"], *(entry["python"] for entry in others)}
