@@ -23,25 +23,25 @@ _LABELS = {
 _NOTES = {
     "source": Bilingual(
         "Not reproduced by this course's tests: the message was read in the source code.",
-        "這一則還沒有在本課程的測試裡重現，訊息取自原始程式。",
+        "本課程的測試還沒有重現這一則，訊息取自原始程式碼。",
     ),
     "seen": Bilingual(
         "Not reproduced by this course's tests: known from public reports.",
-        "這一則還沒有在本課程的測試裡重現，取自公開的回報。",
+        "本課程的測試還沒有重現這一則，取自網路上公開的回報。",
     ),
 }
 _ROLES = {
     "symptom": Bilingual(
         "This rank waited for another one. The error that counts is that of the rank it waited for.",
-        "這個 rank 是在等別人。真正要看的，是它所等的那個 rank 的錯誤。",
+        "這個 rank 是在等別人。要看的是：它在等的那個 rank，出了什麼錯。",
     ),
     "victim": Bilingual(
         "This message is a consequence. Look for the first error, in the output of the other processes too.",
-        "這則訊息只是結果。要找最早的錯誤，其他行程的輸出也要看。",
+        "這則訊息只是後果。要找最早的錯誤，其他行程的輸出也要看。",
     ),
     "wrapper": Bilingual(
         "This message only passes on another error, which stands beside it.",
-        "這則訊息只是轉送另一個錯誤，真正的錯誤就寫在旁邊。",
+        "這則訊息只是轉送另一個錯誤，真正的錯誤就在它附近。",
     ),
     "warning": Bilingual(
         "A warning: the program goes on.",
@@ -51,7 +51,7 @@ _ROLES = {
 _UNKNOWN = Bilingual(
     "The clinic does not know this error. Read the last line first: it holds the kind of error and the reason. Most errors "
     "that are not listed have nothing to do with GPUs.",
-    "錯誤門診不認得這個錯誤。先讀最後一行，那裡有錯誤的種類和原因。沒有列出來的，大多和 GPU 無關。",
+    "錯誤門診不認得這個錯誤。先讀最後一行，錯誤的種類和原因都寫在那裡。沒收錄的錯誤，大多和 GPU 無關。",
 )
 _LINK = "text-decoration: underline"  # inside a widget a link looks like any other text
 _ALSO = Bilingual("Also in this output:", "輸出裡還有：")
@@ -136,7 +136,7 @@ class Explanation:
             line = measured(self.finding.unknown.replace("`", "'"))
             yield Bilingual(
                 f"What happened first, it seems, is an error that the clinic does not know{where_en}: `{line}`",
-                f"看起來最先發生的，是錯誤門診不認得的錯誤{where_zh}：`{line}`",
+                f"最先發生的，看來是錯誤門診不認得的錯誤{where_zh}：`{line}`",
             )
         elif match.entry.role in _ROLES:
             yield _ROLES[match.entry.role]

@@ -12,7 +12,7 @@ from course_utils.language import Bilingual
 _TITLE = Bilingual("Error clinic", "錯誤門診")
 _INTRO = Bilingual(
     "What PyTorch says on GPUs and in several processes, and what to do about it. Search for words of your message.",
-    "PyTorch 在 GPU 與多行程上會說的話，以及該怎麼辦。輸入訊息裡的字就能搜尋。",
+    "PyTorch 用到 GPU 或多個行程時會印出的訊息，以及該怎麼辦。輸入訊息裡的字，就能搜尋。",
 )
 _SAYS = Bilingual("It is printed like this:", "實際印出來的樣子：")
 _STYLE = """

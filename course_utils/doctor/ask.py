@@ -223,5 +223,7 @@ def _follow_up(under_way: dict[str, Asked], question: str, begin: Any) -> None:
     found = torch.found()
     if "usable" not in under_way and found.get("count"):
         under_way["usable"] = begin("usable")
-    if question == "slow" and "speed" not in under_way and found.get("imported"):
+    # After the small job: two at a time would slow each other, and some GPUs accept one process only.
+    free = "usable" not in under_way or under_way["usable"].ended
+    if question == "slow" and "speed" not in under_way and found.get("imported") and free:
         under_way["speed"] = begin("speed")

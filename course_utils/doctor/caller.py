@@ -76,12 +76,15 @@ def state() -> dict[str, Any]:
         found["default_dtype"] = str(torch.get_default_dtype()).removeprefix("torch.")
         if found["bad_fork"]:
             return found
-        # Never device_count() or is_available() here: they would start CUDA. Not even a look at the loaded libraries
+        # Never device_count() or is_available() unasked: they would start CUDA. Not even a look at the loaded libraries
         # helps, since `import torch` may load the driver's; its open files tell whether it was started.
         found["cuda_asked"] = found["initialized"] or driver_started()
         if found["initialized"]:
             found["count"] = torch.cuda.device_count()  # remembered since the start
             found["cuda_error"] = _last_error(torch)
+        elif found["cuda_asked"] and hasattr(torch._C, "_cuda_getDeviceCount"):
+            # Asking starts nothing: the driver runs here already, and keeps to its first answer.
+            found["count"] = torch._C._cuda_getDeviceCount()
     except Exception as error:
         found["error"] = f"{type(error).__name__}: {error}"[:300]
     return found

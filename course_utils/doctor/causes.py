@@ -43,7 +43,7 @@ def _install(e: Evidence, package: str, tag: str) -> str:
     python = "py" if e.os == "windows" else "python"
     command = f"-m uv pip install --torch-backend={tag} --reinstall-package torch {package}"
     if e.get("caller.notebook"):
-        return f"%pip install uv\nimport sys\n!{{sys.executable}} {command}"
+        return f'%pip install uv\nimport sys\n!"{{sys.executable}}" {command}'
     return f"{python} -m pip install uv\n{python} {command}"
 
 
@@ -56,6 +56,9 @@ def gaps(e: Evidence) -> dict[str, object]:
     other = next((one for one in e.get("interpreter.others", []) if one.get("torch")), {})
     folder = other.get("prefix", "")
     driver = str(e.get("bus.module") or e.get("nvml.driver") or "")
+    table = dated.WINDOWS_DRIVER_FOR_CUDA if e.os == "windows" or e.wsl else dated.DRIVER_FOR_CUDA
+    conda = {build.split("-")[0] for build in e.get("interpreter.conda_torch", [])}
+    quota = int(e.get("bus.cpu_quota", 0))
     return {
         "works": e.works,
         "visible": e.visible,
@@ -72,7 +75,9 @@ def gaps(e: Evidence) -> dict[str, object]:
         "driver_cuda": _dotted(e.driver_cuda),
         "torch_cuda": wants,
         "torch_major": major,
-        "needed": dated.DRIVER_FOR_CUDA.get(int(major), "?") if major.isdigit() else "?",
+        "needed": table.get(int(major), "?") if major.isdigit() else "?",
+        "conda_packages": " ".join(sorted(conda, reverse=True)) or "pytorch",
+        "quota": max(quota, 1),
         "cores": e.get("speed.cores", "?"),
         "threads": e.get("speed.threads", "?"),
         "shm": f"{(e.get('bus.shm') or 0) / 2**20:.0f}",
@@ -115,5 +120,8 @@ class Cause:
         ]
         title = text("")
         assert title is not None, name
+        # A check that another system does by another command, or (with an empty command) not at all.
+        check = next((f"check_{place}" for place in ("windows", "macos") if place in places
+                      and f"check_{place}" in entry), "check")  # fmt: skip
         return cls(name, entry.get("row"), entry.get("kind", "fault"), title, text("why_"),
-                   _fill(entry.get("check", ""), values), text("check_"), tuple(steps))  # fmt: skip
+                   _fill(entry.get(check, ""), values), text(f"{check}_"), tuple(steps))  # fmt: skip

@@ -26,8 +26,9 @@ WHEELS: dict[str, dict[str, tuple[int, ...]]] = {
 OWN_CODE_ONLY = {53: {53}, 62: {62}, 72: {72}, 87: {87}, 101: {101, 110}}
 NOT_BY_RELATIVES = {50: {53}, 52: {53}, 60: {62}, 61: {62}, 70: {72}, 80: {87}, 86: {87}, 100: {101}}
 
-# CUDA's major release → first driver that serves it (Linux). Source: NVIDIA's compatibility guide, table 2.
+# CUDA's major release → first driver that serves it. Source: CUDA's release notes, "minor version compatibility".
 DRIVER_FOR_CUDA = {11: 450, 12: 525, 13: 580}
+WINDOWS_DRIVER_FOR_CUDA = {11: 452, 12: 528, 13: 580}  # also that of WSL
 
 # What cuInit and the CUDA runtime return. These do not age. Source: cuda.h, driver_types.h.
 NUMBERS = {

@@ -17,11 +17,11 @@ PROBES = {
     "interpreter": Bilingual("Python", "Python"),
     "pytorch": Bilingual("PyTorch", "PyTorch"),
     "bus": Bilingual("system", "系統"),
-    "driver": Bilingual("driver library", "驅動程式庫"),
-    "unmasked": Bilingual("driver, nothing hidden", "驅動程式（不隱藏）"),
+    "driver": Bilingual("driver library", "驅動程式的函式庫"),
+    "unmasked": Bilingual("driver, nothing hidden", "驅動程式（看全部 GPU）"),
     "nvml": Bilingual("NVML", "NVML"),
     "smi": Bilingual("nvidia-smi", "nvidia-smi"),
-    "usable": Bilingual("a small job", "小測驗"),
+    "usable": Bilingual("a small job", "小測試"),
     "speed": Bilingual("a measurement", "量測"),
     "job": Bilingual("two processes", "兩個行程"),
 }
@@ -242,6 +242,8 @@ class Evidence:
         found.add("notebook" if self.get("caller.notebook") else "terminal")
         if self.get("interpreter.conda"):
             found.add("conda")
+        if self.card_here and self.wheel()[1] == "cpu":
+            found.add("unserved")  # no build with CUDA fits this driver and this GPU
         return frozenset(found)
 
 

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import getpass
-import html
 import json
-import os
-import platform
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from course_utils.doctor import dated
 from course_utils.doctor.causes import Step
 from course_utils.doctor.diagnose import Diagnosis, Verdict
 from course_utils.doctor.evidence import PROBES, Line
-from course_utils.language import Bilingual, measured, plain
+from course_utils.doctor.privacy import clean
+from course_utils.language import Bilingual, measured
 from course_utils.terminal import columns, wrap
 
 HEADINGS = {
-    "cuda": Bilingual("Doctor: why is CUDA not available?", "診斷：為什麼不能用 CUDA？"),
+    "cuda": Bilingual("Doctor: does CUDA work here?", "診斷：這裡的 CUDA 能用嗎？"),
     "slow": Bilingual("Doctor: why is it slow?", "診斷：為什麼這麼慢？"),
     "hang": Bilingual(
-        "Doctor: why does training with several processes hang?", "診斷：多個行程的訓練為什麼卡住？"
+        "Doctor: why does training with several processes hang?", "診斷：用多個行程訓練，為什麼卡住？"
     ),
 }
 SURENESS = {
@@ -32,66 +27,25 @@ SURENESS = {
     2: Bilingual("likely", "很可能"),
     1: Bilingual("possible", "有可能"),
 }
+ENDED = {  # of a probe that gave no full answer
+    "slow": Bilingual("stopped at its time limit", "時間到，已中止"),
+    "stuck": Bilingual("could not be stopped", "停不下來"),
+    "failed": Bilingual("failed", "失敗"),
+}
 MARKS = {"fine": "[ok]", "fault": "[!!]", "unknown": "[??]", "remark": "[--]"}
 _COLOURS = {"fine": "32", "fault": "31", "unknown": "33", "remark": "36"}
 LABELS = {
     "evidence": Bilingual("Evidence", "證據"),
     "next": Bilingual("Next step", "下一步"),
-    "check": Bilingual("To make sure", "再確認"),
-    "others": Bilingual("Less likely, and how to tell", "比較不像，以及怎麼分辨"),
+    "check": Bilingual("To make sure", "怎麼確認"),
+    "others": Bilingual("Less likely, and how to tell", "可能性較低的，以及怎麼分辨"),
     "beside": Bilingual("Also found", "另外還有"),
     "remarks": Bilingual("Worth knowing", "順便一提"),
-    "asked": Bilingual("Asked", "問過"),
+    "asked": Bilingual("Asked", "問了誰"),
     "nothing": Bilingual("Nothing to do.", "什麼都不必做。"),
     "none": Bilingual("None.", "沒有。"),
-    "details": Bilingual("What else was found, and who was asked", "其他發現，以及問過誰"),
+    "details": Bilingual("What else was found, and who was asked", "其他發現，以及問了誰"),
 }
-
-
-# --- what must not be told ----------------------------------------------------------------------------
-
-
-@cache
-def _private() -> tuple[tuple[re.Pattern[str], str], ...]:
-    """Return what is replaced in everything that is shown: home folder, user names, host names, card numbers."""
-    rules = []
-    homes = {os.path.expanduser("~"), os.environ.get("HOME", ""), os.environ.get("USERPROFILE", "")}
-    homes |= {os.path.realpath(home) for home in homes if home}
-    for home in sorted((home for home in homes if len(home.strip("/\\~")) > 1), key=len, reverse=True):
-        rules.append((re.compile(re.escape(home) + r"(?![\w.-])"), "~"))
-    names = {
-        os.environ.get(name, "") for name in ("USER", "LOGNAME", "USERNAME", "SUDO_USER", "JUPYTERHUB_USER")
-    }
-    names |= {os.path.basename(home) for home in homes}
-    try:
-        names.add(getpass.getuser())
-    except (OSError, KeyError, ImportError):
-        pass  # a container may run as a number without a name
-    hosts = {platform.node(), os.environ.get("HOSTNAME", ""), os.environ.get("COMPUTERNAME", "")}
-    hosts |= {host.split(".")[0] for host in hosts}
-    for given, shown in ((names - {"root"}, "<user>"), (hosts - {"localhost"}, "<host>")):
-        for name in sorted((name for name in given if len(name) > 1), key=len, reverse=True):
-            rules.append((re.compile(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])"), shown))
-    rules.append((re.compile(r"\b(GPU|MIG)-[0-9a-f]{8}[0-9a-f-]*(?:/\d+)*"), r"\1-<id>"))
-    return tuple(rules)
-
-
-def _address(found: re.Match[str]) -> str:
-    # Releases of four numbers (cuDNN 9.10.2.21) begin with small ones.
-    return "<address>" if 10 <= int(found[1]) <= 255 and int(found[1]) != 127 else found[0]
-
-
-def clean(value: Any) -> Any:
-    """Return `value` (a text, or plain data) without home folder, user, host, card numbers and addresses."""
-    if isinstance(value, Mapping):
-        return {clean(key): clean(inner) for key, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [clean(inner) for inner in value]
-    if not isinstance(value, str):
-        return value
-    for pattern, shown in _private():
-        value = pattern.sub(shown, value)
-    return re.sub(r"(?<![\d.])(\d{1,3})(?:\.\d{1,3}){3}(?![\d.])", _address, value)
 
 
 # --- plain text ---------------------------------------------------------------------------------------
@@ -185,14 +139,7 @@ class Writer:
 
     def asked(self, diagnosis: Diagnosis) -> str:
         """Return who was asked, and how long each took."""
-        found = diagnosis.evidence.found
-        told = [
-            f"{_label(PROBES[name], self.language)} {found[name]['seconds']:.1f} s"
-            + ("" if diagnosis.evidence.ended(name) == "answered" else f" ({diagnosis.evidence.ended(name)})")
-            for name in PROBES
-            if "seconds" in found.get(name, {}) and diagnosis.evidence.ended(name) != "absent"
-        ]
-        return wrap(", ".join(told), self.width, "  ")
+        return wrap(who_was_asked(diagnosis, self.language), self.width, "  ")
 
     def whole(self, diagnosis: Diagnosis) -> str:
         """Return the whole report."""
@@ -211,6 +158,22 @@ class Writer:
         if diagnosis.remarks:
             out += [self.heading(LABELS["remarks"]), *self.remarks(diagnosis), ""]
         return "\n".join([*out, self.heading(LABELS["asked"]), self.asked(diagnosis)])
+
+
+def who_was_asked(diagnosis: Diagnosis, language: str) -> str:
+    """Return which probes were asked, how long each took, and how it ended where it did not answer."""
+    found = diagnosis.evidence.found
+    told = [
+        f"{_label(PROBES[name], language)} {found[name]['seconds']:.1f} s"
+        + (
+            f" ({_label(ENDED[ended], language)})"
+            if (ended := diagnosis.evidence.ended(name)) in ENDED
+            else ""
+        )
+        for name in PROBES
+        if "seconds" in found.get(name, {}) and diagnosis.evidence.ended(name) != "absent"
+    ]
+    return ("、" if language == "zh" else ", ").join(told)
 
 
 def others(diagnosis: Diagnosis) -> list[tuple[Bilingual, list[Verdict]]]:
@@ -276,57 +239,10 @@ class Report:
         return json.dumps(self.data(), indent=1, sort_keys=False)
 
     def html(self) -> str:
-        """Return the report as HTML. Its elements are the same for every machine; only marked texts differ."""
-        diagnosis, first = self.diagnosis, self.diagnosis.first
-        cause = first.cause
+        """Return the report as a card for a notebook."""
+        from course_utils.doctor.card import card
 
-        def pair(make: Any, tag: str = "pre") -> str:
-            parts = []
-            for language, code in (("en", "en"), ("zh", "zh-Hant")):
-                text = html.escape(make(Writer(language, 10_000), language), quote=False)
-                inner = f'<{tag} class="{"course-console " if tag == "pre" else ""}measured">{text}</{tag}>'
-                parts.append(f'<div lang="{code}">{inner}</div>')
-            return "".join(parts)
-
-        def title(_: Writer, language: str) -> str:
-            sure = " " + _sure(first, language) if cause.kind == "fault" else ""
-            return f"{MARKS[cause.kind]} {plain(clean(_label(cause.title, language)))}{sure}"
-
-        def why(_: Writer, language: str) -> str:
-            return plain(clean(_label(cause.why, language))) if cause.why else ""
-
-        def evidence(writer: Writer, _: str) -> str:
-            return "\n".join(writer.lines(first.lines, ""))
-
-        def steps(writer: Writer, language: str) -> str:
-            told = "\n".join(
-                line.removeprefix("  ")
-                for n, one in enumerate(cause.steps, 1)
-                for line in writer.step(one, n)
-            )
-            return told or _label(LABELS["nothing"], language)
-
-        def rest(writer: Writer, language: str) -> str:
-            parts = []
-            if cause.check:
-                parts.append("\n".join([writer.heading(LABELS["check"]), *writer.check(first)]))
-            for label, verdicts in others(diagnosis):
-                parts.append("\n".join([writer.heading(label), *writer.others(verdicts)]))
-            if diagnosis.remarks:
-                parts.append("\n".join([writer.heading(LABELS["remarks"]), *writer.remarks(diagnosis)]))
-            parts.append("\n".join([writer.heading(LABELS["asked"]), writer.asked(diagnosis)]))
-            return "\n\n".join(parts)
-
-        def named(label: str) -> str:
-            return f'<p class="course-small">{LABELS[label].html()}</p>'
-
-        return (
-            '<div class="course-card course-doctor">'
-            f'<p><span class="course-title">{HEADINGS[diagnosis.question].html()}</span></p>'
-            f"{pair(title, 'span')}{pair(why, 'span')}"
-            f"{named('evidence')}{pair(evidence)}{named('next')}{pair(steps)}"
-            f"<details><summary>{LABELS['details'].html()}</summary>{pair(rest)}</details></div>"
-        )
+        return card(self.diagnosis)
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return {"text/html": self.html(), "text/plain": measured(self.text())}

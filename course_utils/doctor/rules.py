@@ -90,15 +90,18 @@ def dead_context(e: Evidence) -> Finding:
 def stale(e: Evidence) -> Finding:
     """Row 8: this process asked for GPUs once and remembers the answer."""
     asked, before, now = (e.get(f"caller.{key}") for key in ("cuda_asked", "visible_at_start", "visible_now"))
-    lines = []
-    if e.get("caller.count") is not None and e.works and e.get("caller.count") != e.works:
+    counted = e.get("caller.count")
+    changed = [Line("caller", f"CUDA_VISIBLE_DEVICES: {before!r} -> {now!r}")] if before != now else []
+    if counted is not None and e.works and counted != e.works:
         lines = [
-            Line("caller", f"torch.cuda.device_count() = {e.get('caller.count')}"),
+            Line("caller", f"torch.cuda.device_count() = {counted}"),
             Line("usable", f"fresh process: {e.works}"),
         ]
-    if asked and before != now:
-        lines.append(Line("caller", f"CUDA_VISIBLE_DEVICES: {before!r} -> {now!r}"))
-    return (SURE, lines) if lines else None
+        return SURE, [*lines, *changed]
+    if asked and changed:
+        # Set in the first cell, before CUDA was asked, it took effect, and both count the same.
+        return (LIKELY if counted is None else POSSIBLE), changed
+    return None
 
 
 # --- 1. which Python ----------------------------------------------------------------------------------
@@ -411,6 +414,9 @@ def container_without_gpu(e: Evidence) -> Finding:
         bus_line(e),
         Line("interpreter", f"NVIDIA_VISIBLE_DEVICES = {asked!r}"),
     ]
+    # The bus of WSL shows no card; a container with the GPU would have /dev/dxg.
+    if e.wsl and not e.cards():
+        return LIKELY, lines
     return (SURE if e.cards() else POSSIBLE), lines
 
 
@@ -531,7 +537,7 @@ def partly_checked(e: Evidence) -> Finding:
 @rule("wsl-old")
 def wsl_old(e: Evidence) -> Finding:
     """Row 15: WSL 1, or a Windows that is too old to lend its GPU."""
-    if e.wsl and not e.get("bus.dxg"):
+    if e.wsl and not e.get("bus.dxg") and not e.container:
         return SURE, [Line("bus", f"WSL {e.wsl}, kernel {e.get('bus.kernel')}"), Line("bus", "no /dev/dxg")]
     return None
 
@@ -540,6 +546,8 @@ def wsl_old(e: Evidence) -> Finding:
 def wsl_shadowed(e: Evidence) -> Finding:
     """Row 14: a Linux driver inside WSL stands in front of the one from Windows."""
     path = str(e.get("driver.path", ""))
+    if compat(e) or stub(e):
+        return None
     if e.wsl == 2 and e.get("bus.dxg") and e.library and _failing(e) and path and "/usr/lib/wsl/" not in path:
         return SURE, [Line("driver", f"libcuda = {path}"), cu_line(e), Line("bus", "/dev/dxg")]
     return None
@@ -735,7 +743,7 @@ def hidden(e: Evidence) -> Finding:
         return None
     nothing = e.get("pytorch.visible") == []
     lines = [Line("interpreter", f"CUDA_VISIBLE_DEVICES = {_short(value)}")]
-    if e.devices and not e.visible:
+    if e.devices and not e.visible and e.get("driver.cuInit") is not None:
         return SURE, [*lines, Line("driver", "0 GPU"), Line("unmasked", f"{e.devices} GPU")]
     if nothing and e.card_here and e.build == "cuda":
         lines.append(Line("pytorch", "torch.cuda._parse_visible_devices() = []"))
@@ -794,6 +802,8 @@ def taken(e: Evidence) -> Finding:
     if exclusive:
         named = {1: "exclusive thread", 2: "prohibited", 3: "exclusive process"}
         lines.append(Line("nvml", f"compute mode: {joined(sorted({named[mode] for mode in exclusive}))}"))
+    if e.get("caller.initialized"):
+        lines.append(Line("caller", "torch.cuda.is_initialized() = True"))
     return (SURE if exclusive else LIKELY), lines
 
 

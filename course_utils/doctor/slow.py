@@ -98,14 +98,17 @@ def memory(e: Evidence) -> Finding:
 @rule("slow-throttled")
 def throttled(e: Evidence) -> Finding:
     """The GPU lowers its clocks: heat or power."""
-    lines = []
+    lines, hot = [], False
     for one in e.get("nvml.devices", []):
-        reasons = [name for bit, name in THROTTLES.items() if int(one.get("throttle", 0)) & bit]
+        bits = int(one.get("throttle", 0))
+        reasons = [name for bit, name in THROTTLES.items() if bits & bit]
+        hot = hot or bool(bits & ~0x4 & sum(THROTTLES))
         if reasons:
             lines.append(
                 Line("nvml", f"GPU {one.get('index')}: {joined(reasons)}, {one.get('temperature', '?')} °C")
             )
-    return (LIKELY, lines) if lines else None
+    # At the power cap a GPU works as hard as it is allowed to: under load that is normal.
+    return ((LIKELY if hot else POSSIBLE), lines) if lines else None
 
 
 @rule("slow-compiling")
@@ -154,7 +157,8 @@ def threads(e: Evidence) -> Finding:
 @rule("slow-crowded")
 def crowded(e: Evidence) -> Finding:
     """More work is waiting for the CPU than there are cores."""
-    load, cores = e.get("bus.load"), e.get("speed.cores") or e.get("bus.cores")
+    # The load is that of the whole machine, whatever part of its cores this process may use.
+    load, cores = e.get("bus.load"), max(e.get("speed.cores", 0), e.get("bus.cores", 0))
     if load and cores and load > 1.5 * cores + 1:
         return LIKELY, [Line("bus", f"load: {load:.1f}, cores: {cores}")]
     return None

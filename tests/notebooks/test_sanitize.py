@@ -23,6 +23,10 @@ DIFFERS = [
     ),
     ('<pre class="course-lines measured">a</pre>', '<pre class="course-lines measured">c</pre>'),
     ('<div class="course-claim course-holds">', '<div class="course-claim course-needs">'),
+    (
+        '<div class="measured-block" lang="en"><p>a</p>\n<ol><li>b</li></ol></div>',
+        '<div class="measured-block" lang="en">c</div>',
+    ),
     ("ratio ⟨12⟩ for a", "ratio ⟨9,\nso⟩ for a"),
     ("took 0.123 ms.", "took 12 us."),
     ("took 1,234.5 µs", "took 2 ns"),
@@ -47,6 +51,7 @@ STAYS = [
     '<span class="other">0.3</span> <span lang="en">4</span>',
     '<span class="unmeasured">3</span> <div class="course-note course-holds">',
     '<span class="measured"><b>3</b></span>',
+    '<div class="measured-block" lang="en"><div>3</div></div> <div class="unmeasured-block" lang="en">3</div>',
     '<img alt="English · 中文">',
     "True False None 1.5",
 ]

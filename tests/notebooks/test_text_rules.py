@@ -22,6 +22,7 @@ GOOD = [
     "參數組、內存放的東西、第 ⟨GPU,很快⟩ 個。",
     '量到 <span class="measured">12,x</span>，很好。',
     "網址是 https://pytorch.org/docs，請看。",
+    "<p>系統</p><p>GPU</p><table><tbody><tr><td>系統</td><td><code>PCI</code></td></tr></tbody></table>",
 ]
 BAD = {
     "張量在 GPU 上,很快。": "punctuation",
@@ -38,6 +39,7 @@ BAD = {
     "呼叫`.to`": "spacing",
     "用**GPU**加速": "spacing",
     "<strong>GPU</strong>很快": "spacing",
+    "<p>在 <b>GPU</b>上</p>": "spacing",
     "GPU ，很快": "spacing",
     "顯示于屏幕。": "glossary",
     "默認值": "glossary",

@@ -135,6 +135,13 @@ torch.nn.functional.interpolate(torch.ones(1, 1, 2, 2), mode="x")
 """
 
 TEXTS = """
+torch._dynamo.exc.InvalidBackend: Invalid backend: 'inductr', see `torch._dynamo.list_backends()` for available backends.
+RuntimeError: Unknown backend type. (torch/backends/cuda/__init__.py)
+ValueError: Unknown backend 'foo' while importing torch and matplotlib
+File "pandas/core/indexes/base.py", line 3812, in get_loc; KeyError: 'RANK'
+subprocess.CalledProcessError: Command '['ffmpeg', '-i', 'in.mp4']' died with <Signals.SIGSEGV: 11>.
+UserWarning: Plan failed with a cudnnException: CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR: cudnnFinalizeDescriptor Failed cudnn_status: CUDNN_STATUS_NOT_SUPPORTED (Triggered internally at Conv_v8.cpp:919.)
+Could not load dynamic library 'libcudart.so.11.0'; dlerror: libcudart.so.11.0: cannot open shared object file: No such file or directory
 KeyError: 'col'
 KeyError: "['colour'] not in index"
 ValueError: Length of values (2) does not match length of index (3)

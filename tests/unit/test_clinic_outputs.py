@@ -69,9 +69,11 @@ def test_what_was_tuned_on_is_named(output: dict[str, Any]) -> None:
     assert named(output) == output["entry"]
 
 
-def test_nine_of_ten_unseen_outputs_are_named() -> None:
+def test_nine_of_ten_unseen_outputs_are_named(request: pytest.FixtureRequest) -> None:
     right, all_ = recall(HELD_BACK)
-    print(f"held back: {right} of {all_}, tuning: {recall(TUNING)}")
+    tuned, of = recall(TUNING)
+    told = f"error clinic: names {right} of {all_} outputs that no pattern was tuned on, {tuned} of {of} of the others"
+    request.node.user_properties.append(("course_line", told))
     assert right / all_ >= 0.9
 
 

@@ -281,6 +281,11 @@ def _(m: Machine) -> None:
     )
 
 
+@stage("driver-lost", "driver-lost: Debian names its module otherwise")
+def _(m: Machine) -> None:
+    m.cards(1, "").file("lib/modules/6.12.0-1-amd64/updates/dkms/nvidia-current.ko.xz").torch(**CUDA_BUILD)
+
+
 @stage("driver-lost", "driver-lost: Secure Boot")
 def _(m: Machine) -> None:
     m.cards(1, "").file("lib/modules/6.8.0-45-generic/updates/dkms/nvidia.ko").torch(**CUDA_BUILD)
@@ -290,6 +295,12 @@ def _(m: Machine) -> None:
 @stage("container-without-gpu")
 def _(m: Machine) -> None:
     m.cards(2).file(".dockerenv").torch(**CUDA_BUILD)
+
+
+@stage("container-without-gpu", "container-without-gpu: Docker on WSL is not WSL 1")
+def _(m: Machine) -> None:
+    m.file("proc/version", "Linux version 5.15.153.1-microsoft-standard-WSL2").file(".dockerenv")
+    m.torch(**CUDA_BUILD)
 
 
 @stage("container-lost")
@@ -586,13 +597,23 @@ def test_a_working_machine_is_healthy_with_a_remark(name: str, remark: str, mach
 
 
 @pytest.mark.parametrize(
-    "name", ["container with GPUs", "WSL", "Slurm job with a GPU", "one card of a shared server"]
+    "name",
+    [
+        "container with GPUs",
+        "WSL",
+        "Slurm job with a GPU",
+        "one card of a shared server",
+        "first cell chose one",
+    ],
 )
 def test_unusual_places_that_work_are_healthy(name: str, machine: Machine) -> None:
     if name == "WSL":
         wsl2(machine).library("/usr/lib/wsl/lib", FAKE_COUNT=1).nvml()
     elif name == "container with GPUs":
         machine.gpus(2).file(".dockerenv").set(NVIDIA_VISIBLE_DEVICES="0,1")
+    elif name == "first cell chose one":  # the variable was changed, and in time
+        machine.gpus(2).set(CUDA_VISIBLE_DEVICES=1, FAKE_VISIBLE=1)
+        machine.asks(cuda_asked=True, visible_at_start=None, visible_now="1", count=1)
     elif name == "Slurm job with a GPU":
         machine.gpus(4).set(SLURM_JOB_ID=1, SLURM_JOB_GPUS=2, CUDA_VISIBLE_DEVICES=0, FAKE_VISIBLE=1)
     else:

@@ -51,6 +51,8 @@ MASKS: list[tuple[re.Pattern[str], str]] = [
     (re.compile(r"\$\$.+?\$\$", re.S), CODE),
     (re.compile(r"(?<![\\$])\$(?! )[^$\n]+?(?<! )\$(?![\d$])"), CODE),
     (re.compile(r"<https?://[^>\s]+>"), CODE),
+    # What stands in different paragraphs, rows or cells does not stand side by side.
+    (re.compile(r"</?(?:p|div|table|tbody|tr|td|th|ul|ol|li|details|summary)(?:\s[^<>]*)?>"), "\n"),
     (re.compile(r"</?[A-Za-z][\w-]*(?:\s[^<>]*)?/?>"), NOTHING),
     (re.compile(r"!\[[^\]]*\]\([^)]*\)"), NOTHING),
     (re.compile(r"\]\([^)\s]*(?: \"[^\"]*\")?\)"), NOTHING),

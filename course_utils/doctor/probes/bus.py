@@ -81,12 +81,13 @@ def container(root: str) -> str:
 
 
 def module_files(root: str) -> list[str]:
-    """Return the Linux kernels for which a compiled driver (``nvidia.ko``) lies ready."""
+    """Return the Linux kernels for which a compiled driver (``nvidia.ko``, on Debian ``nvidia-current.ko``) is there."""
     found = []
     for folder in sorted(glob.glob(os.path.join(root, "lib/modules/*"))):
-        places = ("updates", "extra", "weak-updates", "kernel/drivers/video", "kernel/nvidia*")
+        places = ("updates", "extra*", "weak-updates", "kernel/drivers/video", "kernel/nvidia*")
         for top in (top for place in places for top in glob.glob(os.path.join(folder, place))):
-            if any(re.match(r"nvidia\.ko", file) for _, _, files in os.walk(top) for file in files):
+            ready = r"nvidia(?:-current|-tesla[\w-]*)?\.ko"
+            if any(re.match(ready, file) for _, _, files in os.walk(top) for file in files):
                 found.append(os.path.basename(folder))
                 break
     return found
