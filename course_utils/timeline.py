@@ -351,6 +351,9 @@ def from_trace(
         thread: The profiled thread: its marks are in the trace already.
         anchor: A mark in the trace and its start on our clock, in nanoseconds; ties the two clocks.
 
+    Returns:
+        The timeline, with a lane for each thread and stream.
+
     Raises:
         ValueError: Nothing was recorded.
     """
