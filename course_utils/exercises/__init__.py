@@ -34,6 +34,7 @@ _LESSONS = {
     "02": "course_utils.exercises.moving",
     "03": "course_utils.exercises.precision",
     "04": "course_utils.exercises.streams",
+    "05": "course_utils.exercises.data_parallel",
 }
 
 
@@ -85,6 +86,7 @@ class Exercise:
         hints: Each opens the next.
         prepare: Called before, outside the time limit: what makes PyTorch load the modules that `examine` needs. On
             a slow disk that takes longer than an answer may, and an import that is interrupted never works again.
+        seconds: How long `examine` may take; more where it starts processes.
     """
 
     name: str
@@ -93,6 +95,7 @@ class Exercise:
     examine: Callable[[Any], None]
     hints: tuple[Bilingual, ...]
     prepare: Callable[[], object] | None = None
+    seconds: float = LIMIT_SECONDS
 
 
 @dataclass(frozen=True)
@@ -267,7 +270,7 @@ class _Worker(threading.Thread):
         return self.done.is_set()
 
 
-def examine(exercise: Exercise, answer: Any, *, seconds: float = LIMIT_SECONDS) -> Answer:
+def examine(exercise: Exercise, answer: Any, *, seconds: float | None = None) -> Answer:
     """Examine `answer` within a time limit and return what to tell the learner. Never raises on a bad answer.
 
     The answer runs in its own thread, since that is the one way to stop an endless Python loop on every operating
@@ -275,6 +278,7 @@ def examine(exercise: Exercise, answer: Any, *, seconds: float = LIMIT_SECONDS) 
     interruption) is left behind, and the learner is told to restart the kernel. What the answer changes in PyTorch's
     state is put back.
     """
+    seconds = exercise.seconds if seconds is None else seconds
     if exercise.prepare is not None:
         exercise.prepare()
     worker = _Worker(exercise, answer)

@@ -201,3 +201,17 @@ def streams() -> None:
     from course_utils.explorers import stream_overlap as module
 
     module.EXPLORER.show()
+
+
+def split() -> None:
+    """Explore how DataParallel splits a batch, and which devices get nothing."""
+    from course_utils.explorers import batch_split as module
+
+    module.EXPLORER.show()
+
+
+def traffic() -> None:
+    """Explore what travels between the devices in one step: DataParallel against an all-reduce."""
+    from course_utils.explorers import parallel_traffic as module
+
+    module.EXPLORER.show()

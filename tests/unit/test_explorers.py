@@ -22,11 +22,13 @@ from course_utils.explorers import (
     Control,
     Explorer,
     batch_size,
+    batch_split,
     copy_pipeline,
     hidden_waits,
     matmul_crossover,
     module_belongings,
     number_formats,
+    parallel_traffic,
     roofline_model,
     stream_overlap,
     transfer_cost,
@@ -54,6 +56,8 @@ ALL: dict[str, Explorer] = {
     "pipeline": copy_pipeline.explorer(COPY, WORK),
     "waits": hidden_waits.EXPLORER,
     "streams": stream_overlap.EXPLORER,
+    "split": batch_split.EXPLORER,
+    "traffic": parallel_traffic.EXPLORER,
 }
 
 

@@ -27,6 +27,8 @@ USES = {
         "figures.stacked",
         "figures.histogram",
         "timeline.show",
+        "timelines",
+        "Live",
     ),
 }
 ENTRIES = [(kind, name) for kind in texts.KINDS for name in texts.texts(kind)]
@@ -115,7 +117,7 @@ def test_a_figures_axes_have_names(name: str) -> None:
 def test_a_figures_parts_have_names(name: str) -> None:
     _, parts = figures._parts(name)
     assert parts and all(part.en and part.zh for part in parts.values())
-    assert name in {found for _, found in first_arguments("figures.panels", "figures.stacked")}
+    assert name in {found for _, found in first_arguments("figures.panels", "figures.stacked", "Live")}
 
 
 @pytest.mark.parametrize("kind, name", [("claim", "9.99"), ("question", "nobody"), ("figure", "")])

@@ -5,6 +5,8 @@ Every hint of every exercise has an answer here that reaches it (see ``test_ever
 
 from __future__ import annotations
 
+from wrong_answers_parallel import PARALLEL
+
 _ON_GPU = "def on_gpu(tensor):\n    return "
 _ROWS = (
     "def freest_gpu(report):\n"
@@ -682,3 +684,5 @@ WRONG: dict[str, list[tuple[str, str, str]]] = {
         (_PREFETCH + "ticket = start_copy(batches[0])\n    yield wait(ticket)", "any iterable", "可迭代"),
     ],
 }
+
+WRONG |= PARALLEL
