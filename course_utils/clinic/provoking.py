@@ -65,6 +65,9 @@ def run(code: str, *, seconds: float = LIMIT_SECONDS) -> str:
     """
     environment = {key: value for key, value in os.environ.items() if key not in _REMOVED} | _QUIET
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        environment |= dict.fromkeys(
+            ("TMPDIR", "TEMP", "TMP"), folder
+        )  # what a program forgets there goes, too
         file = Path(folder) / "provoked.py"
         file.write_text(code, encoding="utf-8")
         out, err = Path(folder) / "out.txt", Path(folder) / "err.txt"

@@ -158,8 +158,10 @@ def test_what_others_have_set_does_not_matter(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_program_runs_in_a_folder_that_goes_away() -> None:
-    folder = provoking.run("import os; open('x', 'w'); print(os.getcwd())").strip()
-    assert folder and not Path(folder).exists() and Path(folder) != Path.cwd()
+    code = "import os, tempfile; open('x', 'w'); print(os.getcwd(), tempfile.mkdtemp(), sep='\\n')"
+    places = [Path(place) for place in provoking.run(code).splitlines()]
+    assert len(places) == 2 and Path.cwd() not in places
+    assert not any(place.exists() for place in places)
 
 
 def test_what_this_machine_cannot_provoke_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
