@@ -597,9 +597,15 @@ def test_nothing_is_written(tmp_path: Path) -> None:
         )  # fmt: skip
         assert done.returncode in (0, 1, 2) and not done.stderr, done.stderr
     written = set(tmp_path.rglob("*")) - before
-    # Python itself keeps what it compiled of the command line; of the probes, which import torch, not even that.
+    # Python itself keeps what it compiled of the command line.
     assert written and {path.parent.name for path in written if path.is_file()} == {"__pycache__"}
-    assert not list((package / "doctor/probes").rglob("__pycache__"))
+
+
+def test_probes_leave_no_compiled_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: dict[str, str] = {}
+    monkeypatch.setattr(ask, "Asked", lambda command, environment, seconds: given.update(environment))
+    ask.start("bus", root="/", environment={"HOME": "/home/a", "PYTHONDONTWRITEBYTECODE": ""}, seconds=1)
+    assert given["PYTHONDONTWRITEBYTECODE"] == "1" and given["HOME"] == "/home/a"
 
 
 @LINUX
