@@ -43,7 +43,6 @@ LABELS = {
     "remarks": Bilingual("Worth knowing", "順便一提"),
     "asked": Bilingual("Asked", "問了誰"),
     "nothing": Bilingual("Nothing to do.", "什麼都不必做。"),
-    "none": Bilingual("None.", "沒有。"),
     "details": Bilingual("What else was found, and who was asked", "其他發現，以及問了誰"),
 }
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import IPython.display
 import pytest
+from fake_machines import Machine, libraries
 
 from course_utils import claims
 
@@ -28,3 +29,16 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     monkeypatch.setattr(IPython.display, "display", objects.append)
     monkeypatch.setattr(claims, "display", objects.append)
     return objects
+
+
+@pytest.fixture(scope="session")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path | None:
+    """Return the folder of the small fake driver libraries, or None where there is no compiler."""
+    return libraries(tmp_path_factory.mktemp("libraries"))
+
+
+@pytest.fixture
+def machine(tmp_path_factory: pytest.TempPathFactory, compiled: Path | None) -> Machine:
+    """Return a made-up machine for the doctor's tests."""
+    # Not tmp_path: the name of the test would stand in LD_LIBRARY_PATH, which is evidence.
+    return Machine(tmp_path_factory.mktemp("machine"), compiled)

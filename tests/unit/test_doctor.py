@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_machines import ARCH, CUDA_BUILD, Machine, libraries
+from fake_machines import ARCH, CUDA_BUILD, Machine
 from html_nesting import assert_nested
 from nbval.plugin import get_sanitize_patterns
 
@@ -32,16 +32,6 @@ LINUX = pytest.mark.skipif(sys.platform != "linux", reason="the made-up machines
 TABLES = {"cuda": rules.RULES, "slow": slow.RULES, "hang": hang.RULES}
 PRODUCED = {"healthy", "unknown", "no-answers", "slow-nothing", "hang-program", "hang-not-tried",
             "hang-not-finished", "restart-if", "some-hidden", "weak-check", "slow-smi", "mig-one", "container-toolkit"}  # fmt: skip
-
-
-@pytest.fixture(scope="session")
-def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path | None:
-    return libraries(tmp_path_factory.mktemp("libraries"))
-
-
-@pytest.fixture
-def machine(tmp_path_factory: pytest.TempPathFactory, compiled: Path | None) -> Machine:
-    return Machine(tmp_path_factory.mktemp("machine"), compiled)
 
 
 def healthy(**more: Any) -> dict[str, dict[str, Any]]:

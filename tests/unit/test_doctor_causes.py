@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fake_machines import ARCH, CPU_BUILD, CUDA_BUILD, Machine, libraries
+from fake_machines import ARCH, CPU_BUILD, CUDA_BUILD, Machine
 
 from course_utils.doctor import rules
 from course_utils.doctor.causes import catalogue
@@ -26,17 +26,6 @@ def stage(cause: str, name: str = "") -> Callable[[Stage], Stage]:
         return build
 
     return register
-
-
-@pytest.fixture(scope="session")
-def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path | None:
-    return libraries(tmp_path_factory.mktemp("libraries"))
-
-
-@pytest.fixture
-def machine(tmp_path_factory: pytest.TempPathFactory, compiled: Path | None) -> Machine:
-    # Not tmp_path: the name of the test would stand in LD_LIBRARY_PATH, which is evidence.
-    return Machine(tmp_path_factory.mktemp("machine"), compiled)
 
 
 NO_CODE = "CUDA error: no kernel image is available for execution on the device"
