@@ -44,7 +44,8 @@ def _families() -> list[str]:
 
 
 @cache
-def _style() -> dict[str, Any]:
+def style() -> dict[str, Any]:
+    """Return matplotlib's settings for every picture of the course."""
     return {
         "font.size": 11,
         "axes.titlesize": 11,
@@ -74,7 +75,7 @@ def new(
         rows: How many rows of them.
         options: Passed on to ``Figure.subplots``.
     """
-    with mpl.rc_context(_style()):
+    with mpl.rc_context(style()):
         figure = Figure(figsize=(width, height), layout="constrained")
         axes = figure.subplots(rows, columns, **options)
     return figure, axes
@@ -92,7 +93,7 @@ def png(figure: Figure) -> bytes:
     buffer = io.BytesIO()
     for label in figure.findobj(Text):  # also labels that were added after `new`, outside its style
         label.set_fontfamily(_families())
-    with mpl.rc_context(_style()):
+    with mpl.rc_context(style()):
         # No software entry in the file: the same figure gives the same bytes under every matplotlib release.
         figure.savefig(buffer, format="png", dpi=110, metadata={"Software": None})
     # A palette instead of full colour takes a third of the bytes, and notebooks hold many pictures.
@@ -170,18 +171,22 @@ def quantity(value: float, unit: str) -> str:
     return ticker.EngFormatter(unit)(float(f"{value:.3g}")) if unit else number(value)
 
 
-_OTHER = "recorded · 參考"  # how the other machine is called in a legend
+RECORDED_LABEL = "recorded · 參考"  # how the other machine is called in a legend
 
 
-def _bars_only(axes: Any) -> None:
-    """Take the horizontal scale away: each bar bears its own number."""
+def bars_only(axes: Any) -> None:
+    """Take the horizontal scale away from `axes`: each bar bears its own number."""
     axes.set_xticks([])
     axes.grid(visible=False)
     axes.spines["bottom"].set_visible(False)
 
 
-def _source(values: dict[str, Any] | None) -> Bilingual:
-    """Return the second half of a caption: whose recording is shown, or that there is none."""
+def recording(values: dict[str, Any] | None) -> Bilingual:
+    """Return the second half of a caption: whose recording is shown, or that there is none.
+
+    Args:
+        values: What :func:`evidence.recorded` returned.
+    """
     if values is None:
         text = Bilingual("Recorded GPU: not recorded yet.", "GPU 參考：尚無紀錄。")
     else:
@@ -198,16 +203,17 @@ def bars_picture(comparison: Comparison, labels: Sequence[str], values: dict[str
     ]
     if values:
         rows += [
-            (f"{label} ({_OTHER})", s, RECORDED) for label, s in zip(labels, values["seconds"], strict=True)
+            (f"{label} ({RECORDED_LABEL})", s, RECORDED)
+            for label, s in zip(labels, values["seconds"], strict=True)
         ]
     names, seconds, colours = zip(*reversed(rows), strict=True)
     drawn = axes.barh(names, seconds, color=colours, height=0.62)
     axes.bar_label(drawn, [duration(s) for s in seconds], padding=4)
     axes.set_xlim(0, max(seconds) * 1.18)
-    _bars_only(axes)
+    bars_only(axes)
     en = f"Here, `{labels[0]}` takes {measured(number(comparison.ratio))} times as long as `{labels[1]}`."
     zh = f"在這台機器上，`{labels[0]}` 花的時間是 `{labels[1]}` 的 {measured(number(comparison.ratio))} 倍。"
-    source = _source(values)
+    source = recording(values)
     return Picture(
         figure,
         Bilingual(f"{en} {source.en}", f"{zh}{source.zh}"),
@@ -278,7 +284,7 @@ def curves_picture(
         axes.plot(xs, ys, marker="o", label=name)
     if values:
         for name, (xs, ys) in values["lines"].items():
-            axes.plot(xs, ys, marker="s", linestyle="--", label=f"{name} ({_OTHER})")
+            axes.plot(xs, ys, marker="s", linestyle="--", label=f"{name} ({RECORDED_LABEL})")
     logarithmic(axes.xaxis, x.unit)
     if y.scale == "log":
         logarithmic(axes.yaxis, y.unit)
@@ -286,7 +292,7 @@ def curves_picture(
     axes.set_ylabel(y.label)
     if len(lines) > 1 or values:
         axes.legend()
-    source = _source(values)
+    source = recording(values)
     return Picture(
         figure,
         Bilingual(f"{caption.en} {source.en}", f"{caption.zh}{source.zh}"),
@@ -294,8 +300,12 @@ def curves_picture(
     )
 
 
-def _texts(name: str) -> tuple[Bilingual, Axis, Axis]:
-    """Return the caption and the axes of the figure called `name` (an axis without text is named after nothing)."""
+def caption_and_axes(name: str) -> tuple[Bilingual, Axis, Axis]:
+    """Return the caption and the axes of the figure called `name` (an axis without text is named after nothing).
+
+    Raises:
+        ValueError: There are no texts for `name`.
+    """
     found = text("figure", name)
     x, y = (
         Axis(
@@ -307,8 +317,12 @@ def _texts(name: str) -> tuple[Bilingual, Axis, Axis]:
     return Bilingual(found["en"], found["zh"]), x, y
 
 
-def _parts(name: str) -> tuple[Bilingual, dict[str, Axis]]:
-    """Return the caption of the figure called `name` and the texts of its parts (panels or layers) by key."""
+def caption_and_parts(name: str) -> tuple[Bilingual, dict[str, Axis]]:
+    """Return the caption of the figure called `name` and the texts of its parts (panels or layers) by key.
+
+    Raises:
+        ValueError: There are no texts for `name`.
+    """
     found = text("figure", name)
     parts = {part["key"]: Axis(part["en"], part["zh"], part.get("unit", "")) for part in found["parts"]}
     return Bilingual(found["en"], found["zh"]), parts
@@ -328,7 +342,7 @@ def curves(name: str, lines: dict[str, tuple[Sequence[float], Sequence[float]]])
     """
     from IPython.display import display
 
-    caption, x, y = _texts(name)
+    caption, x, y = caption_and_axes(name)
     noted = {line: [list(map(float, xs)), list(map(float, ys))] for line, (xs, ys) in lines.items()}
     evidence.note("curve", name, {"lines": noted})
     display(curves_picture(lines, x, y, evidence.recorded(name), caption))
@@ -343,7 +357,7 @@ def columns_picture(
     groups = [("here · 這台機器", values, YOURS)]
     if recorded_values:
         names += [name for name in recorded_values["values"] if name not in values]
-        groups.append((_OTHER, recorded_values["values"], RECORDED))
+        groups.append((RECORDED_LABEL, recorded_values["values"], RECORDED))
     width = 0.8 / len(groups)
     for place, (label, group, colour) in enumerate(groups):
         here = [name for name in names if name in group]
@@ -357,7 +371,7 @@ def columns_picture(
     axes.margins(y=0.15)
     if recorded_values:
         axes.legend()
-    source = _source(recorded_values)
+    source = recording(recorded_values)
     numbers = ", ".join(f"{name} {quantity(value, y.unit)}" for name, value in values.items())
     return Picture(
         figure,
@@ -381,7 +395,7 @@ def columns(name: str, values: dict[str, float]) -> None:
     """
     from IPython.display import display
 
-    caption, _, y = _texts(name)
+    caption, _, y = caption_and_axes(name)
     evidence.note("curve", name, {"values": {key: float(value) for key, value in values.items()}})
     display(columns_picture(values, y, evidence.recorded(name), caption))
 
@@ -395,7 +409,7 @@ def panels_picture(
     """Build the picture of :func:`panels` (pure)."""
     groups = [("here · 這台機器", values, YOURS)]
     if recorded_values:
-        groups.append((_OTHER, recorded_values["panels"], RECORDED))
+        groups.append((RECORDED_LABEL, recorded_values["panels"], RECORDED))
     names = list(dict.fromkeys(name for _, group, _ in groups for panel in group.values() for name in panel))
     height = 0.75 + (0.55 + 0.26 * len(names)) * len(groups)
     figure, grid = new(height=height, rows=len(groups), columns=len(parts), sharey=True, squeeze=False)
@@ -408,13 +422,13 @@ def panels_picture(
             )
             axes.bar_label(drawn, [quantity(panel[n], part.unit) for n in here], padding=3, fontsize=9)
             axes.set_xlim(0, max(panel.values(), default=1) * (1 + 0.25 * len(parts)))  # room for the numbers
-            _bars_only(axes)
+            bars_only(axes)
             axes.set_yticks(range(len(names)), names)
             if place == 0:
                 axes.set_title(f"{part.en}\n{part.zh}" if part.en != part.zh else part.en, fontsize=10)
         row[0].set_ylabel(label, fontsize=9)
     grid[0][0].invert_yaxis()
-    source = _source(recorded_values)
+    source = recording(recorded_values)
     titles_en, titles_zh = ", ".join(p.en for p in parts.values()), "、".join(p.zh for p in parts.values())
     return Picture(
         figure,
@@ -435,7 +449,7 @@ def panels(name: str, values: dict[str, dict[str, float]]) -> None:
     """
     from IPython.display import display
 
-    caption, parts = _parts(name)
+    caption, parts = caption_and_parts(name)
     if set(parts) != set(values):
         raise ValueError(f"figure {name!r} has texts for {list(parts)}, but got values for {list(values)}.")
     numbers = {key: {n: float(v) for n, v in panel.items()} for key, panel in values.items()}
@@ -456,7 +470,7 @@ def stacked_picture(rows: dict[str, dict[str, float]], parts: dict[str, Axis], c
         axes.text(total, place, f" {amount(total)}", va="center", fontsize=10)
     axes.set_xlim(0, max(left.values()) * 1.15)
     axes.invert_yaxis()
-    _bars_only(axes)
+    bars_only(axes)
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0.2)
     layers_en, layers_zh = ", ".join(p.en for p in parts.values()), "、".join(p.zh for p in parts.values())
     totals = ", ".join(f"`{name}` {measured(amount(total))}" for name, total in left.items())
@@ -479,7 +493,7 @@ def stacked(name: str, rows: dict[str, dict[str, float]]) -> None:
     """
     from IPython.display import display
 
-    caption, parts = _parts(name)
+    caption, parts = caption_and_parts(name)
     unknown = sorted({key for row in rows.values() for key in row} - set(parts))
     if unknown:
         raise ValueError(f"figure {name!r} has texts for {list(parts)}, but got {unknown}.")
@@ -529,7 +543,7 @@ def histogram(name: str, groups: dict[str, Any], *, marks: dict[str, float]) -> 
     """
     from IPython.display import display
 
-    caption, x, y = _texts(name)
+    caption, x, y = caption_and_axes(name)
     display(histogram_picture(groups, marks, x, y, caption))
 
 
@@ -540,7 +554,8 @@ def returns_picture(
     rows = [(name, pair, YOURS) for name, pair in times.items()]
     if recorded_values:
         rows += [
-            (f"{name} ({_OTHER})", tuple(pair), RECORDED) for name, pair in recorded_values["times"].items()
+            (f"{name} ({RECORDED_LABEL})", tuple(pair), RECORDED)
+            for name, pair in recorded_values["times"].items()
         ]
     rows.reverse()  # barh counts from below
     figure, axes = new(height=0.9 + 0.5 * len(rows))
@@ -561,7 +576,7 @@ def returns_picture(
             textcoords="offset points",
             va="center",
         )
-    source = _source(recorded_values)
+    source = recording(recorded_values)
     return Picture(
         figure,
         Bilingual(

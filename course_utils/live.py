@@ -39,7 +39,7 @@ def picture(
             axes.plot(range(1, len(values) + 1), values, "o-", color=colour, label=name)
             there = recorded["lines"][key].get(name, []) if recorded else []
             if there:
-                label = f"{name} ({figures._OTHER})"
+                label = f"{name} ({figures.RECORDED_LABEL})"
                 axes.plot(range(1, len(there) + 1), there, "s--", color=colour, alpha=0.5, label=label)
         axes.set_xlim(0.5, rounds + 0.5)
         axes.xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
@@ -58,7 +58,7 @@ def picture(
         )
         for name in names
     )
-    source = figures._source(recorded)
+    source = figures.recording(recorded)
     titles_en, titles_zh = ", ".join(p.en for p in parts.values()), "、".join(p.zh for p in parts.values())
     return Picture(
         figure,
@@ -85,7 +85,7 @@ class Live:
         from IPython.display import display
 
         self.name, self.rounds = name, rounds
-        self.caption, self.parts = figures._parts(name)
+        self.caption, self.parts = figures.caption_and_parts(name)
         self.lines: Lines = {key: {} for key in self.parts}
         self.handle = display(self._picture(), display_id=True)  # None where nothing can be updated
 

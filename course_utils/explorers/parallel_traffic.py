@@ -135,7 +135,7 @@ def render(result: Traffic) -> str:
     axes.set_xlim(0, (max(left) or 1) * 1.3)
     axes.set_yticks(places, WAYS)
     axes.invert_yaxis()
-    figures._bars_only(axes)
+    figures.bars_only(axes)
     axes.legend(
         loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderaxespad=0.2, fontsize=9, frameon=False
     )
