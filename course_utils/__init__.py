@@ -27,6 +27,7 @@ _HOMES = {
     "explorers": "course_utils.explorers",
     "timeline": "course_utils.timeline",
     "doctor": "course_utils.doctor",
+    "launch": "course_utils.launcher",
 }
 _MODULES = {"timeline", "figures", "explorers", "doctor"}
 
@@ -45,6 +46,7 @@ if TYPE_CHECKING:  # the same names, spelled out for editors and type checkers
     from course_utils.evidence import recorded as recorded
     from course_utils.exercises import check as check
     from course_utils.language import bi as bi
+    from course_utils.launcher import launch as launch
     from course_utils.measure import best_time as best_time
     from course_utils.measure import ceilings as ceilings
     from course_utils.measure import compare as compare
