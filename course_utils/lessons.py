@@ -17,7 +17,6 @@ REPOSITORY = Path(__file__).parents[1] / "notebooks"
 
 # What is being written. A line goes when its notebook comes: the notebook itself says the rest.
 PLANNED = {
-    "06": Bilingual("Distributed data parallelism", "分散式資料平行"),
     "07": Bilingual("Capstone project", "總結專題"),
 }
 

@@ -35,6 +35,7 @@ _LESSONS = {
     "03": "course_utils.exercises.precision",
     "04": "course_utils.exercises.streams",
     "05": "course_utils.exercises.data_parallel",
+    "06": "course_utils.exercises.distributed",
 }
 
 

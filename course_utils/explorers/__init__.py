@@ -203,6 +203,31 @@ def streams() -> None:
     module.EXPLORER.show()
 
 
+def ring() -> None:
+    """Explore all-reduce step by step: which chunk is where in a ring, and what each rank sends."""
+    from course_utils.explorers import ring_all_reduce as module
+
+    module.EXPLORER.show()
+
+
+def scaling(
+    link: tuple[float, float] | None = None,
+    points: tuple[Sequence[float], Sequence[float]] | None = None,
+    *,
+    size: int | None = None,
+) -> None:
+    """Explore how efficient training with N processes is, from a model or from what was measured on this machine.
+
+    Args:
+        link: a (seconds) and B (bytes per second) of t = a + 2 (N - 1) / N · S / B, fitted with two processes.
+        points: Seconds of work per step (one process alone), and the measured efficiencies with two processes.
+        size: Bytes of gradients in those measurements.
+    """
+    from course_utils.explorers import scaling_efficiency as module
+
+    module.explorer(link, points, size=size).show()
+
+
 def split() -> None:
     """Explore how DataParallel splits a batch, and which devices get nothing."""
     from course_utils.explorers import batch_split as module

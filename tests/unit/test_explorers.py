@@ -29,7 +29,9 @@ from course_utils.explorers import (
     module_belongings,
     number_formats,
     parallel_traffic,
+    ring_all_reduce,
     roofline_model,
+    scaling_efficiency,
     stream_overlap,
     transfer_cost,
     visible_devices,
@@ -58,6 +60,8 @@ ALL: dict[str, Explorer] = {
     "streams": stream_overlap.EXPLORER,
     "split": batch_split.EXPLORER,
     "traffic": parallel_traffic.EXPLORER,
+    "ring": ring_all_reduce.EXPLORER,
+    "scaling": scaling_efficiency.explorer(),
 }
 
 

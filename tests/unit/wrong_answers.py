@@ -5,6 +5,7 @@ Every hint of every exercise has an answer here that reaches it (see ``test_ever
 
 from __future__ import annotations
 
+from wrong_answers_distributed import DISTRIBUTED
 from wrong_answers_parallel import PARALLEL
 
 _ON_GPU = "def on_gpu(tensor):\n    return "
@@ -685,4 +686,4 @@ WRONG: dict[str, list[tuple[str, str, str]]] = {
     ],
 }
 
-WRONG |= PARALLEL
+WRONG |= PARALLEL | DISTRIBUTED
