@@ -10,10 +10,10 @@ BOOTSTRAP = $(if $(STARTER),$(STARTER) tools/bootstrap.py,$(NO_PYTHON))
 export PYTHON LAB_ARGS
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test check mend record constraints setup clean
+.PHONY: help lab test check mend record verify-gpu take-evidence constraints setup clean
 
 help:  ## this list · 這份清單
-	@sed -n 's/^\([a-z]*\):.*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do printf '  make %-12s %s\n' "$$name" "$$text"; done
+	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do printf '  make %-14s %s\n' "$$name" "$$text"; done
 
 lab:  ## open the course in JupyterLab (LAB_ARGS= passes options on) · 在 JupyterLab 開啟課程
 	@$(BOOTSTRAP) lab
@@ -29,6 +29,12 @@ mend:  ## check the notebooks and mend what a tool can mend · 檢查並修正�
 
 record:  ## run the notebooks on this machine and write its evidence · 在本機執行並記錄量測結果
 	@$(BOOTSTRAP) record $(ARGS)
+
+verify-gpu:  ## run the whole course on this machine's GPU and pack what was found · 在 GPU 上驗證整個課程並打包結果
+	@$(BOOTSTRAP) verify-gpu $(ARGS)
+
+take-evidence:  ## read such an archive (ARGS=) into the course · 讀入打包的驗證結果（ARGS=）
+	@$(BOOTSTRAP) take-evidence $(ARGS)
 
 constraints:  ## choose the newest versions that fit and pin them · 更新鎖定的套件版本
 	@$(BOOTSTRAP) constraints

@@ -1,10 +1,27 @@
-"""Small programs in a process of their own: for what can be asked only once, or only before CUDA starts."""
+"""Processes of their own: for what can be asked only once, or only before CUDA starts, or must end in time."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+
+
+def end(process: subprocess.Popen) -> None:
+    """End `process` and everything that it started, and wait until they are gone."""
+    import psutil
+
+    try:
+        family = [*psutil.Process(process.pid).children(recursive=True), psutil.Process(process.pid)]
+    except psutil.NoSuchProcess:
+        family = []
+    for member in family:
+        try:
+            member.kill()
+        except psutil.Error:
+            pass
+    psutil.wait_procs(family, timeout=5)
+    process.wait()
 
 
 def run_fresh(code: str, *, seconds: float = 120, **environment: str) -> str:

@@ -562,7 +562,7 @@ def _ink(colour: str) -> str:
 def panels(rows: Sequence[int]) -> tuple[Figure, Sequence[Any]]:
     """Return a figure and its axes, one above the other, with room for so many `rows` each (see :func:`draw`)."""
     heights = [min(0.2 + 0.34 * count, 2.3) for count in rows]
-    with mpl.rc_context(figures._style()):
+    with mpl.rc_context(figures.style()):
         figure = Figure(figsize=(7.6, sum(heights) + 0.6 * len(rows)), layout="constrained")
         return figure, figure.subplots(len(rows), 1, height_ratios=heights, squeeze=False)[:, 0]
 
@@ -695,7 +695,7 @@ def picture(timeline: Timeline, recorded: Mapping[str, Any] | None, caption: Bil
     """
     both = [(timeline, "")]
     if recorded:
-        both.append((Timeline.from_json(recorded), figures._OTHER))
+        both.append((Timeline.from_json(recorded), figures.RECORDED_LABEL))
     figure, parts = panels([len(part.lanes()) for part, _ in both])
     for axes, (part, title) in zip(parts, both, strict=True):
         pair = part.busiest()
@@ -712,7 +712,7 @@ def picture(timeline: Timeline, recorded: Mapping[str, Any] | None, caption: Bil
             f"下圖是 GPU 參考，{recorded['run']}：{there.zh}。",
         )
     else:
-        source = figures._source(None)
+        source = figures.recording(None)
     return figures.Picture(
         figure,
         Bilingual(
@@ -753,5 +753,8 @@ def show(name: str, timeline: Timeline) -> None:
 
     found = text("figure", name)
     evidence.note("curve", name, timeline.to_json())
+    traces = os.environ.get("COURSE_TRACES")  # a folder for whole traces, for looking at them in a viewer
+    if traces and timeline.trace is not None:
+        save(timeline, Path(traces) / f"{name}.json.gz")
     recorded = None if torch.cuda.is_available() else evidence.recorded(name)
     display(picture(timeline, recorded, Bilingual(found["en"], found["zh"])))

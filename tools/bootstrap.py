@@ -52,6 +52,8 @@ COMMANDS = {
     "check": ("test", ["tools.check", "notebooks"]),
     "mend": ("test", ["tools.check", "--mend", "notebooks"]),
     "record": ("test", ["tools.record"]),
+    "verify-gpu": ("test", ["tools.verify_gpu"]),
+    "take-evidence": ("test", ["tools.take_evidence"]),
     "constraints": ("test", ["tools.constraints"]),
     "clean": ("", None),
 }

@@ -2,6 +2,7 @@
 
 ``python -m tools.record [--no-evidence] [notebooks …]`` executes; ``python -m tools.record --table`` only
 writes README's table of what was last verified where. A notebook in which a cell fails stays as it was.
+``--to FOLDER`` changes nothing in the course: executed copies, journal and traces go there, also after a failure.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from nbformat import NotebookNode
 from nbval.kernel import CURRENT_ENV_KERNEL_NAME, NbvalKernelspecManager
 from traitlets import default
 
+from course_utils.evidence import read as read_runs
 from tools.check.notebook import canonical, code_hash, mend_notebook, read
 
 ROOT = Path(__file__).parents[1]
@@ -52,7 +54,7 @@ class OwnKernelManager(AsyncKernelManager):
 
 @contextmanager
 def own_environment(journal: Path, scratch: Path):
-    """Give the kernels a strict run that neither reads nor writes anything of the user's."""
+    """Give the kernels a run that neither reads nor writes anything of the user's; strict if not said otherwise."""
     changed = {
         "COURSE_STRICT": os.environ.get("COURSE_STRICT", "1"),
         "COURSE_DATA_DIR": str(scratch / "data"),
@@ -63,19 +65,23 @@ def own_environment(journal: Path, scratch: Path):
         yield
 
 
-def execute(path: Path, journal: Path, cell_timeout: float = CELL_TIMEOUT) -> float:
+def execute(
+    path: Path, journal: Path, cell_timeout: float = CELL_TIMEOUT, target: Path | None = None
+) -> float:
     """Execute one notebook and store it with its new outputs.
 
     Args:
         path: The notebook; its folder is the working directory of its cells.
         journal: Where claims and curves are noted, one JSON object a line.
         cell_timeout: Seconds that one cell may take.
+        target: Where the executed notebook goes, if not in the place of `path`. Then a cell that fails does not end
+            the run: its error is stored as its output, as in JupyterLab, and the next one is executed.
 
     Returns:
         The seconds it took.
 
     Raises:
-        CellFailed: A cell failed, ran too long or killed its kernel; the file is unchanged.
+        CellFailed: A cell failed, ran too long or killed its kernel; `path` is unchanged.
     """
     notebook = read(path)
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
@@ -89,6 +95,7 @@ def execute(path: Path, journal: Path, cell_timeout: float = CELL_TIMEOUT) -> fl
             kernel_name=CURRENT_ENV_KERNEL_NAME,
             kernel_manager_class=OwnKernelManager,
             timeout=cell_timeout,
+            allow_errors=target is not None,
             resources={"metadata": {"path": str(path.parent)}},
             record_timing=False,
             store_widget_state=False,
@@ -99,10 +106,15 @@ def execute(path: Path, journal: Path, cell_timeout: float = CELL_TIMEOUT) -> fl
             try:
                 client.execute(stderr=subprocess.DEVNULL)  # the kernel's own log; cells' stderr is captured
             except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
+                if target:
+                    replace(target, canonical(notebook))
                 raise CellFailed("cell {number} ({id})".format(**reached) + f": {error}") from error
     for cell in cells:
         cell.metadata.setdefault("course", NotebookNode()).ran = code_hash(cell.source)
-    replace(path, canonical(mend_notebook(notebook)))
+    replace(target or path, canonical(mend_notebook(notebook)))
+    failed = [cell.id for cell in cells if any(output.output_type == "error" for output in cell.outputs)]
+    if target and failed:
+        raise CellFailed(f"the cells {', '.join(failed)}; their errors are in {target.name}")
     return time.monotonic() - started
 
 
@@ -114,7 +126,7 @@ def show_progress(name: str, cells: list[NotebookNode]) -> None:
 
 def replace(path: Path, text: str) -> None:
     """Write a file in one step, so that an interruption leaves the old one whole."""
-    if path.read_text(encoding="utf-8") == text:
+    if path.exists() and path.read_text(encoding="utf-8") == text:
         return
     temporary = path.with_name(f".{path.name}.new")
     temporary.write_text(text, encoding="utf-8", newline="\n")
@@ -129,8 +141,8 @@ def table(folder: Path = EVIDENCE) -> str:
     head = ["Machine · 機器", "PyTorch", "Python", "Date · 日期", "holds · 成立", "unclear · 尚無定論"]
     head += ["does not hold · 不成立", "not measured · 未量測"]
     lines = ["| " + " | ".join(head) + " |", "|---" * 4 + "|--:" * 4 + "|"]
-    runs = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
-    for run in sorted(runs, key=lambda run: run["date"], reverse=True):
+    runs = read_runs(folder)
+    for run in runs:
         machine = run["machine"]
         gpus = [gpu["name"] for gpu in machine["gpus"]]
         device = (f"{len(gpus)} × {gpus[0]}" if len(gpus) > 1 else gpus[0]) if gpus else machine["cpu"]
@@ -164,6 +176,22 @@ def write_table() -> None:
 # --- command line -------------------------------------------------------------------------------------
 
 
+def record_copies(paths: list[Path], folder: Path) -> int:
+    """Execute copies of the notebooks; `folder` gets them, the journal and the traces. Return the exit status."""
+    folder.mkdir(parents=True, exist_ok=True)
+    statuses = [0]
+    with patch.dict(os.environ, {"COURSE_TRACES": str(folder)}):
+        for path in paths:
+            try:
+                seconds = execute(path, folder / "journal.jsonl", target=folder / path.name)
+            except CellFailed as error:
+                statuses.append(1)
+                print(f"\r{path.name}: FAILED; {error}", file=sys.stderr)
+            else:
+                print(f"\r{path.name}: executed in {seconds:.1f} s")
+    return max(statuses)
+
+
 def record(paths: list[Path], evidence: bool) -> int:
     """Execute the notebooks, then write evidence and table; return the exit status."""
     failed = False
@@ -193,6 +221,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.record", description="Execute notebooks.")
     parser.add_argument("notebooks", nargs="*", type=Path, help="default: all in notebooks/")
     parser.add_argument("--no-evidence", action="store_true", help="do not write this machine's evidence")
+    parser.add_argument(
+        "--to", type=Path, metavar="FOLDER", help="execute copies, which go there with journal and traces"
+    )
     parser.add_argument("--table", action="store_true", help="only write README's table from the evidence")
     options = parser.parse_args()
     try:
@@ -203,7 +234,10 @@ def main() -> int:
         missing = [path for path in paths if not path.is_file()]
         if missing or not paths:
             parser.error(f"no such notebook: {', '.join(map(str, missing)) or NOTEBOOKS}")
-        return record([path.resolve() for path in paths], evidence=not options.no_evidence)
+        paths = [path.resolve() for path in paths]
+        if options.to:
+            return record_copies(paths, options.to.resolve())
+        return record(paths, evidence=not options.no_evidence)
     except ValueError as error:
         print(error, file=sys.stderr)
         return 1

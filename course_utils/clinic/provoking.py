@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 from course_utils.clinic.catalogue import Entry, entries
+from course_utils.processes import end
 
 LIMIT_SECONDS = 60.0
 _QUIET = {
@@ -38,22 +39,6 @@ def program(entry: Entry, *, cuda: bool = False) -> str | None:
     if entry.where == "cpu_build" and cuda:
         return None
     return entry.provoke or entry.provoke_alone
-
-
-def _end(process: subprocess.Popen[str]) -> None:
-    """End `process` and everything that it started."""
-    import psutil
-
-    try:
-        family = [*psutil.Process(process.pid).children(recursive=True), psutil.Process(process.pid)]
-    except psutil.NoSuchProcess:
-        family = []
-    for member in family:
-        try:
-            member.kill()
-        except psutil.Error:
-            pass
-    psutil.wait_procs(family, timeout=5)
 
 
 def run(code: str, *, seconds: float = LIMIT_SECONDS) -> str:
@@ -86,8 +71,7 @@ def run(code: str, *, seconds: float = LIMIT_SECONDS) -> str:
             except subprocess.TimeoutExpired:
                 pass
             finally:  # also when the learner interrupts the cell
-                _end(process)
-                process.wait()
+                end(process)
         return "".join(file.read_text(encoding="utf-8", errors="replace") for file in (out, err))
 
 

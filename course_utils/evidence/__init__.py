@@ -50,18 +50,30 @@ def slug(facts: dict[str, Any]) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 
-def write(lines: list[dict[str, Any]], folder: Path = FOLDER, *, date: str | None = None) -> Path:
-    """Write the collected journal `lines` as this machine's evidence file and return its path.
+def write(
+    lines: list[dict[str, Any]],
+    folder: Path = FOLDER,
+    *,
+    date: str | None = None,
+    facts: dict[str, Any] | None = None,
+) -> Path:
+    """Write the collected journal `lines` as a machine's evidence file and return its path.
 
     Claims and curves of lessons that were not run this time are kept from the older file of the same machine,
     as long as PyTorch is the same; of a claim noted twice the later note counts.
+
+    Args:
+        lines: What :func:`note` wrote.
+        folder: Where the file goes.
+        date: When it was measured, ``"2026-11-22"``; today if not given.
+        facts: The machine, as :func:`course_utils.devices.machine_facts` describes it; this one if not given.
 
     Raises:
         ValueError: There is nothing to write.
     """
     if not lines:
         raise ValueError("no claim and no curve was noted; run the notebooks with COURSE_RECORD set first.")
-    facts = machine_facts()
+    facts = facts or machine_facts()
     path = folder / f"{slug(facts)}.json"
     old = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     same = old.get("machine", {}).get("torch") == facts["torch"]
@@ -80,11 +92,16 @@ def write(lines: list[dict[str, Any]], folder: Path = FOLDER, *, date: str | Non
     return path
 
 
-@cache
-def runs(folder: Path = FOLDER) -> list[dict[str, Any]]:
-    """Return all recorded runs, newest first."""
+def read(folder: Path = FOLDER) -> list[dict[str, Any]]:
+    """Return all recorded runs as the files hold them now, newest first; a rehearsal's figures are none."""
     found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
-    return sorted(found, key=lambda run: run["date"], reverse=True)
+    return sorted((run for run in found if "rehearsal" not in run), key=lambda run: run["date"], reverse=True)
+
+
+@cache
+def runs() -> list[dict[str, Any]]:
+    """Return all recorded runs of the course, newest first; read once."""
+    return read(FOLDER)
 
 
 def gpu_run() -> dict[str, Any] | None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
 from tools.check.notebook import code_hash, read
-from tools.record import END, START, CellFailed, execute, replace, table, with_table
+from tools.record import END, START, CellFailed, execute, record_copies, replace, table, with_table
 
 
 def notebook(path: Path, *sources: str) -> Path:
@@ -70,6 +71,31 @@ def evidence(folder: Path, name: str, date: str, gpus: int, verdicts: list[str])
     claims = {str(number): {"verdict": verdict} for number, verdict in enumerate(verdicts)}
     text = json.dumps({"machine": machine, "date": date, "claims": claims, "curves": {}})
     (folder / f"{name}.json").write_text(text, encoding="utf-8")
+
+
+def test_copies_leave_the_notebook_alone_and_go_on_after_a_failure(tmp_path: Path, capsys: Any) -> None:
+    path = notebook(
+        tmp_path / "a.ipynb",
+        "1 / 0",
+        "import os\nprint(os.environ['COURSE_TRACES'])",
+        "from course_utils import evidence\nevidence.note('claim', '1.1', {'value': 2})",
+    )
+    before, target = path.read_bytes(), tmp_path / "copies"
+    assert record_copies([path, notebook(tmp_path / "b.ipynb", "print(2)")], target) == 1
+    assert path.read_bytes() == before
+    cells = read(target / "a.ipynb").cells
+    assert cells[0].outputs[0].ename == "ZeroDivisionError" and cells[1].outputs[0].text == f"{target}\n"
+    assert json.loads((target / "journal.jsonl").read_text(encoding="utf-8"))["key"] == "1.1"
+    assert read(target / "b.ipynb").cells[0].outputs[0].text == "2\n"
+    said = capsys.readouterr()
+    assert "b.ipynb: executed" in said.out and "a.ipynb: FAILED; the cells " in said.err
+
+
+def test_of_a_kernel_that_died_the_copy_shows_how_far_it_came(tmp_path: Path) -> None:
+    path = notebook(tmp_path / "a.ipynb", "print(1)", "import os\nos._exit(1)", "print(3)")
+    with pytest.raises(CellFailed, match="died"):
+        execute(path, tmp_path / "journal.jsonl", target=tmp_path / "copy.ipynb")
+    assert [len(cell.outputs) for cell in read(tmp_path / "copy.ipynb").cells] == [1, 0, 0]
 
 
 def test_table(tmp_path: Path) -> None:

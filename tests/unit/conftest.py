@@ -7,9 +7,17 @@ from typing import Any
 
 import IPython.display
 import pytest
+import torch
 from fake_machines import Machine, libraries
 
 from course_utils import claims
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave out what is marked with `cuda` where there is no GPU."""
+    for item in items:
+        if item.get_closest_marker("cuda") and not torch.cuda.is_available():
+            item.add_marker(pytest.mark.skip(reason="needs a GPU"))
 
 
 @pytest.fixture(autouse=True)
@@ -17,7 +25,13 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the folder (not made yet) in which the course keeps this test's files."""
     folder = tmp_path / "data"
     monkeypatch.setenv("COURSE_DATA_DIR", str(folder))
-    for variable in ("COURSE_STRICT", "COURSE_RECORD", "CUDA_VISIBLE_DEVICES"):
+    for variable in (
+        "COURSE_STRICT",
+        "COURSE_RECORD",
+        "COURSE_REPEAT",
+        "COURSE_TRACES",
+        "CUDA_VISIBLE_DEVICES",
+    ):
         monkeypatch.delenv(variable, raising=False)
     return folder
 

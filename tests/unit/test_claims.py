@@ -239,9 +239,28 @@ def test_a_claim_is_noted_for_the_record(
         (
             "claim",
             ID,
-            {"verdict": "holds", "value": YES, "quartile_ratio": YES, "at_least": 2, "at_most": None},
+            {
+                "verdict": "holds", "value": YES, "quartile_ratio": YES,
+                "at_least": 2, "at_most": None, "needs": None,
+            },
         )
-    ]
+    ]  # fmt: skip
+
+
+def test_on_request_a_claim_is_measured_again_for_the_spread(
+    shown: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noted: list[Any] = []
+    monkeypatch.setattr(evidence, "note", lambda kind, id, values: noted.append(values.get("again")))  # noqa: A006
+    monkeypatch.setenv("COURSE_REPEAT", "2")
+    claim(ID, fake((YES, YES), (5.0, 5.0), (6.0, 6.0)), at_least=2)
+    numbers = iter([3.0, 4.0, 5.0])
+    claim(ID, lambda: next(numbers), at_least=2)
+    claim(ID, lambda: True)
+    claim(ID, 3.0, at_least=2)
+    monkeypatch.setattr(devices, "missing", lambda need: LACKING)
+    claim(ID, lambda: pytest.fail("nothing is measured here"), needs="cuda")
+    assert noted == [[5.0, 6.0], [4.0, 5.0], [True, True], [], None]
 
 
 # --- cards --------------------------------------------------------------------------------------------

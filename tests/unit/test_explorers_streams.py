@@ -267,7 +267,7 @@ def test_every_line_runs(code: str) -> None:
         exec(code, names("cpu"))
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.cuda
 @pytest.mark.parametrize("code", LINES)
 def test_a_real_gpu_agrees(code: str) -> None:
     """PyTorch's own alarm goes off in the lines that wait, and in no other."""
@@ -293,7 +293,7 @@ def test_a_real_gpu_agrees(code: str) -> None:
     assert waited is LINES[code].waits
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.cuda
 @pytest.mark.parametrize("code", LINES)
 def test_a_real_gpu_that_is_busy_is_waited_for(code: str) -> None:
     """The alarm does not know all waits, so the queue itself is asked: is the long work done after the line?"""

@@ -71,7 +71,7 @@ def test_agrees_with_pytorchs_own_timer(kind: str) -> None:
     agree(work, lambda: min(timer.timeit(1).mean for _ in range(15)))
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="do_bench measures a GPU")
+@pytest.mark.cuda
 @pytest.mark.parametrize("kind", KINDS[:2])
 def test_agrees_with_tritons_timer(kind: str) -> None:
     """Within 10 % on work of 1 to 5 ms. (Triton's events do not see the host, so small operations are left out.)"""

@@ -28,6 +28,7 @@ USES = {
         "figures.histogram",
         "timeline.show",
         "timelines",
+        "lanes.show",
         "Live",
     ),
 }
@@ -101,7 +102,7 @@ def test_both_languages_are_there(kind: str, name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(texts.texts("figure")))
 def test_a_figures_axes_have_names(name: str) -> None:
-    caption, x, y = figures._texts(name)
+    caption, x, y = figures.caption_and_axes(name)
     kind = next(use for use in USES["figure"] if (name in {found for _, found in first_arguments(use)}))
     named = {
         "figures.curves": (True, True),
@@ -115,7 +116,7 @@ def test_a_figures_axes_have_names(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(n for n, t in texts.texts("figure").items() if "parts" in t))
 def test_a_figures_parts_have_names(name: str) -> None:
-    _, parts = figures._parts(name)
+    _, parts = figures.caption_and_parts(name)
     assert parts and all(part.en and part.zh for part in parts.values())
     assert name in {found for _, found in first_arguments("figures.panels", "figures.stacked", "Live")}
 

@@ -529,7 +529,7 @@ def test_nothing_is_printed() -> None:
     assert done.stdout == "['host 1']\n" and done.stderr == ""
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.cuda
 def test_a_gpus_streams_are_lanes() -> None:
     host = [torch.randn(2**22).pin_memory() for _ in range(3)]
     side = torch.cuda.Stream()

@@ -156,14 +156,17 @@ def broken_gpu_rules(text: str) -> list[str]:
             found.append(f"{name}: runs without a runner or in a fork")
         if job["runs-on"] != "${{ vars.GPU_RUNNER }}":
             found.append(f"{name}: the runner is not the variable's")
-        if any("if" in step for step in job["steps"]):
+        if any(
+            "if" in step and (n, step["if"]) != (len(job["steps"]) - 1, "always()")
+            for n, step in enumerate(job["steps"])
+        ):
             found.append(f"{name}: a step may be left out")
         commands = runs(job)
         if commands[0] != "nvidia-smi":
             found.append(f"{name}: the first step does not look for a GPU")
         proof = [n for n, run in enumerate(commands) if "assert torch.cuda.is_available()" in run]
         tests = [n for n, run in enumerate(commands) if run.startswith("make test")]
-        record = [n for n, run in enumerate(commands) if run == "make record"]
+        record = [n for n, run in enumerate(commands) if run.startswith("make verify-gpu")]
         actions = [step.get("uses", "") for step in job["steps"]]
         upload = [n for n, action in enumerate(actions) if action.startswith("actions/upload-artifact@")]
         if not (len(proof) == len(tests) == len(record) == len(upload) == 1):
@@ -174,7 +177,7 @@ def broken_gpu_rules(text: str) -> list[str]:
             found.append(f"{name}: not every notebook and check is run")
         for n in upload:
             options = job["steps"][n]["with"]
-            if options.get("if-no-files-found") != "error" or "evidence" not in options["path"]:
+            if options.get("if-no-files-found") != "error" or options["path"] != "gpu-runs/*.tar.gz":
                 found.append(f"{name}: missing evidence is no error")
     return found
 
@@ -225,12 +228,14 @@ def test_gpu_workflow_keeps_its_rules():
         ("${{ vars.GPU_RUNNER }}", "gpu", "not the variable's"),
         ("run: nvidia-smi", "run: true", "does not look for a GPU"),
         ("assert torch.cuda.is_available()", "print", "not once each"),
-        ("run: make record", "run: true", "not once each"),
+        ("run: make verify-gpu", "run: true", "not once each"),
         ('run: make test ARGS="', 'run: make check ARGS="', "not once each"),
         ('ARGS="notebooks tests/unit', 'ARGS="tests/unit', "not every notebook"),
         ('ARGS="notebooks', 'ARGS="-k cuda notebooks', "not every notebook"),
         ("if-no-files-found: error", "if-no-files-found: ignore", "no error"),
-        ("        run: make record\n", "        run: make record\n        if: false\n", "left out"),
+        ("        run: nvidia-smi\n", "        run: nvidia-smi\n        if: always()\n", "left out"),
+        ("        if: always()\n", "        if: success()\n", "left out"),
+        ("gpu-runs/*.tar.gz", "gpu-runs/", "no error"),
     ],
 )
 def test_a_broken_gpu_rule_is_found(old: str, new: str, told: str):
@@ -242,7 +247,7 @@ def test_a_broken_gpu_rule_is_found(old: str, new: str, told: str):
 def test_the_proof_comes_before_the_tests():
     lines = text_of("gpu.yml")
     begin, middle = lines.index("      - name: torch computes"), lines.index("      - name: Unit tests")
-    end = lines.index("      - name: Record")
+    end = lines.index("      - name: Measure")
     swapped = lines[:begin] + lines[middle:end] + lines[begin:middle] + lines[end:]
     assert "order" in "\n".join(broken_gpu_rules(swapped))
 

@@ -1,0 +1,149 @@
+"""``python -m tools.verify_gpu``: run the whole course on this machine's GPU and leave one archive.
+
+Exit status: 0 if every step is ok, 1 if one is not (the archive is there all the same), 2 without a CUDA GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import shutil
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from course_utils.evidence import slug, write
+from tools.verify_gpu import archive
+from tools.verify_gpu.findings import judge_claims, judge_shares, read_journals, summary
+from tools.verify_gpu.session import NOTEBOOKS, ROOT, Failed, Outcome, Session
+from tools.verify_gpu.steps import STEPS, NotCuda
+from tools.verify_gpu.unverified import of_a_run, of_the_course
+
+NO_GPU = (
+    "{english} Nothing was recorded. `python -m course_utils.doctor` says why CUDA is missing; `--rehearse` tries the"
+    " command without a GPU.\n{chinese}沒有留下任何紀錄。`python -m course_utils.doctor` 會說明為什麼沒有 CUDA；"
+    "想在沒有 GPU 的電腦上試跑，請加上 `--rehearse`。"
+)
+
+
+def choose(words: list[str]) -> list[Path]:
+    """Return the notebooks whose names begin with one of `words` (all without words).
+
+    Raises:
+        ValueError: No notebook begins so.
+    """
+    every = sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))
+    unknown = [word for word in words if not any(path.name.startswith(word) for path in every)]
+    if unknown:
+        names = ", ".join(path.stem for path in every)
+        raise ValueError(f"no notebook begins with {', '.join(unknown)}; there are {names}.")
+    return [path for path in every if not words or path.name.startswith(tuple(words))]
+
+
+def run(session: Session) -> list[Outcome]:
+    """Take every step, whatever became of the one before, and return what became of each.
+
+    Raises:
+        NotCuda: The first step found no GPU to verify on.
+    """
+    outcomes = []
+    for name, step in STEPS.items():
+        print(f"{name} … ({session.left():.0f} s left)", flush=True)
+        began, status = time.monotonic(), "ok"
+        try:
+            if session.left() < 5:
+                said, status = "the time was up", "not run"
+            else:
+                said = step(session)
+        except NotCuda:
+            raise
+        except Failed as error:
+            said, status = str(error), "failed"
+        except Exception as error:  # a defect of a step must not cost what the others find
+            said, status = f"{type(error).__name__}: {error}", "failed"
+        outcomes.append(Outcome(name, status, time.monotonic() - began, said))
+        print(f"  {status}: {said}", flush=True)
+    said = judge_claims(session)
+    outcomes.append(Outcome("claims", "failed" if "look at" in said else "ok", 0.0, said))
+    outcomes.append(Outcome("shares", "ok", 0.0, judge_shares(session)))
+    return outcomes
+
+
+def store(session: Session, outcomes: list[Outcome], date: str) -> None:
+    """Write evidence, table and manifest into the archive's folder."""
+    lines = read_journals(session.folder.glob("recorded/*.jsonl"))
+    kind = archive.REHEARSAL if session.rehearsal else archive.GPU
+    evidence = None
+    if lines:
+        written = write(lines, session.folder / "evidence", date=date, facts=session.machine)
+        evidence = json.loads(written.read_text(encoding="utf-8"))
+        if (
+            session.rehearsal
+        ):  # by name and content: it must not be taken for a record, even when copied by hand
+            written.unlink()
+            session.keep("evidence/rehearsal.json", {"rehearsal": True, **evidence})
+    session.file("settled.md").write_text(
+        of_a_run(session.folder, None if session.rehearsal else evidence), encoding="utf-8"
+    )
+    session.file("summary.txt").write_text(summary(outcomes, session.rehearsal) + "\n", encoding="utf-8")
+    chosen = {path.name for path in session.notebooks}
+    prints = archive.on_disk()
+    session.keep(
+        archive.MANIFEST,
+        {
+            "format": archive.FORMAT,
+            "kind": kind,
+            "date": date,
+            "machine": session.machine,
+            "lessons": {n: p for n, p in prints.items() if n in chosen or not n.endswith(".ipynb")},
+            "outcomes": [vars(one) for one in outcomes],
+        },
+    )
+
+
+def main() -> int:
+    """Read the command line, run, and pack."""
+    parser = argparse.ArgumentParser(prog="python -m tools.verify_gpu", description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "lessons", nargs="*", help="beginnings of notebooks' names, such as 04 (default: all)"
+    )
+    parser.add_argument("--rehearse", action="store_true", help="try the command without a GPU; no evidence")
+    parser.add_argument(
+        "--out", type=Path, default=ROOT / "gpu-runs", metavar="FOLDER", help="default: gpu-runs"
+    )
+    parser.add_argument("--minutes", type=float, default=8.8, help="for everything (default: %(default)s)")
+    parser.add_argument("--unverified", action="store_true", help="only print what no GPU has confirmed yet")
+    options = parser.parse_args()
+    if options.unverified:
+        print(of_the_course())
+        return 0
+    try:
+        notebooks = choose(options.lessons)
+    except ValueError as error:
+        parser.error(str(error))
+    now = datetime.datetime.now()
+    options.out.mkdir(parents=True, exist_ok=True)
+    folder = options.out.resolve() / f"course-run-{now:%Y%m%d-%H%M%S}"
+    session = Session(folder, options.rehearse, options.minutes, notebooks)
+    try:
+        outcomes = run(session)
+    except NotCuda as error:
+        shutil.rmtree(folder)
+        with suppress(OSError):  # it may hold archives
+            options.out.rmdir()
+        print(NO_GPU.format(**vars(error)), file=sys.stderr)
+        return 2
+    store(session, outcomes, f"{now:%Y-%m-%d}")
+    name = "rehearsal" if options.rehearse else slug(session.machine)
+    packed = archive.pack(folder.rename(folder.with_name(f"course-{name}-{now:%Y%m%d-%H%M%S}")))
+    shutil.rmtree(packed.with_name(packed.name.removesuffix(".tar.gz")))
+    print(
+        f"\n{summary(outcomes, options.rehearse)}\n\n{packed.name}: {packed.stat().st_size / 2**20:.1f} MiB"
+    )
+    return 0 if all(one.status == "ok" for one in outcomes) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,140 @@
+"""The archive of a run: what it holds, how it is made, and when it is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import tarfile
+from pathlib import Path
+from typing import Any
+
+from tools.check.notebook import code_hash
+from tools.verify_gpu.session import NOTEBOOKS, ROOT
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+GPU, REHEARSAL = "gpu", "rehearsal"
+
+
+class Refused(Exception):
+    """An archive that is no evidence for this course; the message says why and what to do."""
+
+
+def fingerprints(texts: dict[str, str]) -> dict[str, Any]:
+    """Return what decides whether two copies of the lessons are the same code.
+
+    Args:
+        texts: Path below ``notebooks/`` → content, of notebooks and of the workers that they launch.
+
+    Returns:
+        For a notebook the hash of every code cell by its id, for another file the hash of its text.
+    """
+    found: dict[str, Any] = {}
+    for name, text in sorted(texts.items()):
+        if name.endswith(".ipynb"):
+            cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
+            found[name] = {cell["id"]: code_hash("".join(cell["source"])) for cell in cells}
+        else:
+            found[name] = hashlib.sha256(text.encode()).hexdigest()
+    return found
+
+
+def _is_lesson(name: str) -> bool:
+    return name.endswith((".ipynb", ".py"))
+
+
+def on_disk(folder: Path = NOTEBOOKS) -> dict[str, Any]:
+    """Return the fingerprints of the lessons as they lie in `folder`."""
+    files = [file for pattern in ("*.ipynb", "workers/*.py") for file in folder.glob(pattern)]
+    return fingerprints({f.relative_to(folder).as_posix(): f.read_text(encoding="utf-8") for f in files})
+
+
+def committed(root: Path = ROOT) -> dict[str, Any]:
+    """Return the fingerprints of the lessons as the last commit holds them.
+
+    Raises:
+        Refused: `root` is no git repository, or git is missing.
+    """
+
+    def git(*words: str) -> str:
+        try:
+            asked = subprocess.run(["git", *words], cwd=root, capture_output=True, check=True)
+        except (OSError, subprocess.CalledProcessError) as error:
+            raise Refused(
+                f"git cannot tell what is committed in {root.name}: {error}. Take the archive in a clone of the course."
+            ) from None
+        return asked.stdout.decode("utf-8")
+
+    names = git("ls-tree", "-r", "--name-only", "HEAD", "notebooks/").splitlines()
+    return fingerprints(
+        {name.removeprefix("notebooks/"): git("show", f"HEAD:{name}") for name in names if _is_lesson(name)}
+    )
+
+
+def pack(folder: Path) -> Path:
+    """Pack `folder` into ``folder.tar.gz`` beside it and return that path."""
+    target = folder.with_name(f"{folder.name}.tar.gz")
+    part = target.with_name(f"{target.name}.part")
+    with tarfile.open(part, "w:gz") as tar:
+        tar.add(folder, arcname=folder.name)
+    return part.replace(target)
+
+
+def unpack(archive: Path, folder: Path) -> tuple[dict[str, Any], Path]:
+    """Unpack `archive` below `folder` and return its manifest and where its files lie.
+
+    Raises:
+        Refused: It is no such archive.
+    """
+    try:
+        with tarfile.open(archive) as tar:
+            tar.extractall(folder, filter="data")
+        (manifest,) = folder.glob(f"*/{MANIFEST}")
+        values = json.loads(manifest.read_text(encoding="utf-8"))
+        if values["format"] != FORMAT:
+            raise Refused(f"{archive.name} has format {values['format']}; this course reads format {FORMAT}.")
+    except (OSError, ValueError, KeyError, TypeError, tarfile.TarError) as error:
+        raise Refused(
+            f"{archive.name} is no archive of `python -m tools.verify_gpu` ({type(error).__name__}: {error})."
+        ) from None
+    return values, manifest.parent
+
+
+def check(manifest: dict[str, Any], evidence: dict[str, Any], expected: dict[str, Any]) -> None:
+    """Let pass only what was measured on CUDA, with the lessons that are committed here.
+
+    Args:
+        manifest: The archive's.
+        evidence: The archive's evidence.
+        expected: The fingerprints of the committed lessons.
+
+    Raises:
+        Refused: It was a rehearsal, or without a GPU, or with other code.
+    """
+    if manifest["kind"] != GPU or evidence.get("rehearsal"):
+        raise Refused("this archive is a rehearsal: its figures are no evidence of any GPU.")
+    for machine in (manifest["machine"], evidence["machine"]):
+        if not machine["gpus"] or not machine["cuda"]:
+            raise Refused(
+                "this archive was made on a machine without a CUDA GPU, so it is no evidence of one."
+            )
+    if manifest["machine"] != evidence["machine"]:
+        raise Refused("manifest and evidence of this archive come from two different machines.")
+    other = []
+    for name, prints in sorted(manifest["lessons"].items()):
+        mine = expected.get(name)
+        if mine == prints:
+            continue
+        cells = sorted(
+            {k for k in {*mine, *prints} if mine.get(k) != prints.get(k)} if isinstance(mine, dict) else []
+        )
+        other.append(
+            f"{name}{' (' + ', '.join(cells[:6]) + (' …' if len(cells) > 6 else '') + ')' if cells else ''}"
+        )
+    if other:
+        raise Refused(
+            "this archive was made with other code than the last commit holds: "
+            + "; ".join(other)
+            + ". Check out the commit it was made from, or run it again."
+        )

@@ -1,0 +1,190 @@
+"""What a run found: the claims with their spread, the share of the hardware's limits, and the table at the end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from tools.verify_gpu.session import Outcome, Session
+
+FULL_SHARE = 0.85  # of what the hardware is rated at; what stays below is to be explained
+# Bytes per second and lane in one direction: transfers per second, less the line code (128 of 130 bits carry data).
+PCIE_LANE = {1: 0.25e9, 2: 0.5e9, 3: 0.985e9, 4: 1.969e9, 5: 3.938e9}
+
+# Claims whose value is itself a share of a limit.
+LESSON_SHARES = {"2.6": "a model's transfer (of one tensor's)", "4.4": "overlap (of the ideal)"}
+
+
+# --- the hardware's limits ------------------------------------------------------------------------------
+
+
+def link(smi: str | None) -> float | None:
+    """Return the bytes per second that the link to the host can carry in one direction, or None if unknown.
+
+    Args:
+        smi: What ``nvidia-smi`` says about ``pcie.link.gen.max,pcie.link.width.max,…``, a line per GPU.
+    """
+    try:
+        generation, width = (int(part) for part in (smi or "").splitlines()[0].split(",")[:2])
+        return PCIE_LANE[generation] * width
+    except (
+        ValueError,
+        IndexError,
+        KeyError,
+    ):  # "[N/A]", a machine whose GPU has another link, a newer generation
+        return None
+
+
+def shares(found: dict[str, Any]) -> dict[str, dict[str, float | None]]:
+    """Return for each measured ceiling what it is rated at and the share that was reached (None: not known).
+
+    Args:
+        found: ``ceilings`` (see :func:`course_utils.measure.ceilings`), ``rated`` and ``smi``.
+    """
+    measured, wire = found["ceilings"], link(found["smi"])
+    pairs = {
+        "copy": found["rated"]["bandwidth"],
+        "half": found["rated"]["half"],
+        "to_device": wire,
+        "from_device": wire,
+    }
+    return {
+        name: {"measured": measured[name], "rated": rated, "share": measured[name] / rated if rated else None}
+        for name, rated in pairs.items()
+        if name in measured
+    }
+
+
+def judge_shares(session: Session) -> str:
+    """Set what was reached beside the limits, and say which shares are to be explained, the lowest first."""
+    try:
+        found = json.loads((session.folder / "limits.json").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return "the ceilings were not measured"
+    table = shares(found)
+    for line in read_journals(session.folder.glob("recorded/*.jsonl")):
+        if line["key"] in LESSON_SHARES and line["values"]["value"] is not None:
+            name, value = LESSON_SHARES[line["key"]], line["values"]["value"]
+            table[name] = {"measured": value, "rated": 1.0, "share": value}
+    session.keep("shares.json", table)
+    known = sorted((row["share"], name) for name, row in table.items() if row["share"] is not None)
+    said = [f"{name} {share:.0%}{' (explain)' if share < FULL_SHARE else ''}" for share, name in known]
+    return ", ".join(
+        said + [f"{name}: rating unknown" for name, row in table.items() if row["share"] is None]
+    )
+
+
+# --- claims --------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Spread:
+    """A claim, how often it was measured, and between what values."""
+
+    id: str
+    verdict: str  # in the recording
+    samples: int
+    lowest: float | None
+    highest: float | None
+    at_least: float | None
+    at_most: float | None
+    verdicts: list[str]  # in all passes
+
+    @property
+    def steady(self) -> bool:
+        """Whether every pass and every sample says that it holds (or that this machine cannot tell)."""
+        if set(self.verdicts) == {"needs"}:
+            return True
+        low = self.lowest is None or self.at_least is None or self.lowest >= self.at_least
+        high = self.highest is None or self.at_most is None or self.highest <= self.at_most
+        return set(self.verdicts) == {"holds"} and low and high
+
+
+def read_journals(paths: Iterable[Path]) -> list[dict[str, Any]]:
+    """Return the lines of all journals; one that was cut off in the middle of writing is left out."""
+    lines = []
+    for path in sorted(paths):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            try:
+                lines.append(json.loads(line))
+            except ValueError:
+                continue
+    return lines
+
+
+def spreads(recorded: list[dict[str, Any]], compared: list[dict[str, Any]]) -> list[Spread]:
+    """Return every claim of the recording with its spread over all passes.
+
+    Args:
+        recorded: The recording's journal, whose claims hold ``again``: further measurements.
+        compared: The journal of the strict comparison.
+    """
+    found: dict[str, Spread] = {}
+    for line in [*recorded, *compared]:
+        if line["kind"] != "claim":
+            continue
+        values, id = line["values"], line["key"]  # noqa: A001
+        if id not in found:
+            bounds = values["at_least"], values["at_most"]
+            found[id] = Spread(id, values["verdict"], 0, None, None, *bounds, [])
+        one = found[id]
+        one.verdicts.append(values["verdict"])
+        numbers = [values["value"], *values.get("again", [])]
+        numbers = [float(number) for number in numbers if number is not None and not isinstance(number, bool)]
+        one.samples += len(numbers)
+        known = [number for number in (one.lowest, one.highest) if number is not None] + numbers
+        one.lowest, one.highest = (min(known), max(known)) if known else (None, None)
+    return [found[id] for id in sorted(found)]
+
+
+def claims_table(rows: list[Spread]) -> str:
+    """Return all claims as a table in plain text."""
+
+    def text(number: float | None) -> str:
+        return "" if number is None else f"{number:.4g}"
+
+    lines = [
+        f"{'claim':16} {'verdicts':22} {'n':>2} {'lowest':>9} {'highest':>9} {'at least':>9} {'at most':>9}"
+    ]
+    for row in rows:
+        verdicts = ", ".join(dict.fromkeys(row.verdicts))
+        bounds = (
+            f"{text(row.lowest):>9} {text(row.highest):>9} {text(row.at_least):>9} {text(row.at_most):>9}"
+        )
+        lines.append(
+            f"{row.id:16} {verdicts:22} {row.samples:2} {bounds}{'' if row.steady else '  <-- look'}"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def judge_claims(session: Session) -> str:
+    """Write the claims with their spread, and say how many hold, and which need a look."""
+    recorded = read_journals(session.folder.glob("recorded/*.jsonl"))
+    rows = spreads(recorded, read_journals(session.folder.glob("strict/*.jsonl")))
+    session.keep("claims.json", [asdict(row) | {"steady": row.steady} for row in rows])
+    session.file("claims.txt").write_text(claims_table(rows), encoding="utf-8")
+    verdicts = [row.verdict for row in rows]
+    counts = ", ".join(
+        f"{verdicts.count(v)} {v}" for v in ("holds", "unclear", "fails", "needs") if v in verdicts
+    )
+    look = [row.id for row in rows if not row.steady]
+    return f"{len(rows)} claims: {counts or 'none'}" + (f"; look at {', '.join(look)}" if look else "")
+
+
+# --- the table at the end ------------------------------------------------------------------------------
+
+
+def summary(outcomes: list[Outcome], rehearsal: bool) -> str:
+    """Return the short table that stands last."""
+    lines = ["REHEARSAL: no figure here is evidence of a GPU.", ""] if rehearsal else []
+    lines += [f"{'step':8} {'result':8} {'seconds':>7}  what was found"]
+    for one in outcomes:
+        words = one.said if len(one.said) <= 240 else one.said[:240] + " …"
+        lines.append(f"{one.step:8} {one.status:8} {one.seconds:7.1f}  {words}")
+    bad = [one.step for one in outcomes if one.status != "ok"]
+    seconds = sum(one.seconds for one in outcomes)
+    lines.append(f"{'in all':8} {'failed' if bad else 'ok':8} {seconds:7.1f}  {', '.join(bad)}".rstrip())
+    return "\n".join(lines)

@@ -1,0 +1,100 @@
+"""Several processes on the GPUs of one machine: what NCCL and gloo do with one GPU, and with more.
+
+``python -m tools.verify_gpu.ranks FILE`` runs the cases, writes what became of each, and prints a line.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from course_utils.launcher.run import Run
+
+SHARED = Path(__file__).with_name("one_gpu_two_ranks.py")
+DUPLICATE = "nccl-dup-gpu"  # the clinic's entry
+
+
+@dataclass(frozen=True)
+class Case:
+    """A launch, how many GPUs it needs, and what is right about it ("" where all is)."""
+
+    gpus: int
+    script: str | Path
+    arguments: tuple[object, ...]
+    processes: int
+    wrong: Callable[[Run], str]
+
+
+def _ended(backend: str) -> Callable[[Run], str]:
+    def wrong(run: Run) -> str:
+        if run.failure:
+            return f"{run.failure.kind}: {run.failure.text.strip().splitlines()[-1][:200]}"
+        return "" if run.backend == backend else f"ran on {run.backend}, not on {backend}"
+
+    return wrong
+
+
+def _same_as_one(run: Run) -> str:
+    """Two ranks that share a GPU must come to the gradient that one process computes."""
+    difference = max(result["difference"] for result in run.results if result) if run.ok else None
+    return _ended("gloo")(run) or ("" if difference < 1e-9 else f"gradients differ by {difference:.2e}")
+
+
+def _refused(run: Run) -> str:
+    from course_utils.clinic.matching import diagnose
+
+    if not run.failure:
+        return "NCCL let two ranks share a GPU"
+    match = diagnose("\n".join([*(text for _, text in run.lines), run.failure.text])).match
+    name = match.entry.name if match else None
+    return "" if name == DUPLICATE else f"the clinic took the refusal for {name}: {run.failure.text[-300:]}"
+
+
+def cases(gpus: int) -> dict[str, Case]:
+    """Return what can be tried with so many GPUs, and what a rehearsal without any tries in its place."""
+    train = ("--epochs", 1)
+    if not gpus:
+        return {"rehearsal: two gloo ranks on the CPU": Case(0, SHARED, (), 2, _same_as_one)}
+    found = {
+        "NCCL with one rank": Case(1, "workers/hello_ranks.py", (), 1, _ended("nccl")),
+        "training, one rank, NCCL": Case(1, "workers/train.py", train, 1, _ended("nccl")),
+        "two gloo ranks share a GPU": Case(1, SHARED, (), 2, _same_as_one),
+        "NCCL refuses two ranks on one GPU": Case(1, "workers/one_gpu.py", ("nccl",), 2, _refused),
+        "NCCL, a GPU for each rank": Case(2, "workers/hello_ranks.py", (), gpus, _ended("nccl")),
+        "training, a GPU for each rank": Case(2, "workers/train.py", train, gpus, _ended("nccl")),
+        "SyncBatchNorm": Case(2, "workers/sync_batch_norm.py", (), gpus, _ended("nccl")),
+    }
+    return {name: case for name, case in found.items() if case.gpus <= gpus}
+
+
+def main() -> int:
+    """Run the cases; the exit status is 0 if all came out right."""
+    import tempfile
+
+    import torch
+
+    from course_utils.launcher import launch
+
+    outcomes = {}
+    for name, case in cases(torch.cuda.device_count()).items():
+        with tempfile.TemporaryDirectory() as folder:
+            run = launch(
+                case.script, *case.arguments, processes=case.processes, limit=40, show="quiet",
+                environment={"CHECKPOINT": f"{folder}/checkpoint.pt"},
+            )  # fmt: skip
+        outcomes[name] = {"wrong": case.wrong(run), "backend": run.backend, "seconds": round(run.seconds, 1)}
+        outcomes[name] |= {"results": run.results, "failure": run.failure.text if run.failure else None}
+        print(f"{name}: {outcomes[name]['wrong'] or 'ok'}", flush=True)
+    Path(sys.argv[1]).write_text(json.dumps(outcomes, indent=1) + "\n", encoding="utf-8")
+    wrong = {name: told["wrong"] for name, told in outcomes.items() if told["wrong"]}
+    print("; ".join(f"{name}: {why}" for name, why in wrong.items()) or f"{len(outcomes)} cases as expected")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,116 @@
+"""One run of the command: its folder, its time, and the processes it starts."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from course_utils.processes import end
+
+ROOT = Path(__file__).parents[2]
+NOTEBOOKS = ROOT / "notebooks"
+
+
+class Failed(Exception):
+    """A step did not end as it should; the message is its line in the table."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one step: ``"ok"``, ``"failed"`` or ``"not run"``; how long it took; a line that says more."""
+
+    step: str
+    status: str
+    seconds: float
+    said: str
+
+
+@dataclass
+class Session:
+    """What the steps share.
+
+    Attributes:
+        folder: Where everything goes that the archive will hold.
+        rehearsal: Whether this is a rehearsal, whose figures are no evidence.
+        minutes: How long the whole run may take.
+        notebooks: The lessons to run.
+        machine: What the first step found out about the machine.
+    """
+
+    folder: Path
+    rehearsal: bool
+    minutes: float
+    notebooks: list[Path]
+    machine: dict[str, Any] = field(default_factory=dict)
+    began: float = field(default_factory=time.monotonic)
+
+    @property
+    def cuda(self) -> bool:
+        """Whether there is a GPU to use."""
+        return bool(self.machine.get("gpus"))
+
+    def left(self) -> float:
+        """Return the seconds that are left of the whole run."""
+        return self.began + 60 * self.minutes - time.monotonic()
+
+    def file(self, name: str) -> Path:
+        """Return the path of `name` in the archive's folder, whose folders are made."""
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def keep(self, name: str, values: Any) -> None:
+        """Store plain data as JSON."""
+        self.file(name).write_text(json.dumps(values, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+    def python(
+        self,
+        log: str,
+        arguments: Sequence[object],
+        seconds: float,
+        statuses: Sequence[int] = (0,),
+        **variables: str,
+    ) -> str:
+        """Run this Python with `arguments` in a process of its own and return what it printed.
+
+        Args:
+            log: The name of the file in the archive that keeps the output.
+            arguments: What stands after ``python``.
+            seconds: Time limit; the whole run's end comes first if it is nearer.
+            statuses: The exit statuses that are right.
+            variables: Environment variables to set.
+
+        Raises:
+            Failed: It ended with another status, or its time was up.
+        """
+        seconds = min(seconds, self.left())
+        path = self.file(f"logs/{log}.log")
+        with path.open("w", encoding="utf-8") as output:
+            process = subprocess.Popen(
+                [sys.executable, *map(str, arguments)],
+                cwd=ROOT,
+                env=os.environ | {"PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "utf-8"} | variables,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+            try:
+                status = process.wait(max(seconds, 0))
+            except subprocess.TimeoutExpired:
+                raise Failed(
+                    f"still ran after {max(seconds, 0):.0f} s and was ended; logs/{log}.log"
+                ) from None
+            finally:  # also when the whole command is interrupted
+                end(process)
+        said = path.read_text(encoding="utf-8", errors="replace")
+        if status not in statuses:
+            lines = said.strip().splitlines() or ["no output"]
+            raise Failed(f"status {status}: {lines[-1][:120]}; logs/{log}.log")
+        return said

@@ -1,0 +1,247 @@
+"""The steps of a run, each in processes of its own: what fails in one leaves the others as they are."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from course_utils.devices import usable_cores
+from tools.verify_gpu.session import Failed, Session
+
+DISTURBED = 0.15  # share by which a ceiling may differ between the beginning and the end
+TORCH = (2, 11)  # the oldest PyTorch on which the recorded evidence may be measured
+
+# Lessons whose measurements do not use the GPU. Where there are cores enough, they run beside the others.
+BESIDE = ("06", "08", "00")
+CORES_FOR_TWO = 8
+
+_MACHINE = """
+import json
+import torch
+from course_utils.devices import machine_facts
+facts = machine_facts()
+if torch.cuda.is_available():
+    facts["sum"] = torch.ones(8, device="cuda").sum().item()
+print(json.dumps(facts))
+"""
+
+_CEILINGS = """
+import json
+from course_utils.devices import rating, smi_query
+from course_utils.measure import ceilings
+link = smi_query("pcie.link.gen.max,pcie.link.width.max,clocks.sm,clocks.max.sm,power.limit")
+rated = {name: rating(name) for name in ("bandwidth", "half")}
+print(json.dumps({"ceilings": ceilings(), "rated": rated, "smi": link}))
+"""
+
+
+class NotCuda(Exception):
+    """There is no CUDA GPU to verify the course on; carries what was found, in English and in Chinese."""
+
+    def __init__(self, english: str, chinese: str) -> None:
+        super().__init__(english)
+        self.english, self.chinese = english, chinese
+
+
+def machine(session: Session) -> str:
+    """Find out what this machine is, and make sure that it computes on a GPU.
+
+    Raises:
+        NotCuda: No GPU, a GPU that does not compute, or a PyTorch that is too old; not in a rehearsal.
+    """
+    facts = json.loads(session.python("machine", ["-c", _MACHINE], 120).splitlines()[-1])
+    right = facts.pop("sum", None) == 8.0
+    session.machine = facts
+    session.keep("machine.json", facts)
+    version = tuple(int(part) for part in facts["torch"].split("+")[0].split(".")[:2])
+    if not session.rehearsal:
+        here, oldest = f"PyTorch {facts['torch']}", ".".join(map(str, TORCH))
+        if not (facts["gpus"] and facts["cuda"] and right):
+            raise NotCuda(f"{here} computes on no CUDA GPU here.", f"{here} 在這裡沒有 CUDA GPU 可以計算。")
+        if version < TORCH:
+            raise NotCuda(
+                f"{here} is too old; it takes {oldest} or newer.", f"{here} 太舊，需要 {oldest} 以上的版本。"
+            )
+    name = facts["gpus"][0]["name"] if facts["gpus"] else facts["cpu"]
+    return f"{len(facts['gpus'])} GPU, {name}, PyTorch {facts['torch']}, Python {facts['python']}"
+
+
+def limits(session: Session) -> str:
+    """Measure the ceilings, and note beside them what the hardware is rated at."""
+    found = json.loads(session.python("limits", ["-c", _CEILINGS], 120).splitlines()[-1])
+    session.keep("limits.json", found)
+    return ", ".join(f"{name} {value:.3g}" for name, value in found["ceilings"].items())
+
+
+def quiet(session: Session) -> str:
+    """Measure the ceilings once more: where they changed, something disturbed what was measured in between."""
+    before = json.loads(session.file("limits.json").read_text(encoding="utf-8"))["ceilings"]
+    found = json.loads(session.python("quiet", ["-c", _CEILINGS], 120).splitlines()[-1])
+    session.keep("limits-again.json", found)
+    changed = {name: value / before[name] - 1 for name, value in found["ceilings"].items()}
+    said = ", ".join(f"{name} {change:+.0%}" for name, change in changed.items())
+    # A rehearsal shares its machine with whatever else runs, and its figures do not count.
+    if not session.rehearsal and max(abs(changed[name]) for name in ("copy", "matmul")) > DISTURBED:
+        raise Failed(f"disturbed: {said}")
+    return said
+
+
+def doctor(session: Session) -> str:
+    """Ask the doctor its three questions (in a rehearsal one); about CUDA it must find a healthy machine."""
+    first = {}
+    for question in ("cuda",) if session.rehearsal else ("cuda", "slow", "hang"):
+        arguments = ["-m", "course_utils.doctor", question, "--json"]
+        said = session.python(
+            f"doctor-{question}", arguments, 40, statuses=(0, 1, 2)
+        )  # the three are answers
+        report = json.loads(said)
+        session.keep(f"doctor/{question}.json", report)
+        first[question] = report["verdicts"][0]["cause"] if report["verdicts"] else "unknown"
+    said = ", ".join(f"{question}: {cause}" for question, cause in first.items())
+    if session.cuda and first["cuda"] != "healthy":
+        raise Failed(said)
+    return said
+
+
+def clinic(session: Session) -> str:
+    """Provoke the errors that need a GPU, and see whether the clinic knows them by what PyTorch says here."""
+    from course_utils.clinic import provoking
+    from course_utils.clinic.catalogue import entries
+    from course_utils.clinic.matching import diagnose
+
+    if session.cuda:
+        chosen = [name for name, entry in entries().items() if entry.where == "cuda" or entry.provoke_cuda]
+    else:  # a rehearsal: the way is the same, whatever the error
+        chosen = [name for name, entry in entries().items() if entry.where == "cpu"][:3]
+    programs = {name: provoking.program(entries()[name], cuda=session.cuda) for name in chosen}
+    seconds = min(60.0, session.left() / 2)
+    with ThreadPoolExecutor(2) as pool:
+        printed = pool.map(lambda program: provoking.run(program, seconds=seconds), programs.values())
+        texts = dict(zip(programs, printed, strict=True))
+    known = {}
+    for name, text in texts.items():
+        session.file(f"clinic/{name}.txt").write_text(text, encoding="utf-8")
+        match = diagnose(text).match
+        known[name] = match.entry.name if match else None
+    session.keep("clinic.json", known)
+    wrong = [f"{name} (taken for {found})" for name, found in known.items() if found != name]
+    if wrong:
+        raise Failed(f"{len(known) - len(wrong)} of {len(known)} recognised; not {', '.join(wrong)}")
+    return f"all {len(known)} provoked errors recognised"
+
+
+def ranks(session: Session) -> str:
+    """Run several processes the ways that this machine's GPUs allow."""
+    said = session.python("ranks", ["-m", "tools.verify_gpu.ranks", session.file("ranks.json")], 150)
+    return said.strip().splitlines()[-1]
+
+
+def tests(session: Session) -> str:
+    """Run the unit tests that need a GPU."""
+    if not session.cuda:
+        return "needs a GPU"
+    arguments = ["-m", "pytest", "tests/unit", "-m", "cuda", "-q", "--continue-on-collection-errors"]
+    return session.python("tests", arguments, 120).strip().splitlines()[-1].strip("= ")
+
+
+# --- the lessons ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to run one lesson: the log's name, what to run, and the environment."""
+
+    log: str
+    arguments: list[object]
+    variables: dict[str, str]
+
+
+def lanes(notebooks: Iterable[Path], cores: int) -> list[list[Path]]:
+    """Return which lessons run one after the other: two rows side by side where there are cores enough."""
+    notebooks = sorted(notebooks)
+    if cores < CORES_FOR_TWO:
+        return [notebooks]
+    beside = [path for path in notebooks if path.name.startswith(BESIDE)]
+    return [row for row in ([path for path in notebooks if path not in beside], beside) if row]
+
+
+def run_lessons(session: Session, way: Callable[[Path], Way], seconds: float) -> dict[str, str | None]:
+    """Run every lesson and return what went wrong with each (None: nothing).
+
+    Args:
+        session: The run.
+        way: How to run one lesson.
+        seconds: Time for all; what has not begun by then does not.
+    """
+    end = session.left() - seconds
+    wrong: dict[str, str | None] = {}
+
+    def run(path: Path) -> None:
+        chosen = way(path)
+        try:
+            if session.left() - end < 1:
+                raise Failed("the time was up before it began")
+            session.python(chosen.log, chosen.arguments, session.left() - end, **chosen.variables)
+            wrong[path.stem] = None
+        except Failed as error:
+            wrong[path.stem] = str(error)
+        print(f"    {path.stem}: {wrong[path.stem] or 'ok'}", flush=True)
+
+    rows = lanes(session.notebooks, usable_cores())
+    with ThreadPoolExecutor(len(rows)) as pool:
+        list(pool.map(lambda row: [run(path) for path in row], rows))
+    return wrong
+
+
+def _said(wrong: dict[str, str | None]) -> str:
+    bad = sorted(name for name, why in wrong.items() if why)
+    if bad:
+        raise Failed("; ".join(f"{name[:2]}: {wrong[name]}" for name in bad))
+    return f"{len(wrong)} lessons"
+
+
+def strict(session: Session) -> str:
+    """Execute every cell and compare it with the stored output; a claim that does not hold is an error."""
+
+    def way(path: Path) -> Way:
+        journal = session.file(f"strict/{path.stem}.jsonl")
+        variables = {"COURSE_STRICT": "1", "COURSE_RECORD": str(journal)}
+        return Way(f"strict-{path.stem}", ["-m", "pytest", path, "-q"], variables)
+
+    return _said(run_lessons(session, way, session.left() * 0.45))
+
+
+def record(session: Session) -> str:
+    """Execute copies of the lessons; what they measure is noted three times over."""
+
+    def way(path: Path) -> Way:
+        variables = {"COURSE_STRICT": "0", "COURSE_REPEAT": "2"}
+        arguments = ["-m", "tools.record", "--to", session.folder / "executed" / path.stem, path]
+        return Way(f"record-{path.stem}", arguments, variables)
+
+    wrong = run_lessons(session, way, session.left() - 30)  # for the last step
+    for path in session.notebooks:  # one folder for the notebooks, one for the traces, one for the journals
+        folder = session.folder / "executed" / path.stem
+        for file in folder.iterdir() if folder.is_dir() else ():
+            place = {".ipynb": "notebooks", ".jsonl": "recorded", ".gz": "timelines"}[file.suffix]
+            name = f"{path.stem}.jsonl" if file.suffix == ".jsonl" else file.name
+            shutil.move(file, session.file(f"{place}/{name}"))
+    shutil.rmtree(session.folder / "executed", ignore_errors=True)
+    return _said(wrong)
+
+
+STEPS: dict[str, Callable[[Session], str]] = {
+    "machine": machine,
+    "limits": limits,
+    "doctor": doctor,
+    "clinic": clinic,
+    "ranks": ranks,
+    "tests": tests,
+    "strict": strict,
+    "record": record,
+    "quiet": quiet,
+}
