@@ -6,6 +6,7 @@ whole lines, an exception or a hang leaves a traceback, and it ends when the not
 
 from __future__ import annotations
 
+import atexit
 import faulthandler
 import importlib.util
 import io
@@ -127,16 +128,16 @@ def main() -> None:
         channel.emit(raised="".join(traceback.format_exception(type(error), error, place)), said=said)
         if is_consequence(said):  # the cause shall come to its own end: torchrun stops all ranks at the first
             time.sleep(VICTIM_SECONDS)
+    for thread in threading.enumerate():  # as Python does at its end
+        if thread is not threading.main_thread() and not thread.daemon:
+            thread.join()
+    atexit._run_exitfuncs()
     for stream in streams:
         stream.finish()
     if not status:
-        group = channel.backend()
-        channel.emit(done=True, backend=group)
-        if (
-            group == "gloo"
-        ):  # not destroyed by the worker: Python's end would sometimes abort ("terminate called …")
-            sys.modules["torch.distributed"].destroy_process_group()
-    sys.exit(status)
+        channel.emit(done=True, backend=channel.backend())
+    # Unloading PyTorch would abort now and then: gloo's threads outlive their group ("terminate called without …").
+    os._exit(status)
 
 
 if __name__ == "__main__":

@@ -42,8 +42,9 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Any:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return an empty folder of recorded runs, which ``recorded`` reads."""
     place = tmp_path / "evidence"
-    read_runs = evidence.runs.__wrapped__  # the cache would hide what a test writes later
-    monkeypatch.setattr(evidence, "runs", lambda: read_runs(place))
+    monkeypatch.setattr(
+        evidence, "runs", lambda: evidence.read(place)
+    )  # no cache: it would hide later writes
     return place
 
 

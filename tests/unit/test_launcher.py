@@ -491,7 +491,8 @@ def test_two_machines_are_rehearsed(runs: dict[str, Future[Run]]) -> None:
     run = runs["two machines"].result()
     assert run.ok and run.backend == "gloo", run.failure
     assert run.results == [{"rank": 0, "total": 1.0}, {"rank": 1, "total": 1.0}]
-    assert run.command == "torchrun --nnodes=2 --nproc-per-node=1 workers/hello_ranks.py"
+    meet = "--rdzv-backend=c10d --rdzv-endpoint=HOST:PORT"
+    assert run.command == f"torchrun --nnodes=2 --nproc-per-node=1 {meet} workers/hello_ranks.py"
 
 
 @pytest.mark.parametrize(
