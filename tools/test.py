@@ -1,10 +1,9 @@
 """Run the tests: `python -m tools.test` all of them, with arguments what pytest makes of those.
 
 All means two runs. First the notebooks, one after the other and alone, because their claims measure time. Then everything
-else in three processes at once: most of it waits for a browser, a kernel or a process. A file's tests stay together, so
-that what they share (a JupyterLab, a lesson that was run) is made once, except that the longest file, that of the
-browser, is shared by two (tests/conftest.py). Files begin in alphabetical order: the browser's come first and leave no
-tail.
+else in two processes at once: most of it waits for a browser, a kernel or a process. A file's tests stay together, so
+that what they share (a JupyterLab, a lesson that was run) is made once, and files begin in alphabetical order: the
+longest, those of the browser, come first and leave no tail.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import sys
 
 RUNS = (
     ["notebooks"],
-    ["tests", "--numprocesses=3", "--dist=loadgroup", "--no-loadscope-reorder"],
+    ["tests", "--numprocesses=2", "--dist=loadfile", "--no-loadscope-reorder"],
 )
 
 

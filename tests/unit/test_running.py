@@ -28,7 +28,7 @@ def test_all_means_the_notebooks_alone_and_then_the_rest(runs: list[list[str]]) 
     assert running.main([]) == 1, "the first run failed"
     assert [run[0] for run in runs] == ["notebooks", "tests"]
     assert not [option for option in runs[0] if "numprocesses" in option], "claims measure time"
-    assert "--dist=loadgroup" in runs[1]
+    assert "--dist=loadfile" in runs[1]
 
 
 def test_a_part_is_one_run(runs: list[list[str]]) -> None:
