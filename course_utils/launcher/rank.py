@@ -128,9 +128,7 @@ def main() -> None:
         channel.emit(raised="".join(traceback.format_exception(type(error), error, place)), said=said)
         if is_consequence(said):  # the cause shall come to its own end: torchrun stops all ranks at the first
             time.sleep(VICTIM_SECONDS)
-    for thread in threading.enumerate():  # as Python does at its end
-        if thread is not threading.main_thread() and not thread.daemon:
-            thread.join()
+    threading._shutdown()  # waits for threads and pools, as Python does at its end; then what atexit knows
     atexit._run_exitfuncs()
     for stream in streams:
         stream.finish()

@@ -566,6 +566,23 @@ def test_two_machines_with_addresses_of_their_own(script: Callable[[str], Path],
 
 # --- notebooks ----------------------------------------------------------------------------------------
 
+LEFT_OPEN = """
+import atexit, threading
+from concurrent.futures import ThreadPoolExecutor
+pool = ThreadPoolExecutor()
+pool.submit(print, "from a pool that nobody shut down")
+threading.Thread(target=lambda: (time.sleep(0.3), print("from a thread that nobody waited for"))).start()
+atexit.register(print, "from an exit function")
+"""
+
+
+def test_a_rank_ends_as_python_does(script: Callable[[str], Path], quick: dict[str, str]) -> None:
+    """It skips the unloading of PyTorch, and nothing else."""
+    run = launch(script(LEFT_OPEN), processes=1, limit=15, environment=quick, show="quiet").check()
+    said = [text.partition(" that")[0] for _, text in run.lines]
+    assert said == ["from a pool", "from a thread", "from an exit function"]
+
+
 WAITING = """
 import signal
 signal.signal(signal.SIGTERM, signal.SIG_IGN)  # not even this may keep it alive
