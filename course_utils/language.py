@@ -163,6 +163,17 @@ def switch() -> Any:
 
 
 @dataclass(frozen=True)
+class Block:
+    """Ready HTML with its plain-text form."""
+
+    html: str
+    text: str
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return {"text/html": self.html, "text/plain": self.text}
+
+
+@dataclass(frozen=True)
 class Shown:
     """A widget together with what to show where no kernel runs: static HTML and plain text."""
 

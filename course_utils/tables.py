@@ -4,21 +4,9 @@ from __future__ import annotations
 
 import html
 import subprocess
-from dataclasses import dataclass
 
 from course_utils import evidence
-from course_utils.language import Bilingual, measured
-
-
-@dataclass(frozen=True)
-class Block:
-    """Ready HTML with its plain-text form."""
-
-    html: str
-    text: str
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return {"text/html": self.html, "text/plain": self.text}
+from course_utils.language import Bilingual, Block, measured
 
 
 def facts(rows: dict[str, object]) -> Block:

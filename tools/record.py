@@ -28,6 +28,7 @@ from nbval.kernel import CURRENT_ENV_KERNEL_NAME, NbvalKernelspecManager
 from traitlets import default
 
 from course_utils.evidence import read as read_runs
+from course_utils.evidence import write
 from tools.check.notebook import canonical, code_hash, mend_notebook, read
 
 ROOT = Path(__file__).parents[1]
@@ -173,48 +174,47 @@ def write_table() -> None:
     replace(readme, with_table(readme.read_text(encoding="utf-8"), table()))
 
 
-# --- command line -------------------------------------------------------------------------------------
+# --- recording ----------------------------------------------------------------------------------------
+
+
+def execute_all(paths: list[Path], journal: Path, folder: Path | None = None) -> bool:
+    """Execute the notebooks, in place or as copies in `folder`; say what became of each, and return whether all ran."""
+    complete = True
+    for path in paths:
+        try:
+            seconds = execute(path, journal, target=folder / path.name if folder else None)
+        except CellFailed as error:
+            complete = False
+            unchanged = "" if folder else ", the file is unchanged"
+            print(f"\r{path.name}: FAILED{unchanged}; {error}", file=sys.stderr)
+        else:
+            print(f"\r{path.name}: executed in {seconds:.1f} s")
+    return complete
 
 
 def record_copies(paths: list[Path], folder: Path) -> int:
     """Execute copies of the notebooks; `folder` gets them, the journal and the traces. Return the exit status."""
     folder.mkdir(parents=True, exist_ok=True)
-    statuses = [0]
     with patch.dict(os.environ, {"COURSE_TRACES": str(folder)}):
-        for path in paths:
-            try:
-                seconds = execute(path, folder / "journal.jsonl", target=folder / path.name)
-            except CellFailed as error:
-                statuses.append(1)
-                print(f"\r{path.name}: FAILED; {error}", file=sys.stderr)
-            else:
-                print(f"\r{path.name}: executed in {seconds:.1f} s")
-    return max(statuses)
+        return 0 if execute_all(paths, folder / "journal.jsonl", folder) else 1
 
 
 def record(paths: list[Path], evidence: bool) -> int:
     """Execute the notebooks, then write evidence and table; return the exit status."""
-    failed = False
     with tempfile.TemporaryDirectory(prefix="course-journal-") as folder:
         journal = Path(folder) / "journal.jsonl"
-        for path in paths:
-            try:
-                seconds = execute(path, journal)
-            except CellFailed as error:
-                failed = True
-                print(f"\r{path.name}: FAILED, the file is unchanged; {error}", file=sys.stderr)
-            else:
-                print(f"\r{path.name}: executed in {seconds:.1f} s")
+        complete = execute_all(paths, journal)
         lines: list[dict[str, Any]] = []
         if journal.exists():
             lines = [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()]
-    if evidence and not failed and lines:
-        from course_utils.evidence import write
-
+    if evidence and complete and lines:
         print(f"evidence: {write(lines, EVIDENCE).name} ({len(lines)} notes)")
         if (ROOT / "README.md").exists():
             write_table()
-    return 1 if failed else 0
+    return 0 if complete else 1
+
+
+# --- command line -------------------------------------------------------------------------------------
 
 
 def main() -> int:

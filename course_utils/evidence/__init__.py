@@ -101,7 +101,7 @@ def read(folder: Path = FOLDER) -> list[dict[str, Any]]:
 @cache
 def runs() -> list[dict[str, Any]]:
     """Return all recorded runs of the course, newest first; read once."""
-    return read(FOLDER)
+    return read()
 
 
 def gpu_run() -> dict[str, Any] | None:

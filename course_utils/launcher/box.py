@@ -5,10 +5,9 @@ from __future__ import annotations
 import html
 import re
 import signal
-from dataclasses import dataclass
 from typing import Any
 
-from course_utils.language import Bilingual, measured
+from course_utils.language import Bilingual, Block, measured
 from course_utils.launcher.run import Failure, Run
 
 EVERY_SECONDS = 0.15  # how often the box changes
@@ -73,17 +72,6 @@ def _other(failure: Failure) -> str:
     return f"<p>{Bilingual(measured(what.en), measured(what.zh)).html()}</p>{_console(failure.text)}"
 
 
-@dataclass(frozen=True)
-class Shown:
-    """What a notebook shows, and what a terminal shows."""
-
-    html: str
-    text: str
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return {"text/html": self.html, "text/plain": self.text}
-
-
 class Box:
     """Two outputs: one that lives while the job runs and is empty afterwards, and one that stays.
 
@@ -113,7 +101,7 @@ class Box:
         final = self.final()
         self.display(final) if self.notebook else print(final.text)
 
-    def final(self) -> Shown:
+    def final(self) -> Block:
         """Return the box that stays."""
         run, printed = self.run, self._printed()
         if run.failure:
@@ -127,10 +115,10 @@ class Box:
             verdict, state = (_STOPPED, "course-notyet") if run.interrupted else (_DONE, "course-solved")
             body, plain = printed, "" if run.interrupted else _with_ranks(self._sorted(run.restarts)[0])
         text = f"{run.command}\n{verdict}\n{plain}".strip()
-        return Shown(self._card(state, verdict, body), text)
+        return Block(self._card(state, verdict, body), text)
 
-    def _live(self, card: str) -> Shown:
-        return Shown(f'<div class="course-launch-live">{card}</div>', "launch")
+    def _live(self, card: str) -> Block:
+        return Block(f'<div class="course-launch-live">{card}</div>', "launch")
 
     def _card(self, state: str, verdict: Bilingual, body: str) -> str:
         run = self.run

@@ -19,6 +19,8 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from course_utils import evidence
+from course_utils.clinic import provoking
+from course_utils.clinic.catalogue import entries
 from tools import take_evidence
 from tools.verify_gpu import __main__ as command
 from tools.verify_gpu import archive, findings, ranks, steps, unverified
@@ -162,16 +164,14 @@ def test_a_disturbed_machine_is_noticed(
 def test_what_the_clinic_does_not_know_fails_the_step(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from course_utils.clinic import provoking
-
     session.machine = dict(H200)
-    names = [n for n, e in steps_entries().items() if e.where == "cuda"]
+    names = [n for n, e in entries().items() if e.where == "cuda"]
     said = dict.fromkeys(names, "")
 
     def run(code: str, **_: Any) -> str:
-        (name,) = [n for n in names if provoking.program(steps_entries()[n], cuda=True) == code] or ["?"]
+        (name,) = [n for n in names if provoking.program(entries()[n], cuda=True) == code] or ["?"]
         said[name] = name
-        return "pin" if name == "?" else steps_entries()[name].samples[0]
+        return "pin" if name == "?" else entries()[name].samples[0]
 
     monkeypatch.setattr(provoking, "run", run)
     with pytest.raises(Failed, match=r"recognised; not .*dev-mismatch \(taken for None\)"):
@@ -179,13 +179,7 @@ def test_what_the_clinic_does_not_know_fails_the_step(
     assert all(said[name] == name for name in names), "every entry that one GPU can provoke was run"
     known = json.loads((session.folder / "clinic.json").read_text(encoding="utf-8"))
     assert {name: known[name] for name in names} == dict(zip(names, names, strict=True))
-    assert not {n for n, e in steps_entries().items() if e.where == "two_gpus"} & set(known)
-
-
-def steps_entries() -> dict[str, Any]:
-    from course_utils.clinic.catalogue import entries
-
-    return entries()
+    assert not {n for n, e in entries().items() if e.where == "two_gpus"} & set(known)
 
 
 def test_cases_with_ranks_need_the_gpus_they_say() -> None:

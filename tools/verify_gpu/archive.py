@@ -6,7 +6,7 @@ import hashlib
 import json
 import subprocess
 import tarfile
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from tools.check.notebook import code_hash
@@ -15,6 +15,7 @@ from tools.verify_gpu.session import NOTEBOOKS, ROOT
 FORMAT = 1
 MANIFEST = "manifest.json"
 GPU, REHEARSAL = "gpu", "rehearsal"
+LESSONS = ("*.ipynb", "workers/*.py")  # below notebooks/: what decides about what is measured
 
 
 class Refused(Exception):
@@ -40,13 +41,9 @@ def fingerprints(texts: dict[str, str]) -> dict[str, Any]:
     return found
 
 
-def _is_lesson(name: str) -> bool:
-    return name.endswith((".ipynb", ".py"))
-
-
 def on_disk(folder: Path = NOTEBOOKS) -> dict[str, Any]:
     """Return the fingerprints of the lessons as they lie in `folder`."""
-    files = [file for pattern in ("*.ipynb", "workers/*.py") for file in folder.glob(pattern)]
+    files = [file for pattern in LESSONS for file in folder.glob(pattern)]
     return fingerprints({f.relative_to(folder).as_posix(): f.read_text(encoding="utf-8") for f in files})
 
 
@@ -67,9 +64,8 @@ def committed(root: Path = ROOT) -> dict[str, Any]:
         return asked.stdout.decode("utf-8")
 
     names = git("ls-tree", "-r", "--name-only", "HEAD", "notebooks/").splitlines()
-    return fingerprints(
-        {name.removeprefix("notebooks/"): git("show", f"HEAD:{name}") for name in names if _is_lesson(name)}
-    )
+    lessons = [name for name in names if any(PurePosixPath(name).match(f"notebooks/{p}") for p in LESSONS)]
+    return fingerprints({name.removeprefix("notebooks/"): git("show", f"HEAD:{name}") for name in lessons})
 
 
 def pack(folder: Path) -> Path:

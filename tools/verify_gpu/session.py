@@ -70,6 +70,14 @@ class Session:
         """Store plain data as JSON."""
         self.file(name).write_text(json.dumps(values, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
+    def ask(self, log: str, code: str, seconds: float) -> Any:
+        """Run the program `code` and return the plain data that its last line holds as JSON.
+
+        Raises:
+            Failed: As :meth:`python`.
+        """
+        return json.loads(self.python(log, ["-c", code], seconds).splitlines()[-1])
+
     def python(
         self,
         log: str,

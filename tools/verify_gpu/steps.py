@@ -9,6 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from course_utils.clinic import provoking
+from course_utils.clinic.catalogue import entries
+from course_utils.clinic.matching import diagnose
 from course_utils.devices import usable_cores
 from tools.verify_gpu.session import Failed, Session
 
@@ -53,7 +56,7 @@ def machine(session: Session) -> str:
     Raises:
         NotCuda: No GPU, a GPU that does not compute, or a PyTorch that is too old; not in a rehearsal.
     """
-    facts = json.loads(session.python("machine", ["-c", _MACHINE], 120).splitlines()[-1])
+    facts = session.ask("machine", _MACHINE, 120)
     right = facts.pop("sum", None) == 8.0
     session.machine = facts
     session.keep("machine.json", facts)
@@ -70,19 +73,22 @@ def machine(session: Session) -> str:
     return f"{len(facts['gpus'])} GPU, {name}, PyTorch {facts['torch']}, Python {facts['python']}"
 
 
+def _ceilings(session: Session, name: str) -> dict[str, float]:
+    found = session.ask(name, _CEILINGS, 120)
+    session.keep(f"{name}.json", found)
+    return found["ceilings"]
+
+
 def limits(session: Session) -> str:
     """Measure the ceilings, and note beside them what the hardware is rated at."""
-    found = json.loads(session.python("limits", ["-c", _CEILINGS], 120).splitlines()[-1])
-    session.keep("limits.json", found)
-    return ", ".join(f"{name} {value:.3g}" for name, value in found["ceilings"].items())
+    return ", ".join(f"{name} {value:.3g}" for name, value in _ceilings(session, "limits").items())
 
 
 def quiet(session: Session) -> str:
     """Measure the ceilings once more: where they changed, something disturbed what was measured in between."""
     before = json.loads(session.file("limits.json").read_text(encoding="utf-8"))["ceilings"]
-    found = json.loads(session.python("quiet", ["-c", _CEILINGS], 120).splitlines()[-1])
-    session.keep("limits-again.json", found)
-    changed = {name: value / before[name] - 1 for name, value in found["ceilings"].items()}
+    found = _ceilings(session, "limits-again")
+    changed = {name: value / before[name] - 1 for name, value in found.items()}
     said = ", ".join(f"{name} {change:+.0%}" for name, change in changed.items())
     # A rehearsal shares its machine with whatever else runs, and its figures do not count.
     if not session.rehearsal and max(abs(changed[name]) for name in ("copy", "matmul")) > DISTURBED:
@@ -109,10 +115,6 @@ def doctor(session: Session) -> str:
 
 def clinic(session: Session) -> str:
     """Provoke the errors that need a GPU, and see whether the clinic knows them by what PyTorch says here."""
-    from course_utils.clinic import provoking
-    from course_utils.clinic.catalogue import entries
-    from course_utils.clinic.matching import diagnose
-
     if session.cuda:
         chosen = [name for name, entry in entries().items() if entry.where == "cuda" or entry.provoke_cuda]
     else:  # a rehearsal: the way is the same, whatever the error
