@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,17 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ):
         monkeypatch.delenv(variable, raising=False)
     return folder
+
+
+@pytest.fixture
+def no_warnings() -> Iterator[None]:
+    """A missing glyph, a legend without entries, a layout that does not fit: matplotlib only warns of them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter(
+            "default", ResourceWarning
+        )  # of whatever is collected now, which may be another test's
+        yield
 
 
 @pytest.fixture

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,6 +10,8 @@ from html_nesting import assert_nested
 
 from course_utils import collectives
 from course_utils.collectives import RANK_COLOURS, UNKNOWN, before_after, colours, gallery, picture
+
+pytestmark = pytest.mark.usefixtures("no_warnings")
 
 A, B = [1, 2], [10, 20]
 SEVEN: dict[str, tuple[list[Any], list[Any]]] = {
@@ -29,14 +29,6 @@ THREE = {
         [[[1], [10], [100]], [[2], [20], [200]], [[3], [30], [300]]],
     )
 }
-
-
-@pytest.fixture(autouse=True)
-def no_warnings() -> Iterator[None]:
-    """A missing glyph, a layout that does not fit: matplotlib only warns of them."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        yield
 
 
 @pytest.mark.parametrize(

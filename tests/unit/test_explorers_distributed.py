@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-import warnings
-from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -16,15 +14,9 @@ from course_utils.explorers.ring_all_reduce import NAIVE, RING, AllReduce
 from course_utils.explorers.scaling_efficiency import MEASURED, Scaling
 from course_utils.language import plain
 
+pytestmark = pytest.mark.usefixtures("no_warnings")
+
 LINK, POINTS, SIZE = (4e-4, 1.25e9), ([0.004, 0.02, 0.08], [0.4, 0.7, 0.9]), 11_000_000
-
-
-@pytest.fixture(autouse=True)
-def no_warnings() -> Iterator[None]:
-    """A missing glyph, a layout that does not fit: matplotlib only warns of them."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        yield
 
 
 EXPLORERS: dict[str, Explorer] = {

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,15 +13,9 @@ from course_utils.explorers import Explorer, batch_split, parallel_traffic
 from course_utils.explorers.parallel_traffic import CHAIN, MODELS, RING, STAR, WAYS, Traffic
 from course_utils.models import lenet
 
+pytestmark = pytest.mark.usefixtures("no_warnings")
+
 EXPLORERS: dict[str, Explorer] = {"split": batch_split.EXPLORER, "traffic": parallel_traffic.EXPLORER}
-
-
-@pytest.fixture(autouse=True)
-def no_warnings() -> Iterator[None]:
-    """A missing glyph, a layout that does not fit: matplotlib only warns of them."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        yield
 
 
 def texts(html: str) -> tuple[str, str]:

@@ -6,8 +6,6 @@ import itertools
 import math
 import re
 import struct
-import warnings
-from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -20,13 +18,7 @@ from course_utils.devices import ratings
 from course_utils.explorers import batch_size, number_formats, roofline_model
 from course_utils.explorers.number_formats import FORMATS, VALUES
 
-
-@pytest.fixture(autouse=True)
-def no_warnings() -> Iterator[None]:
-    """A missing glyph or a layout that does not fit is only a warning of matplotlib."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        yield
+pytestmark = pytest.mark.usefixtures("no_warnings")
 
 
 # --- numbers ------------------------------------------------------------------------------------------

@@ -19,15 +19,9 @@ from course_utils.explorers.copy_pipeline import ONE, PAGEABLE, PINNED
 from course_utils.explorers.hidden_waits import LINES
 from course_utils.timeline import Span, Timeline
 
+pytestmark = pytest.mark.usefixtures("no_warnings")
+
 COPY, WORK = 5e-3, 4e-3
-
-
-@pytest.fixture(autouse=True)
-def no_warnings() -> Iterator[None]:
-    """A missing glyph, a layout that does not fit: matplotlib only warns of them."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        yield
 
 
 def lane(plan: Timeline, name: str) -> list[Span]:

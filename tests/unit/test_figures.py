@@ -7,7 +7,6 @@ import io
 import math
 import re
 import warnings
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,6 +34,8 @@ from course_utils.language import Bilingual
 from course_utils.measure import Comparison
 from tools.font import TARGET, characters, is_cjk
 
+pytestmark = pytest.mark.usefixtures("no_warnings")
+
 RUN = "NVIDIA H200, PyTorch 2.13.0, 2026-01-01"
 COMPARED = Comparison(300.4, 295.0, 290.0, (280, 310), 3.0e-3, 1.0e-5, 15, print, print)
 CAPTION = Bilingual("A caption < `code`.", "圖說 < `code`。")
@@ -42,14 +43,6 @@ X, Y = Axis("matrix size n", "矩陣大小 n"), Axis("time of one product", "相
 LINES = {"CPU": ([16, 64, 256], [1e-6, 2e-5, 1e-3])}
 PARTS = {"bytes": Axis("bytes per number", "每個數字的位元組", "B"), "speed": Axis("speed", "速度", "FLOP/s")}
 PANELS = {"bytes": {"float64": 8.0, "float32": 4.0}, "speed": {"float64": 7.6e10, "float32": 1.59e11}}
-
-
-@pytest.fixture(autouse=True)
-def no_warnings() -> Iterator[None]:
-    """A missing glyph, a legend without entries, a layout that does not fit: matplotlib only warns of them."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        yield
 
 
 def processors() -> list[hardware.Processor]:

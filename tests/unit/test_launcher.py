@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import json
 import multiprocessing
 import os
@@ -747,7 +748,8 @@ def executed(*cells: str) -> nbformat.NotebookNode:
     notebook = new_notebook(cells=[new_code_cell(code) for code in cells])
     notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
     place = {"metadata": {"path": str(ROOT / "notebooks")}}
-    return NotebookClient(notebook, timeout=600, resources=place).execute()
+    # Not execute(): in a thread, it leaves an event loop open.
+    return asyncio.run(NotebookClient(notebook, timeout=600, resources=place).async_execute())
 
 
 def test_two_notebooks_at_once_and_nbval(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import functools
 import re
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +22,9 @@ from course_utils.figures import png
 from course_utils.live import Live
 from course_utils.models import BasicBlock, lenet, resnet18
 from course_utils.timeline import Span, Timeline
+
+pytestmark = pytest.mark.usefixtures("no_warnings")
+
 
 # --- pretended places ----------------------------------------------------------------------------------
 
@@ -251,13 +253,6 @@ WAYS = {
     "slow": Timeline([Span("device 0", "A", 5.0, 5.004), Span("device 1", "B", 5.004, 5.010)]),
     "fast": Timeline([Span("device 1", "B", 0.0, 0.003), Span("device 0", "A", 0.0, 0.002)]),
 }
-
-
-@pytest.fixture(autouse=True)
-def no_warnings() -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        yield
 
 
 def test_timelines_share_a_scale(shown: list[Any]) -> None:

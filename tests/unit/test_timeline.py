@@ -10,8 +10,6 @@ import sys
 import tempfile
 import threading
 import time
-import warnings
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -26,17 +24,11 @@ from course_utils import evidence, figures, timeline
 from course_utils.language import Bilingual
 from course_utils.timeline import Span, Timeline
 
+pytestmark = pytest.mark.usefixtures("no_warnings")
+
 CAPTION = Bilingual("A caption.", "圖說。")
 RUN = "NVIDIA H200, PyTorch 2.13.0, 2026-01-01"
 MAIN, OTHER, UNKNOWN = 100, 101, 999_999
-
-
-@pytest.fixture(autouse=True)
-def no_warnings() -> Iterator[None]:
-    """A missing glyph or a layout that does not fit: matplotlib only warns of them."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        yield
 
 
 def event(cat: str, name: str, start: float, end: float, tid: Any = MAIN, **args: Any) -> dict[str, Any]:
