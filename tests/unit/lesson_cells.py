@@ -6,6 +6,7 @@ import ast
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("[0-9][0-9]_*.ipynb"))
@@ -21,23 +22,39 @@ class Cell:
     text: str
 
 
-def cells(*kinds: str) -> list[Cell]:
-    """Return all cells of the given kinds, in the order of the course."""
+@cache
+def everything() -> list[Cell]:
+    """Return all cells, in the order of the course; read once."""
     return [
         Cell(path.name[:2], cell["id"], cell["cell_type"], "".join(cell["source"]))
         for path in NOTEBOOKS
         for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]
-        if cell["cell_type"] in kinds
     ]
+
+
+def cells(*kinds: str) -> list[Cell]:
+    """Return all cells of the given kinds, in the order of the course."""
+    return [cell for cell in everything() if cell.kind in kinds]
+
+
+@cache
+def every_call() -> list[tuple[str, Cell, ast.Call]]:
+    """Return the name, the cell and the node of every call in the lessons; parsed once."""
+    return [
+        (ast.unparse(node.func), cell, node)
+        for cell in cells("code")
+        for node in ast.walk(ast.parse(without_magics(cell.text)))
+        if isinstance(node, ast.Call)
+    ]
+
+
+def without_magics(code: str) -> str:
+    return "\n".join("" if line.startswith(("%", "!")) else line for line in code.splitlines())
 
 
 def calls(*names: str) -> Iterator[tuple[Cell, ast.Call]]:
     """Yield every call of one of `names` (``claim``, ``figures.bars``) in the lessons, with its cell."""
-    for cell in cells("code"):
-        code = "\n".join("" if line.startswith(("%", "!")) else line for line in cell.text.splitlines())
-        for node in ast.walk(ast.parse(code)):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) in names:
-                yield cell, node
+    return ((cell, node) for name, cell, node in every_call() if name in names)
 
 
 def first_arguments(*names: str) -> list[tuple[str, str]]:

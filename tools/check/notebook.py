@@ -10,6 +10,7 @@ import io
 import json
 import re
 import warnings
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -126,26 +127,32 @@ def check_notebook(path: Path, root: Path, findings: Findings) -> None:
         elif cell.id in ids:
             findings.add("cell id", "another cell has the same id", MEND)
         ids.add(cell.get("id", ""))
-        _check_cell_metadata(cell, findings)
-        if not cell.source.strip():
-            findings.add("empty", "an empty cell", "fill or delete it")
-        elif cell.cell_type == "markdown":
-            check_markdown(cell.source, findings)
-            check_links(cell.source, path.parent, root, findings)
-            if cell.get("attachments"):
-                findings.add(
-                    "picture", "a picture attached to the cell", "make it by code, or ship it as a file"
-                )
-        elif cell.cell_type == "code":
-            executed += 1
-            _check_code(cell, executed, findings)
-            for output in cell.outputs:
-                _check_output(cell, output, path, root, findings)
-        else:
-            findings.add("format", f"a {cell.cell_type} cell", "use Markdown or code")
+        executed += cell.cell_type == "code"
+        findings += _check_cell(findings.place, json.dumps(cell), executed, path.parent, root)
     findings.at(f"{name}: file")
     if not executed:
         findings.add("order", "no code cell", "a lesson runs code")
+
+
+@cache
+def _check_cell(place: str, stored: str, executed: int, folder: Path, root: Path) -> Findings:
+    """Return what is wrong with one cell; remembered, since of a notebook that is mended most cells stay as they are."""
+    cell, findings = nbformat.from_dict(json.loads(stored)), Findings().at(place)
+    _check_cell_metadata(cell, findings)
+    if not cell.source.strip():
+        findings.add("empty", "an empty cell", "fill or delete it")
+    elif cell.cell_type == "markdown":
+        check_markdown(cell.source, findings)
+        check_links(cell.source, folder, root, findings)
+        if cell.get("attachments"):
+            findings.add("picture", "a picture attached to the cell", "make it by code, or ship it as a file")
+    elif cell.cell_type == "code":
+        _check_code(cell, executed, findings)
+        for output in cell.outputs:
+            _check_output(cell, output, folder, root, findings)
+    else:
+        findings.add("format", f"a {cell.cell_type} cell", "use Markdown or code")
+    return findings
 
 
 def _check_schema(notebook: NotebookNode, findings: Findings) -> None:
@@ -247,7 +254,7 @@ def _check_code(cell: NotebookNode, position: int, findings: Findings) -> None:
 
 
 def _check_output(
-    cell: NotebookNode, output: NotebookNode, path: Path, root: Path, findings: Findings
+    cell: NotebookNode, output: NotebookNode, folder: Path, root: Path, findings: Findings
 ) -> None:
     kind = output.output_type
     if kind == "stream" and output.name == "stderr":
@@ -285,10 +292,10 @@ def _check_output(
         if found := _ADDRESS.search(without_pictures):
             findings.add("noise", f"{found[0]} in the output", "print what is the same in every run")
     if markup := data.get("text/html"):
-        _check_html(markup, path, root, findings)
+        _check_html(markup, folder, root, findings)
 
 
-def _check_html(markup: str, path: Path, root: Path, findings: Findings) -> None:
+def _check_html(markup: str, folder: Path, root: Path, findings: Findings) -> None:
     for kind, picture in _DATA_URI.findall(markup):
         _check_picture(kind, picture, findings)
     markup = _DATA_URI.sub("data:", markup)
@@ -297,7 +304,7 @@ def _check_html(markup: str, path: Path, root: Path, findings: Findings) -> None
     for tag in re.findall(r"<(script|iframe|svg)\b", markup, re.I):
         findings.add("tag", f"<{tag}> in an output is dropped until the notebook is trusted", "do without it")
     check_blocks(markup, findings, adjacent=False)
-    check_links(markup, path.parent, root, findings)
+    check_links(markup, folder, root, findings)
 
 
 def _check_picture(kind: str, encoded: str, findings: Findings) -> None:
