@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import copy
 import io
+import json
 import re
 import shutil
 import subprocess
@@ -636,8 +637,13 @@ def cell(source: str, count: int, output: str = "") -> NotebookNode:
     return new_code_cell(source, execution_count=count, outputs=outputs)
 
 
-def test_nbval_notices_a_dead_kernel_and_an_endless_cell(tmp_path: Path) -> None:
+def test_nbval_notices_a_dead_kernel_and_an_endless_cell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A dead kernel fails at once, not at the time limit; an endless cell fails at the time limit."""
+    before = {"another.ipynb": dict.fromkeys(COLUMNS, 7) | {"seconds": 1.5}}
+    (tmp_path / "rows.json").write_text(json.dumps(before), encoding="utf-8")
+    monkeypatch.setenv("COURSE_SUMMARY", str(tmp_path / "rows.json"))
     paths = []
     for name, source in (("dead", "import os\nos._exit(1)"), ("endless", "while True: pass")):
         cells = [cell("print(1)", 1, "1\n"), cell(source, 2), cell("print(2)", 3, "2\n")]
@@ -651,6 +657,12 @@ def test_nbval_notices_a_dead_kernel_and_an_endless_cell(tmp_path: Path) -> None
     assert "Timeout of 10 seconds" in failed["endless", 1]
     seconds = float(re.search(r"dead\.ipynb(?: +\d+){5} +([\d.]+)", printed)[1])
     assert seconds < 9, "the dead kernel was noticed only near the time limit"
+    assert summary("another", printed)["cells"] == 7, "the table shows the run before, too"
+    assert set(json.loads((tmp_path / "rows.json").read_text())) == {
+        "another.ipynb",
+        "dead.ipynb",
+        "endless.ipynb",
+    }
 
 
 def test_nbval_reports_a_changed_output_in_every_real_notebook(tmp_path: Path) -> None:

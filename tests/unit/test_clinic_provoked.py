@@ -32,7 +32,7 @@ FORKS = hasattr(os, "fork")
 # Runs every program of a list in a fork of its own and writes what it printed.
 BATCH = """
 import json, os, sys, tempfile, time, traceback, warnings
-import torch, torch.distributed, torch.utils.data, torch._subclasses.fake_tensor
+import torch, torch.distributed, torch.utils.data, torch._dynamo, torch._subclasses.fake_tensor
 programs, target = json.load(open(sys.argv[1])), sys.argv[2]
 found = {}
 for name, code in programs.items():

@@ -48,27 +48,38 @@ def of_some_milliseconds(kind: str) -> Callable[[], Any]:
     pytest.fail(f"{kind}: too fast on this machine")
 
 
-def agree(work: Callable[[], Any], theirs: Callable[[], float]) -> None:
+def agreed(work: Callable[[], Any], theirs: Callable[[], float]) -> float:
     """Compare the fastest times of both; they only ever fall, so a neighbour cannot spoil both for long."""
     we = they = float("inf")
     for _ in range(20):
         they = min(they, theirs())
         we = min(we, best_time(work))
         if abs(we / they - 1) <= 0.1:
-            assert 1e-3 < we < 5e-3
-            return
+            return we
     pytest.fail(f"best_time says {we} seconds, the other one {they}")
+
+
+def agree(kind: str, timer: Callable[[Callable[[], Any]], Callable[[], float]]) -> None:
+    """Compare both on work of 1 to 5 ms, which on a busy machine may turn out to be less, once it is measured well."""
+    for _ in range(5):
+        work = of_some_milliseconds(kind)
+        if 1e-3 < agreed(work, timer(work)) < 5e-3:
+            return
+    pytest.fail(f"{kind}: no work of 1 to 5 ms was found")
 
 
 KINDS = ["one matrix product", "one pass through memory", "many small operations"]
 
 
+def pytorchs(work: Callable[[], Any]) -> Callable[[], float]:
+    timer = torch.utils.benchmark.Timer("work()", globals={"work": work}, num_threads=1)
+    return lambda: min(timer.timeit(1).mean for _ in range(15))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_agrees_with_pytorchs_own_timer(kind: str) -> None:
     """Within 10 % on work of 1 to 5 ms, in the same run."""
-    work = of_some_milliseconds(kind)
-    timer = torch.utils.benchmark.Timer("work()", globals={"work": work}, num_threads=1)
-    agree(work, lambda: min(timer.timeit(1).mean for _ in range(15)))
+    agree(kind, pytorchs)
 
 
 @pytest.mark.cuda
@@ -76,13 +87,12 @@ def test_agrees_with_pytorchs_own_timer(kind: str) -> None:
 def test_agrees_with_tritons_timer(kind: str) -> None:
     """Within 10 % on work of 1 to 5 ms. (Triton's events do not see the host, so small operations are left out.)"""
     testing = pytest.importorskip("triton.testing")
-    work = of_some_milliseconds(kind)
-    agree(work, lambda: testing.do_bench(work, return_mode="min") / 1e3)
+    agree(kind, lambda work: lambda: testing.do_bench(work, return_mode="min") / 1e3)
 
 
 def test_a_timer_that_disagrees_is_noticed() -> None:
     with pytest.raises(pytest.fail.Exception, match="the other one"):
-        agree(spin(2e-3), lambda: 1.7e-3)
+        agreed(spin(2e-3), lambda: 1.7e-3)
 
 
 @pytest.mark.parametrize("times", [2, 5])

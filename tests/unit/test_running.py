@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from lesson_cells import calls
 
 from tools import test as running
 
@@ -24,11 +26,37 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     return made
 
 
-def test_all_means_the_notebooks_alone_and_then_the_rest(runs: list[list[str]]) -> None:
+def test_all_means_what_compares_times_alone_and_then_the_rest(runs: list[list[str]]) -> None:
     assert running.main([]) == 1, "the first run failed"
-    assert [run[0] for run in runs] == ["notebooks", "tests"]
-    assert not [option for option in runs[0] if "numprocesses" in option], "claims measure time"
-    assert "--dist=loadfile" in runs[1]
+    alone, rest = runs
+    assert alone[0] == "notebooks" and not [option for option in alone if "numprocesses" in option]
+    left_out = {option.removeprefix("--ignore=") for option in alone[1:]}
+    assert left_out == {name for name in rest if name.endswith(".ipynb")}, "every notebook runs, and once"
+    assert "tests" in rest and "--dist=loadfile" in rest
+
+
+def test_only_lessons_that_compare_times_run_alone() -> None:
+    beside = {Path(name).name[:2] for name in running.BESIDE}
+    assert {Path(name).is_file() for name in running.BESIDE} == {True}
+    timed = {cell.lesson for cell, _ in calls("compare", "best_time", "measure.compare", "measure.best_time")}
+    assert len(timed) > 4 and not timed & beside
+
+
+def test_a_lesson_in_the_browser_stays_in_one_process() -> None:
+    file = "tests/browser/test_lessons.py"
+    five, six, no_lesson = (
+        {running.share(f"{file}::test_{name}") for name in names}
+        for names in (
+            ("opening[05_data_parallel]", "language[05_data_parallel-zh]", "width[1280-05_data_parallel]"),
+            ("opening[06_distributed_data_parallel]", "language[06_distributed_data_parallel-zh]"),
+            ("start_page", "there_are_lessons"),
+        )
+    )
+    assert len(five) == len(six) == len(no_lesson) == len(five | six) - 1 == len(five | six | no_lesson) - 2
+    other = "tests/unit/test_texts.py"
+    assert {running.share(f"{other}::test_it[{name}]") for name in ("05_data_parallel", "en")} == {other}
+    notebook = running.BESIDE[0]
+    assert running.share(f"{notebook}::Cell 3") == notebook
 
 
 def test_a_part_is_one_run(runs: list[list[str]]) -> None:
