@@ -275,7 +275,7 @@ class NotebookPage:
     def command(self, name: str, timeout: float = 300, **arguments: Any) -> bool:
         """Run a JupyterLab command; False when it answers false or fails. `timeout` in seconds."""
         self.page.evaluate("([name, args]) => window.course.run(name, args)", [name, arguments])
-        self.page.wait_for_function("() => window.course.ran !== null", timeout=timeout * 1000)
+        self.page.wait_for_function("() => window.course.ran !== null", timeout=timeout * 1000, polling=100)
         return self.page.evaluate("() => window.course.ran.ok")
 
     def run_all(self, timeout: float = 300) -> bool:

@@ -262,7 +262,7 @@ def test_questions_and_hints_with_the_keyboard_alone(lesson: Lesson) -> None:
 
 
 def test_exercises_answer(lesson: Lesson, lab: Lab) -> None:
-    """Type a wrong answer, a raising one and the published solution, as a student does."""
+    """Type a wrong or a raising answer, in turns, and the published solution, as a student does."""
     lesson.page.switch_language("both")
     cells = lesson.cells
     solved = []
@@ -276,10 +276,13 @@ def test_exercises_answer(lesson: Lesson, lab: Lab) -> None:
         solution = re.search(r"```python\n(.*?)```", cells[index + 1].source, re.S)
         assert solution, f"no solution after the exercise {name}"
         ask = f'\n\ncheck("{name}", {answer})'
+        wrong = (
+            f'{answer} = lambda *given: "nonsense"{ask}',
+            f"def {answer}(*given):\n    raise KeyError('planted'){ask}",
+        )[len(solved) % 2]
         for source, state in (
             (cell.source, "notyet"),
-            (f'{answer} = lambda *given: "nonsense"{ask}', "wrong"),
-            (f"def {answer}(*given):\n    raise KeyError('planted'){ask}", "wrong"),
+            (wrong, "wrong"),
             (solution[1].strip() + ask, "solved"),
         ):
             lesson.page.type_and_run(index, source)
