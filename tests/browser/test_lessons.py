@@ -339,6 +339,18 @@ def test_choice_is_remembered_and_each_notebook_has_its_own(lab: Lab, chromium: 
         page.switch_language("both")
         page.bring_to_front(second.name)
         assert page.wrongly_shown("en")["wrong"] == []
+
+        # Cells of the learner's own around the title: style.css knows the switch by its place.
+        for index, command, choice in (
+            (0, "insert-cell-above", "both"),
+            (1, "insert-cell-below", "zh"),
+            (0, "delete-cell", "en"),
+            (0, "insert-cell-below", "zh"),
+        ):
+            page.page.evaluate("i => { window.course.widget().content.activeCellIndex = i; }", index)
+            page.command(f"notebook:{command}")
+            page.switch_language(choice)
+            assert page.wrongly_shown(choice)["wrong"] == [], command
         assert page.page_errors == []
     lab.shut_kernels_down()
 

@@ -6,11 +6,14 @@ import json
 import re
 from pathlib import Path
 
+import nbformat
 import pytest
 from html_nesting import assert_nested
 
 from course_utils import bi, language, store
 from course_utils.language import Bilingual, Shown, by_language, markup, measured, plain
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_the_nesting_check_can_fail() -> None:
@@ -187,13 +190,28 @@ def test_every_choice_has_a_button_that_the_style_sheet_asks_for() -> None:
     buttons, style = language.switch().children
     assert [value for _, value in buttons.options] == list(language.CHOICES)
     for number, name in enumerate(language.CHOICES):
-        rule = rf':has\(\.course-switch button\[value="{number}"\]\.mod-active\) {{(.*?)}}'
-        (hidden,) = re.findall(rule, style.value, re.S)
+        button = re.escape(f'.course-switch button[value="{number}"].mod-active')
+        (hidden,) = re.findall(
+            rf"^:is\((?:\n  [^\n]*{button}[^\n]*){{6}}\n\) {{\n(.*?)^}}", style.value, re.S | re.M
+        )
         others = {f"only-{other}" for other in language.CHOICES if other != name}
-        if name != "both":
-            others |= {"en", "zh"} - {name}
-        assert set(re.findall(r"--course-([\w-]+): none", hidden)) == others, f"what is not {name} is hidden"
-        assert all(f"var(--course-{other}, revert-layer) !important" in style.value for other in others)
+        assert set(re.findall(r"\.course-(only-\w+)", hidden)) == others, f"what is not {name} is hidden"
+        pairs = set() if name == "both" else {"en", "zh"} - {name}
+        assert set(re.findall(r'\[lang\|="(\w+)"\],', hidden)) == pairs
+        assert "display: none !important" in hidden
+
+
+def test_the_switch_is_where_the_style_sheet_looks() -> None:
+    """It asks the first four cells only, so that it costs nothing to run the others."""
+    assert ".jp-Cell:nth-child(-n+4):has(.course-switch " in language.style()
+    notebooks = sorted((ROOT / "notebooks").glob("*.ipynb"))
+    assert notebooks
+    for path in notebooks:
+        cells = nbformat.read(path, as_version=4).cells
+        places = [
+            index for index, cell in enumerate(cells) if cell.cell_type == "code" and "setup()" in cell.source
+        ]
+        assert len(places) == 1 and places[0] < 4, path.name
 
 
 def test_the_style_sheet_is_closed() -> None:
