@@ -461,16 +461,16 @@ def test_no_archive_at_all(tmp_path: Path) -> None:
         unpack(path, tmp_path / "y")
 
 
-def test_an_archive_cannot_write_elsewhere(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name, kind", [("../outside", tarfile.REGTYPE), ("inside/link", tarfile.SYMTYPE)])
+def test_an_archive_cannot_write_elsewhere(tmp_path: Path, name: str, kind: bytes) -> None:
     path = tmp_path / "a.tar.gz"
     with tarfile.open(path, "w:gz") as tar:
-        info = tarfile.TarInfo("../outside")
-        info.size = 4
+        info = tarfile.TarInfo(name)
+        info.type, info.linkname, info.size = kind, str(tmp_path / "outside"), 4
         tar.addfile(info, io.BytesIO(b"evil"))
-    (tmp_path / "inside").mkdir()
-    with pytest.raises(Refused, match="OutsideDestinationError"):
+    with pytest.raises(Refused, match="no plain file below its folder"):
         unpack(path, tmp_path / "inside")
-    assert not (tmp_path / "outside").exists()
+    assert not (tmp_path / "outside").exists() and not (tmp_path / "inside").exists()
 
 
 def test_a_rehearsal_is_never_shown_as_evidence(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import ast
 import html
 import inspect
 import re
+import signal
 import sys
 import textwrap
 import threading
@@ -529,6 +530,15 @@ def gone(threads: set[threading.Thread]) -> bool:
     return not any(thread.is_alive() for thread in threads)
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """React to an interrupt as a kernel does; what a shell starts in the background inherits that it is ignored."""
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, handler)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_a_learner_who_interrupts_the_cell_stops_the_answer() -> None:
     before = set(threading.enumerate())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import subprocess
 import tarfile
 from pathlib import Path, PurePosixPath
@@ -77,6 +78,19 @@ def pack(folder: Path) -> Path:
     return part.replace(target)
 
 
+def _extract(tar: tarfile.TarFile, folder: Path) -> None:
+    """Write the plain files of `tar` below `folder`; `extractall` cannot refuse the others before Python 3.11.4."""
+    for member in tar:
+        target = (folder / member.name).resolve()
+        source = tar.extractfile(member) if member.isfile() else None
+        if not target.is_relative_to(folder) or not (source or member.isdir()):
+            raise ValueError(f"it would write to {member.name}, which is no plain file below its folder")
+        if source:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with source, target.open("wb") as copy:
+                shutil.copyfileobj(source, copy)
+
+
 def unpack(archive: Path, folder: Path) -> tuple[dict[str, Any], Path]:
     """Unpack `archive` below `folder` and return its manifest and where its files lie.
 
@@ -85,7 +99,7 @@ def unpack(archive: Path, folder: Path) -> tuple[dict[str, Any], Path]:
     """
     try:
         with tarfile.open(archive) as tar:
-            tar.extractall(folder, filter="data")
+            _extract(tar, folder.resolve())
         (manifest,) = folder.glob(f"*/{MANIFEST}")
         values = json.loads(manifest.read_text(encoding="utf-8"))
         if values["format"] != FORMAT:
