@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import time
 from functools import cache
-from typing import NamedTuple
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch.utils.data import Dataset
 
@@ -21,6 +24,21 @@ class Digits(NamedTuple):
     test_labels: torch.Tensor
 
 
+def _table() -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return what ``load_digits`` reads: a row per image, 64 grey values (0 … 16) and the label; shape (1797, 65).
+
+    Importing scikit-learn takes a second, and every process of a launch would pay it. Its file takes some milliseconds.
+    """
+    package = find_spec("sklearn")
+    if package and package.origin:
+        file = Path(package.origin).with_name("datasets") / "data" / "digits.csv.gz"
+        if file.is_file():
+            return np.loadtxt(file, delimiter=",")
+    from sklearn.datasets import load_digits
+
+    return np.column_stack(load_digits(return_X_y=True))
+
+
 @cache
 def digits() -> Digits:
     """Return the digits on the CPU, always split in the same way into 1,437 for training and 360 for testing.
@@ -28,11 +46,9 @@ def digits() -> Digits:
     Source: E. Alpaydin and C. Kaynak, "Optical Recognition of Handwritten Digits" (UCI, 1998), as shipped with
     scikit-learn (``sklearn.datasets.load_digits``); grey values 0 … 16 are divided by 16.
     """
-    from sklearn.datasets import load_digits
-
-    data = load_digits()
-    images = torch.tensor(data.images / 16, dtype=torch.float32)
-    labels = torch.tensor(data.target, dtype=torch.int64)
+    table = _table()
+    images = torch.tensor(table[:, :-1].reshape(-1, 8, 8) / 16, dtype=torch.float32)
+    labels = torch.tensor(table[:, -1], dtype=torch.int64)
     order = torch.randperm(len(images), generator=torch.Generator().manual_seed(0))
     train, test = order[:-TEST], order[-TEST:]
     return Digits(images[train], labels[train], images[test], labels[test])
