@@ -586,25 +586,67 @@ def code_position(notebook: NotebookNode, name: str) -> int:
     return [cell.id for cell in notebook.cells if cell.cell_type == "code"].index(name)
 
 
+def touched(clean: NotebookNode, planted: NotebookNode) -> set[str]:
+    """Return the cells that were changed or moved."""
+    pairs = zip(clean.cells, planted.cells, strict=True)
+    return {name for one, other in pairs if one != other for name in (one.id, other.id)}
+
+
+@dataclass
+class Planted:
+    """A copy of the small lesson with faults in cells of their own, so that each must be reported for itself."""
+
+    notebook: NotebookNode
+    faults: list[Run]
+    cells: set[str]
+
+
+def copies(small: Path) -> list[Planted]:
+    """Plant all faults in few copies: every run of a notebook starts a kernel."""
+    clean = read(small)
+    made: list[Planted] = []
+    for fault in RUN_FAULTS:
+        alone = read(small)
+        fault.plant(alone)
+        cells = touched(clean, alone) | ({fault.cell} if fault.cell else set())
+        one = next((one for one in made if not one.cells & cells), None)
+        if one is None:
+            made.append(one := Planted(read(small), [], set()))
+        fault.plant(one.notebook)
+        one.faults.append(fault)
+        one.cells |= cells
+    return made
+
+
+@dataclass
+class SmallRuns:
+    """What strict nbval said about the small lesson: failed cells by notebook and position, and all it printed."""
+
+    failed: dict[tuple[str, int], str]
+    printed: str
+    place: dict[str, tuple[str, int | None]]  # of a fault, by its name: the notebook and the cell's position
+
+
 @pytest.fixture(scope="module")
-def small_runs(small: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, str]:
+def small_runs(small: Path, tmp_path_factory: pytest.TempPathFactory) -> SmallRuns:
     """All faulted copies of the small lesson, and the one without a fault, in two runs side by side."""
     folder = tmp_path_factory.mktemp("nbval")
     paths = [folder / "clean.ipynb"]
     shutil.copy(small, paths[0])
-    for number, fault in enumerate(RUN_FAULTS):
-        notebook = read(small)
-        fault.plant(notebook)
-        paths.append(folder / f"fault{number}.ipynb")
-        paths[-1].write_text(canonical(notebook), encoding="utf-8")
+    place: dict[str, tuple[str, int | None]] = {}
+    for number, one in enumerate(copies(small)):
+        paths.append(folder / f"faults{number}.ipynb")
+        paths[-1].write_text(canonical(one.notebook), encoding="utf-8")
+        for fault in one.faults:
+            place[fault.name] = paths[-1].stem, fault.cell and code_position(one.notebook, fault.cell)
     with ThreadPoolExecutor() as pool:
         runs = list(pool.map(run_nbval, (paths[::2], paths[1::2])))
     assert [status for status, _, _ in runs] == [pytest.ExitCode.TESTS_FAILED] * 2
-    return runs[0][1] | runs[1][1], runs[0][2] + runs[1][2]
+    return SmallRuns(runs[0][1] | runs[1][1], runs[0][2] + runs[1][2], place)
 
 
-def test_nbval_passes_the_lesson_without_a_fault(small_runs: tuple[dict, str]) -> None:
-    failed, printed = small_runs
+def test_nbval_passes_the_lesson_without_a_fault(small_runs: SmallRuns) -> None:
+    failed, printed = small_runs.failed, small_runs.printed
     assert not [place for place in failed if place[0] == "clean"]
     assert summary("clean", printed) == {"cells": 10, "executed": 10, "compared": 9, "silent": 0, "exempt": 1}
 
@@ -616,18 +658,14 @@ def summary(notebook: str, printed: str) -> dict[str, int]:
     return dict(zip(COLUMNS, map(int, row[1].split()), strict=True))
 
 
-@pytest.mark.parametrize("number, fault", [*enumerate(RUN_FAULTS)], ids=[fault.name for fault in RUN_FAULTS])
-def test_nbval_reports(number: int, fault: Run, small: Path, small_runs: tuple[dict, str]) -> None:
-    failed, printed = small_runs
-    notebook = f"fault{number}"
-    mine = {position: message for (name, position), message in failed.items() if name == notebook}
-    if fault.cell is None:
+@pytest.mark.parametrize("fault", RUN_FAULTS, ids=[fault.name for fault in RUN_FAULTS])
+def test_nbval_reports(fault: Run, small_runs: SmallRuns) -> None:
+    failed, (notebook, position) = small_runs.failed, small_runs.place[fault.name]
+    mine = {place: message for (name, place), message in failed.items() if name == notebook}
+    if position is None:
         assert not mine
-        assert f"FAILED {notebook}.ipynb: {fault.words}" in printed
+        assert f"FAILED {notebook}.ipynb: {fault.words}" in small_runs.printed
         return
-    planted = read(small)
-    fault.plant(planted)
-    position = code_position(planted, fault.cell)
     assert position in mine, f"cell {fault.cell} passed; failed: {mine}"
     assert re.search(fault.words, mine[position]), mine[position]
 
@@ -645,7 +683,10 @@ def test_nbval_notices_a_dead_kernel_and_an_endless_cell(
     (tmp_path / "rows.json").write_text(json.dumps(before), encoding="utf-8")
     monkeypatch.setenv("COURSE_SUMMARY", str(tmp_path / "rows.json"))
     paths = []
-    for name, source in (("dead", "import os\nos._exit(1)"), ("endless", "while True: pass")):
+    for name, source in (
+        ("dead", "import os\nos._exit(1)"),
+        ("endless", "import time\nwhile True: time.sleep(1)"),
+    ):
         cells = [cell("print(1)", 1, "1\n"), cell(source, 2), cell("print(2)", 3, "2\n")]
         paths.append(tmp_path / f"{name}.ipynb")
         nbformat.write(new_notebook(cells=cells), paths[-1])
@@ -679,7 +720,7 @@ def test_nbval_reports_a_changed_output_in_every_real_notebook(tmp_path: Path) -
             if "text/plain" in output.get("data", {})
             and "nbval-ignore-output" not in cell.metadata.get("tags", [])
         ]
-        position, data = textual[min(3, len(textual) - 1)]
+        position, data = textual[1]  # the first after the set-up
         data["text/plain"] = "planted " + data["text/plain"]
         paths.append(tmp_path / f"planted_{path.name}")  # beside the others, which lesson 00 lists
         expected.add((paths[-1].stem, code_position(notebook, notebook.cells[position].id)))
