@@ -10,8 +10,11 @@ from __future__ import annotations
 import ast
 import math
 import re
+import shutil
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -473,6 +476,27 @@ class Outcome:
 _outcomes: dict[str, Outcome] = {}  # by the text of the script: a second look costs nothing
 
 
+@contextmanager
+def _folder() -> Iterator[Path]:
+    """Make a folder that is removed after the block, from a thread of its own.
+
+    An answer that is stopped is interrupted again and again, also while it tidies up.
+    """
+    folder = tempfile.mkdtemp(prefix="course-exercise-")
+    over, mine = threading.Event(), threading.current_thread()
+
+    def remove() -> None:
+        while mine.is_alive() and not over.wait(0.1):
+            pass
+        shutil.rmtree(folder, ignore_errors=True)
+
+    threading.Thread(target=remove).start()
+    try:
+        yield Path(folder)
+    finally:
+        over.set()
+
+
 def outcome(script: str) -> Outcome:
     """Run `script` in two processes on the CPU, or remember what came of it before.
 
@@ -484,8 +508,8 @@ def outcome(script: str) -> Outcome:
     from course_utils.exercises import observed
     from course_utils.launcher import launch
 
-    with tempfile.TemporaryDirectory(prefix="course-exercise-", ignore_cleanup_errors=True) as folder:
-        path = Path(folder) / observed.NAME
+    with _folder() as folder:
+        path = folder / observed.NAME
         path.write_text(script, encoding="utf-8")
         run = launch(
             Path(observed.__file__),

@@ -5,6 +5,7 @@ What a wrong answer is told is tested with those of all lessons, in ``test_exerc
 
 from __future__ import annotations
 
+import shutil
 import sys
 import tempfile
 import threading
@@ -265,6 +266,28 @@ def processes(folder: Path) -> set[int]:
         except OSError:
             continue
     return found
+
+
+def test_its_folder_goes_although_every_step_of_tidying_up_is_interrupted(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As in an answer that is stopped, where the interruptions come every two milliseconds."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    mine, remove = threading.current_thread(), shutil.rmtree
+
+    def interrupted(*given: Any, **named: Any) -> None:
+        if threading.current_thread() is mine:
+            raise engine._Stopped
+        remove(*given, **named)
+
+    monkeypatch.setattr(shutil, "rmtree", interrupted)
+    with pytest.raises(engine._Stopped), distributed._folder() as folder:
+        (folder / "script.py").touch()
+        raise engine._Stopped
+    end = time.monotonic() + 10
+    while folder.exists() and time.monotonic() < end:
+        time.sleep(0.01)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_script_is_really_launched_and_only_once(
