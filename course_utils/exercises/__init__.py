@@ -246,16 +246,21 @@ class _Worker(threading.Thread):
         self.done = threading.Event()  # join() would do, but forgets a thread when the learner interrupts it
 
     def run(self) -> None:
-        """Examine the answer; an interruption may come at any point of it, once or twice."""
-        try:
+        """Examine the answer; an interruption may come at any point of it, many times on a busy machine."""
+        begun = False
+        while not self.leaving:
             try:
-                self.result = _examine(self.exercise, self.given)
+                while not self.leaving:  # the outer loop is for what comes between two rounds of this one
+                    try:
+                        if not begun:
+                            begun = True
+                            self.result = _examine(self.exercise, self.given)
+                        with self.lock:
+                            self.leaving.append(True)
+                    except _Stopped:
+                        continue
             except _Stopped:
-                pass
-            with self.lock:
-                self.leaving.append(True)
-        except _Stopped:
-            self.leaving.append(True)
+                continue
         self.done.set()
 
     def stop(self) -> bool:

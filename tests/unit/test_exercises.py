@@ -530,6 +530,26 @@ def gone(threads: set[threading.Thread]) -> bool:
     return not any(thread.is_alive() for thread in threads)
 
 
+class Interrupted(list[bool]):
+    """A list to which nothing is added before the thread was interrupted some times."""
+
+    times = 5
+
+    def append(self, value: bool) -> None:
+        if self.times:
+            self.times -= 1
+            raise module._Stopped
+        super().append(value)
+
+
+def test_many_interruptions_in_a_row_do_not_escape() -> None:
+    """On a busy machine several come while the thread says that it has ended."""
+    worker = module._Worker(endless(list), list)
+    worker.leaving = Interrupted()
+    worker.run()
+    assert worker.done.is_set() and worker.result == Answer("solved", module._SOLVED)
+
+
 @pytest.fixture
 def interruptible() -> Iterator[None]:
     """React to an interrupt as a kernel does; what a shell starts in the background inherits that it is ignored."""
