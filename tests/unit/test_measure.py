@@ -95,25 +95,44 @@ def test_a_timer_that_disagrees_is_noticed() -> None:
         agreed(spin(2e-3), lambda: 1.7e-3)
 
 
+def measured(a: Callable[[], Any], b: Callable[[], Any], ratio: float, rel: float) -> Comparison:
+    """Compare until the ratio is as planted, ten times at most.
+
+    A neighbour can slow all short samples of one side down (five products once took 6.6 times as long as one, while
+    other tests shared both processors). It does so now and then; a measurement that is wrong is wrong every time.
+    """
+    tried: list[float] = []
+    for _ in range(10):
+        comparison = compare(a, b)
+        tried.append(comparison.ratio)
+        if comparison.ratio == pytest.approx(ratio, rel=rel):
+            return comparison
+    pytest.fail(f"a ratio of {ratio} was planted, compare says {tried}")
+
+
 @pytest.mark.parametrize("times", [2, 5])
 def test_finds_a_planted_ratio(times: int) -> None:
     def several() -> None:
         for _ in range(times):
             product()
 
-    comparison = compare(several, product)
-    assert comparison.ratio == pytest.approx(times, rel=0.15)
+    comparison = measured(several, product, times, rel=0.15)
     assert comparison.a_seconds / comparison.b_seconds == pytest.approx(comparison.ratio)
 
 
 def test_equal_work_has_ratio_one_and_the_order_does_not_matter() -> None:
-    assert compare(product, product).ratio == pytest.approx(1, rel=0.1)
-    assert compare(spin(2e-4), spin(1e-4)).ratio == pytest.approx(2, rel=0.1)
-    assert compare(spin(1e-4), spin(2e-4)).ratio == pytest.approx(0.5, rel=0.1)
+    measured(product, product, 1, rel=0.1)
+    measured(spin(2e-4), spin(1e-4), 2, rel=0.1)
+    measured(spin(1e-4), spin(2e-4), 0.5, rel=0.1)
+
+
+def test_another_ratio_than_the_planted_one_is_noticed() -> None:
+    with pytest.raises(pytest.fail.Exception, match="a ratio of 2 was planted"):
+        measured(spin(2.4e-4), spin(1e-4), 2, rel=0.15)
 
 
 def test_seconds_are_seconds_of_one_call() -> None:
-    comparison = compare(spin(1e-3), spin(1e-5))
+    comparison = measured(spin(1e-3), spin(1e-5), 100, rel=0.2)
     assert comparison.a_seconds == pytest.approx(1e-3, rel=0.1)
     assert comparison.b_seconds == pytest.approx(1e-5, rel=0.2)
     assert best_time(spin(3e-3)) == pytest.approx(3e-3, rel=0.1)

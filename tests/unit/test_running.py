@@ -29,10 +29,20 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 def test_all_means_what_compares_times_alone_and_then_the_rest(runs: list[list[str]]) -> None:
     assert running.main([]) == 1, "the first run failed"
     alone, rest = runs
-    assert alone[0] == "notebooks" and not [option for option in alone if "numprocesses" in option]
-    left_out = {option.removeprefix("--ignore=") for option in alone[1:]}
-    assert left_out == {name for name in rest if name.endswith(".ipynb")}, "every notebook runs, and once"
-    assert "tests" in rest and "--dist=loadfile" in rest
+    assert not [option for option in alone if "numprocesses" in option] and "--dist=loadfile" in rest
+    (asked, left_out), (asked_then, left_out_then) = map(places, (alone, rest))
+    assert "notebooks" in asked and "tests" in asked_then
+    assert left_out == {name for name in asked_then if name.endswith(".ipynb")}, (
+        "every notebook runs, and once"
+    )
+    assert left_out_then == {name for name in asked if name.endswith(".py")}, "every test runs, and once"
+    assert all(Path(name).exists() for name in asked | asked_then)
+
+
+def places(options: list[str]) -> tuple[set[str], set[str]]:
+    """Return what a run is asked to run and what to leave out."""
+    ignored = {option.removeprefix("--ignore=") for option in options if option.startswith("--ignore=")}
+    return {option for option in options if not option.startswith("-")}, ignored
 
 
 def test_only_lessons_that_compare_times_run_alone() -> None:
