@@ -49,6 +49,9 @@ window.course = {
     return all;
   },
 
+  errors: () => window.course.outputs().filter(output => output.output_type === 'error')
+    .map(o => `cell ${o.cell} (${o.id}): ${o.ename}: ${o.evalue}`),
+
   // Widgets that should be drawn and are not. An output that holds a widget must show it: falling back to its
   // HTML or text is a failure too. (ToggleButtons have no class `jupyter-widgets`.)
   widgets() {
@@ -247,6 +250,37 @@ window.course = {
       }
     return times;
   },
+
+  // Wait until `holds()`; false after `seconds`. Asked in the page: asking from outside, over and over, is slow.
+  async until(holds, seconds) {
+    const end = performance.now() + 1000 * seconds;
+    while (!holds()) {
+      if (performance.now() > end) return false;
+      await new Promise(next => setTimeout(next, 20));
+    }
+    return true;
+  },
+
+  squeezed: text => text.replace(/\s/g, ''),
+
+  // Press the `index`-th displayed choice of a question and say what came of it. `reason`: what a reader then sees, and
+  // `hidden`: what then stands there in the other language, both without white space.
+  async choose(box, {index, reason, hidden, pressed}) {
+    const button = [...box.querySelectorAll('button')].filter(window.course.shown)[index];
+    if (!pressed) button.click();
+    const said = () => window.course.squeezed(window.course.text(box));
+    return {
+      answered: await window.course.until(() => said().includes(reason), 10),
+      translated: window.course.squeezed(box.textContent).includes(hidden),
+      marked: button.classList.contains('course-chosen'),
+      solved: box.querySelector('.course-card').classList.contains('course-solved'),
+      said: said(),
+    };
+  },
+
+  // Remember what `view` shows, and afterwards whether it shows something else within `seconds`.
+  look_at(view) { window.course.seen = view.innerHTML; },
+  changed: (view, seconds) => window.course.until(() => view.innerHTML !== window.course.seen, seconds),
 
   // Everything a learner acts on: choices of questions, controls of explorers, hints and solutions.
   focusable() {

@@ -343,11 +343,7 @@ class NotebookPage:
 
     def errors(self) -> list[str]:
         """Exceptions in the notebook's model, one line each, with the cell's number."""
-        return [
-            f"cell {o['cell']} ({o['id']}): {o['ename']}: {o['evalue']}"
-            for o in self.outputs()
-            if o["output_type"] == "error"
-        ]
+        return self.page.evaluate("() => window.course.errors()")
 
     def widgets(self) -> dict[str, Any]:
         """How many widget outputs are drawn (`count`), and which are not (`failed`, one line each)."""
