@@ -20,6 +20,9 @@ ROOT = Path(__file__).resolve().parent.parent
 TORCH = "2.13.0"
 PYTHONS = ("3.11", "3.12", "3.13")
 PLATFORMS = ("x86_64-manylinux_2_28", "aarch64-manylinux_2_28", "windows", "aarch64-apple-darwin")
+# From 4.25 on, jsonschema builds some forty parsers while it is imported, for addresses that nothing here has: 1.3 of
+# JupyterLab's first seconds, and as much in every process that reads a notebook (nbformat: 1.4 s instead of 0.2).
+HELD = ("jsonschema<4.25",)
 OLDEST_MACOS = "14.0"  # torch has no wheels for an older one, nor for Macs with an Intel processor
 
 # torch's own wheels pin what they bring for the GPU, and each CUDA build brings something else; pinning those
@@ -64,7 +67,7 @@ def resolve() -> list[str]:
     found = uv_compile(
         *("--universal", "--upgrade", "--python-version", PYTHONS[0], "--fork-strategy", "fewest"),
         *("--constraint", "-"),
-        input=f"torch=={TORCH}\n",
+        input="\n".join([f"torch=={TORCH}", *HELD]),
     )
     if found.returncode:
         sys.exit(f"{found.stderr}\nNo set of versions fits pyproject.toml; constraints.txt is unchanged.")
