@@ -10,11 +10,10 @@ from __future__ import annotations
 import ast
 import math
 import re
-import shutil
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -476,25 +475,49 @@ class Outcome:
 _outcomes: dict[str, Outcome] = {}  # by the text of the script: a second look costs nothing
 
 
-@contextmanager
-def _folder() -> Iterator[Path]:
-    """Make a folder that is removed after the block, from a thread of its own.
+class _Launch(threading.Thread):
+    """Runs a script in a thread that nobody interrupts, so that it can tidy up.
 
-    An answer that is stopped is interrupted again and again, also while it tidies up.
+    The thread of an answer that is to be stopped is interrupted every few milliseconds, whatever it is doing, also while it
+    ends processes and removes folders. This one looks for itself whether its outcome is still wanted.
     """
-    folder = tempfile.mkdtemp(prefix="course-exercise-")
-    over, mine = threading.Event(), threading.current_thread()
 
-    def remove() -> None:
-        while mine.is_alive() and not over.wait(0.1):
-            pass
-        shutil.rmtree(folder, ignore_errors=True)
+    def __init__(self, script: str) -> None:
+        super().__init__()
+        self.script = script
+        self.asking = threading.current_thread()
+        self.given_up = False
+        # Not an Event: an interruption inside its wait() might leave its lock behind.
+        self.found: Outcome | None = None
+        self.error: BaseException | None = None
 
-    threading.Thread(target=remove).start()
-    try:
-        yield Path(folder)
-    finally:
-        over.set()
+    def wanted(self) -> bool:
+        return self.asking.is_alive() and threading.main_thread().is_alive() and not self.given_up
+
+    def run(self) -> None:
+        try:
+            self.found = self._outcome()
+        except BaseException as error:
+            self.error = error
+
+    def _outcome(self) -> Outcome:
+        from course_utils.exercises import observed
+        from course_utils.launcher import launch
+
+        with tempfile.TemporaryDirectory(prefix="course-exercise-", ignore_cleanup_errors=True) as folder:
+            path = Path(folder) / observed.NAME
+            path.write_text(self.script, encoding="utf-8")
+            run = launch(
+                Path(observed.__file__),
+                path,
+                processes=PROCESSES,
+                limit=LAUNCH_SECONDS,
+                environment={"CUDA_VISIBLE_DEVICES": ""},
+                show="quiet",
+                wanted=self.wanted,
+            )
+        printed = tuple(tuple(text for rank, text in run.lines if rank == mine) for mine in range(PROCESSES))
+        return Outcome(tuple(run.results), printed, run.seconds < LAUNCH_SECONDS)
 
 
 def outcome(script: str) -> Outcome:
@@ -505,25 +528,18 @@ def outcome(script: str) -> Outcome:
     """
     if script in _outcomes:
         return _outcomes[script]
-    from course_utils.exercises import observed
-    from course_utils.launcher import launch
-
-    with _folder() as folder:
-        path = folder / observed.NAME
-        path.write_text(script, encoding="utf-8")
-        run = launch(
-            Path(observed.__file__),
-            path,
-            processes=PROCESSES,
-            limit=LAUNCH_SECONDS,
-            environment={"CUDA_VISIBLE_DEVICES": ""},
-            show="quiet",
-        )
-    printed = tuple(tuple(text for rank, text in run.lines if rank == mine) for mine in range(PROCESSES))
-    found = Outcome(tuple(run.results), printed, run.seconds < LAUNCH_SECONDS)
-    if found.in_time:  # else the machine may have been busy: the next try may say more
-        _outcomes[script] = found
-    return found
+    launched = _Launch(script)
+    launched.start()
+    try:
+        while launched.found is None and launched.error is None:
+            time.sleep(0.02)
+    finally:
+        launched.given_up = True
+    if launched.found is None:
+        raise launched.error
+    if launched.found.in_time:  # else the machine may have been busy: the next try may say more
+        _outcomes[script] = launched.found
+    return launched.found
 
 
 def _load() -> None:

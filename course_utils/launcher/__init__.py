@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,6 +32,7 @@ def launch(
     max_restarts: int = 0,
     environment: Mapping[str, object] | None = None,
     show: str = "live",
+    wanted: Callable[[], bool] | None = None,
 ) -> Run:
     """Run `script` in several processes under torchrun, show what they print, and return what they report.
 
@@ -47,12 +48,15 @@ def launch(
         max_restarts: How often torchrun starts all ranks anew after a failure.
         environment: Variables to set for the ranks. They get ``OMP_NUM_THREADS=1`` unless it says otherwise.
         show: ``"live"``, or ``"quiet"`` for no box at all.
+        wanted: Asked many times a second while the ranks run. When it answers False, the run ends as if somebody had
+            interrupted the cell; for a program that launches from a thread, which Ctrl-C does not reach.
 
     Returns:
         The run: ``results`` by rank, ``lines``, ``failure``, ``seconds``, ``backend``.
 
     Raises:
         FileNotFoundError: There is no such script.
+        KeyboardInterrupt: The cell was interrupted, or the run is no longer `wanted`.
         TypeError: The script is a function or another object; torchrun needs a file.
         ValueError: The script is no Python file, or another argument is out of range.
     """
@@ -91,6 +95,8 @@ def launch(
             reader, why = Reader(folder), None
             while why is None:
                 time.sleep(0.05)
+                if wanted is not None and not wanted():
+                    raise KeyboardInterrupt
                 why = over()
                 for record in reader.new(last=why is not None):
                     records.append(record)

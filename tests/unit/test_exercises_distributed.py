@@ -5,12 +5,11 @@ What a wrong answer is told is tested with those of all lessons, in ``test_exerc
 
 from __future__ import annotations
 
-import shutil
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -268,26 +267,43 @@ def processes(folder: Path) -> set[int]:
     return found
 
 
-def test_its_folder_goes_although_every_step_of_tidying_up_is_interrupted(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def left_in(folder: Path, seconds: float = 10) -> list[Any]:
+    """Return what is still there of a script that was stopped, when it has had time to go."""
+    end = time.monotonic() + seconds
+    while (left := [*processes(folder), *folder.iterdir()]) and time.monotonic() < end:
+        time.sleep(0.05)
+    return left
+
+
+def test_a_launch_tidies_up_while_the_answer_is_interrupted_again_and_again(
+    forgotten: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """As in an answer that is stopped, where the interruptions come every two milliseconds."""
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    mine, remove = threading.current_thread(), shutil.rmtree
+    tidied: list[bool] = []
 
-    def interrupted(*given: Any, **named: Any) -> None:
-        if threading.current_thread() is mine:
-            raise engine._Stopped
-        remove(*given, **named)
+    def launch(*_: Any, wanted: Callable[[], bool], **__: Any) -> None:
+        while wanted():
+            time.sleep(0.001)
+        for _ in range(300):  # as long as 150 interruptions
+            time.sleep(0.001)
+        tidied.append(True)
+        raise KeyboardInterrupt
 
-    monkeypatch.setattr(shutil, "rmtree", interrupted)
-    with pytest.raises(engine._Stopped), distributed._folder() as folder:
-        (folder / "script.py").touch()
-        raise engine._Stopped
-    end = time.monotonic() + 10
-    while folder.exists() and time.monotonic() < end:
-        time.sleep(0.01)
-    assert not list(tmp_path.iterdir())
+    monkeypatch.setattr("course_utils.launcher.launch", launch)
+    answer = examine(EXERCISES["mend_ddp"], mended(), seconds=0.2)
+    assert answer.state == "wrong" and "was stopped" in answer.message.en
+    assert not left_in(tmp_path) and tidied
+
+
+def test_what_keeps_a_script_from_being_launched_is_not_swallowed(
+    forgotten: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def launch(*_: Any, **__: Any) -> None:
+        raise OSError("no more processes")
+
+    monkeypatch.setattr("course_utils.launcher.launch", launch)
+    with pytest.raises(OSError, match="no more processes"):
+        distributed.outcome("pass")
+    assert not distributed._outcomes
 
 
 def test_a_script_is_really_launched_and_only_once(
@@ -327,10 +343,7 @@ def test_a_script_that_never_ends_is_stopped_and_leaves_nothing(forgotten: None,
     assert time.monotonic() - start < 3 + 2
     assert answer.state == "wrong" and "was stopped" in answer.message.en
     assert seen, "there was nothing to stop"
-    end = time.monotonic() + 10
-    while (left := [*processes(tmp_path), *tmp_path.glob("course-exercise-*")]) and time.monotonic() < end:
-        time.sleep(0.05)
-    assert not left
+    assert not left_in(tmp_path)
 
 
 def test_what_a_busy_machine_did_not_finish_is_tried_again(

@@ -620,6 +620,18 @@ class Kernel:
         self.manager.shutdown_kernel(now=True)
 
 
+def test_a_run_that_is_no_longer_wanted_ends_like_an_interrupted_one(script: Callable[[str], Path]) -> None:
+    asked: list[float] = []
+
+    def wanted() -> bool:
+        asked.append(time.monotonic())
+        return asked[-1] - asked[0] < 1
+
+    with pytest.raises(KeyboardInterrupt):
+        launch(script("time.sleep(600)"), wanted=wanted, show="quiet")
+    assert len(asked) > 3 and time.monotonic() - asked[-1] < 15
+
+
 def test_a_kernel_is_interrupted_restarted_and_killed(
     script: Callable[[str], Path], quick: dict[str, str], own: Path, tmp_path: Path
 ) -> None:
