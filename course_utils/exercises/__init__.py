@@ -14,10 +14,12 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from course_utils import progress
@@ -241,39 +243,75 @@ class _Worker(threading.Thread):
         super().__init__(daemon=True)
         self.exercise, self.given = exercise, answer
         self.result: Answer | None = None
-        self.leaving: list[bool] = []  # not empty: the answer is done, an interruption would hit our own code
         self.lock = threading.Lock()
-        self.done = threading.Event()  # join() would do, but forgets a thread when the learner interrupts it
+        self.leaving = False  # the answer is done: from here on an interruption would hit our own code
+        self.ended = False
+        # Not an Event, whose lock an interruption can leave behind. join() would do, but forgets a thread when the
+        # learner interrupts it.
+        self.end: SimpleQueue[None] = SimpleQueue()
 
     def run(self) -> None:
-        """Examine the answer; an interruption may come at any point of it, many times on a busy machine."""
-        begun = False
-        while not self.leaving:
+        """Examine the answer. Its last interruption may arrive when it has ended already."""
+        try:
             try:
-                while not self.leaving:  # the outer loop is for what comes between two rounds of this one
-                    try:
-                        if not begun:
-                            begun = True
-                            self.result = _examine(self.exercise, self.given)
-                        with self.lock:
-                            self.leaving.append(True)
-                    except _Stopped:
-                        continue
+                self.result = _examine(self.exercise, self.given)
             except _Stopped:
-                continue
-        self.done.set()
+                pass
+            self._leave()
+        except _Stopped:
+            self._leave()
+
+    def _leave(self) -> None:
+        with self.lock:
+            self.leaving = True
+        self.end.put(None)
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for the end of the answer and return whether it has come."""
+        if not self.ended:
+            with suppress(Empty):
+                self.end.get(timeout=seconds)
+                self.ended = True
+        return self.ended
+
+    def _in_the_answer(self) -> bool:
+        """Return whether an interruption now would hit the answer, and be heard.
+
+        Python raises nothing out of a destructor: it reports there what was raised, and goes on.
+        """
+        frame, names = sys._current_frames().get(self.ident or 0), set()
+        while frame is not None and frame.f_code is not _examine.__code__:
+            names.add(frame.f_code.co_name)
+            frame = frame.f_back
+        return frame is not None and not names & {"__del__", _report.__name__}
 
     def stop(self) -> bool:
         """Interrupt the answer and return whether it has ended. It may swallow that, so it is asked many times."""
         end = time.monotonic() + STOP_SECONDS
-        while not self.done.is_set() and time.monotonic() < end:
+        while not self.ended and time.monotonic() < end:
             with self.lock:
-                if not self.leaving:
+                if not self.leaving and self._in_the_answer():
                     ctypes.pythonapi.PyThreadState_SetAsyncExc(
                         ctypes.c_ulong(self.ident or 0), ctypes.py_object(_Stopped)
                     )
-            self.done.wait(0.002)
-        return self.done.is_set()
+            self.wait(0.002)
+        return self.ended
+
+
+def _report(before: Callable[[Any], object], unraisable: Any) -> None:
+    """Report what cannot be raised as `before`, but for an interruption in a destructor: the next one follows."""
+    if not issubclass(unraisable.exc_type, _Stopped):
+        before(unraisable)
+
+
+@contextmanager
+def _quiet_destructors() -> Iterator[None]:
+    before = sys.unraisablehook
+    sys.unraisablehook = partial(_report, before)
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
 
 
 def examine(exercise: Exercise, answer: Any, *, seconds: float | None = None) -> Answer:
@@ -289,10 +327,10 @@ def examine(exercise: Exercise, answer: Any, *, seconds: float | None = None) ->
         exercise.prepare()
     worker = _Worker(exercise, answer)
     out, err = _Trimmed(sys.stdout, PRINTED_MOST), _Trimmed(sys.stderr, PRINTED_MOST)
-    with preserved_state(threads=None), redirect_stdout(out), redirect_stderr(err):
+    with preserved_state(threads=None), redirect_stdout(out), redirect_stderr(err), _quiet_destructors():
         try:
             worker.start()
-            worker.done.wait(seconds)
+            worker.wait(seconds)
         finally:  # also when the learner interrupts the cell
             stopped = worker.stop()
     return worker.result or Answer("wrong", _too_long(seconds, stopped))

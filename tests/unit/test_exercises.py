@@ -467,7 +467,8 @@ def test_something_else_entirely_is_told_so(name: str, value: str) -> None:
 @pytest.mark.parametrize("act", ENDLESS)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_time_limit_holds(name: str, act: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "STOP_SECONDS", 0.2)
+    if act != "runs for ever":
+        monkeypatch.setattr(module, "STOP_SECONDS", 0.2)
     exercise = exercises()[name]
     start = time.monotonic()
     answer = examine(exercise, vehicle(name, ENDLESS[act]), seconds=0.1)
@@ -530,24 +531,81 @@ def gone(threads: set[threading.Thread]) -> bool:
     return not any(thread.is_alive() for thread in threads)
 
 
-class Interrupted(list[bool]):
-    """A list to which nothing is added before the thread was interrupted some times."""
+class Late:
+    """A lock whose first user is interrupted."""
 
-    times = 5
+    times = 0
 
-    def append(self, value: bool) -> None:
-        if self.times:
-            self.times -= 1
+    def __enter__(self) -> None:
+        self.times += 1
+        if self.times == 1:
             raise module._Stopped
-        super().append(value)
+
+    def __exit__(self, *_: object) -> None:
+        pass
 
 
-def test_many_interruptions_in_a_row_do_not_escape() -> None:
-    """On a busy machine several come while the thread says that it has ended."""
-    worker = module._Worker(endless(list), list)
-    worker.leaving = Interrupted()
+def stopped() -> None:
+    raise module._Stopped
+
+
+@pytest.mark.parametrize("act, state", [(list, "solved"), (stopped, None)])
+def test_an_interruption_that_comes_too_late_does_not_escape(
+    act: Callable[[], Any], state: str | None
+) -> None:
+    """Also one that comes after another."""
+    worker = module._Worker(endless(act), act)
+    worker.lock = Late()
     worker.run()
-    assert worker.done.is_set() and worker.result == Answer("solved", module._SOLVED)
+    assert worker.lock.times == 2 and worker.wait(0)
+    assert (worker.result and worker.result.state) == state
+
+
+def test_nothing_is_interrupted_but_the_answer() -> None:
+    """Over and over, beside a thread that competes for Python: whatever hits our own code is reported by Python."""
+    before, busy, reported = set(threading.enumerate()), threading.Event(), []
+    hook, threading.excepthook = threading.excepthook, reported.append
+    threading.Thread(target=lambda: [None for _ in iter(busy.is_set, True)]).start()
+    try:
+        told = [examine(endless(forever), forever, seconds=0.005).message.en for _ in range(40)]
+    finally:
+        busy.set()
+        threading.excepthook = hook
+    assert not reported and all("was stopped" in message for message in told)
+    assert gone(set(threading.enumerate()) - before)
+
+
+def test_an_answer_is_stopped_that_runs_through_destructors(capfd: pytest.CaptureFixture[str]) -> None:
+    """An interruption in one of them is lost, and Python would report it."""
+
+    class Heavy:
+        def __del__(self) -> None:
+            for _ in range(500):
+                pass
+
+    def act() -> None:
+        while True:
+            Heavy()
+            for _ in range(500):
+                pass
+
+    hook = sys.unraisablehook
+    for _ in range(5):
+        assert "was stopped" in examine(endless(act), act, seconds=0.02).message.en
+    assert sys.unraisablehook is hook
+    assert capfd.readouterr().err == ""
+
+
+def test_what_else_a_destructor_raises_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    reported: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda it: reported.append(it.exc_type))
+
+    class Broken:
+        def __del__(self) -> None:
+            raise LookupError
+
+    assert examine(endless(Broken), Broken).state == "solved"
+    assert reported == [LookupError]
 
 
 @pytest.fixture
