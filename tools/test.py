@@ -1,9 +1,9 @@
 """Run the tests: `python -m tools.test` all of them, with arguments what pytest makes of those.
 
 All means two runs. First what compares times, one after the other and alone: the notebooks whose claims do so, and the
-tests of measuring. Then everything else in three processes at once: much of it waits for a browser, a kernel or a process. A file's tests stay together, so that what
-they share (a kernel, a JupyterLab, a lesson that was run) is made once; of the browser's file, which takes longest, those of
-a lesson. The last table counts the cells of both runs.
+tests of measuring. Then everything else in three processes at once: much of it waits for a browser, a kernel or a
+process. A file's tests stay together, so that what they share (a kernel, a JupyterLab, a lesson that was run) is made
+once; of the browser's file, which takes longest, those of a lesson. The last table counts the cells of both runs.
 """
 
 from __future__ import annotations

@@ -598,16 +598,44 @@ def test_an_answer_is_stopped_that_runs_through_destructors(capfd: pytest.Captur
     assert capfd.readouterr().err == ""
 
 
-def test_what_else_a_destructor_raises_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("error, told", [(LookupError, [LookupError]), (module._Stopped, [])])
+def test_what_a_destructor_raises_is_reported_unless_it_was_interrupted(
+    error: type[BaseException], told: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     reported: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", lambda it: reported.append(it.exc_type))
 
     class Broken:
         def __del__(self) -> None:
-            raise LookupError
+            raise error
 
     assert examine(endless(Broken), Broken).state == "solved"
-    assert reported == [LookupError]
+    assert reported == told
+
+
+def test_a_destructor_is_not_interrupted_and_an_answer_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "STOP_SECONDS", 0.1)
+    begun, go, finished = threading.Event(), threading.Event(), []
+
+    def act() -> None:
+        begun.set()
+        go.wait(10)
+        finished.append(True)
+
+    class Dying:
+        def __del__(self) -> None:
+            act()
+
+    for answer, spared in ((Dying, True), (act, False)):
+        worker = module._Worker(endless(answer), answer)
+        assert not worker._in_the_answer(), "it has not begun"
+        worker.start()
+        assert begun.wait(10) and worker._in_the_answer() != spared
+        assert not worker.stop()  # it waits inside Python's own C code
+        go.set()
+        assert worker.wait(10) and bool(finished) == spared
+        assert not worker._in_the_answer(), "it is over"
+        begun.clear(), go.clear(), finished.clear()
 
 
 @pytest.fixture
