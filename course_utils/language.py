@@ -132,7 +132,7 @@ def remember(language: str) -> None:
     """
     if language not in CHOICES:
         raise ValueError(f"language {language!r} is not known; choose one of {', '.join(CHOICES)}.")
-    store.write("settings", store.read("settings") | {"language": language})
+    store.update("settings", lambda saved: saved | {"language": language})
 
 
 def style() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from typing import Any
 
 from course_utils import store
 
@@ -15,8 +16,11 @@ def solved(lesson: str) -> set[str]:
 
 def solve(lesson: str, name: str) -> None:
     """Remember that exercise `name` of `lesson` is solved; the first time counts."""
-    everything = store.read("progress")
-    record = everything.get(lesson)
-    record = dict(record) if isinstance(record, dict) else {}
-    record.setdefault(name, datetime.date.today().isoformat())
-    store.write("progress", everything | {lesson: record})
+
+    def add(everything: dict[str, Any]) -> dict[str, Any]:
+        record = everything.get(lesson)
+        record = dict(record) if isinstance(record, dict) else {}
+        record.setdefault(name, datetime.date.today().isoformat())
+        return everything | {lesson: record}
+
+    store.update("progress", add)

@@ -6,11 +6,15 @@ never fails: a missing, unreadable or damaged file counts as empty.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+LONGEST_WAIT = 10.0  # seconds for a lock that others hold for a millisecond
 
 
 def folder() -> Path:
@@ -55,3 +59,20 @@ def write(name: str, data: dict[str, Any]) -> bool:
     except (OSError, RecursionError):  # the second: what a damaged file held may be nested too deep to write
         return False
     return True
+
+
+def update(name: str, change: Callable[[dict[str, Any]], dict[str, Any]]) -> bool:
+    """Save what `change` makes of what is saved under `name`; return whether it could be saved.
+
+    Several notebooks may do this in the same moment, and none may lose what another one adds. They wait for each
+    other by a lock on a file beside the saved one, which the system frees when its process ends. Where no lock can
+    be had (a file system without locks, a lock that somebody keeps), saving is better than not saving.
+    """
+    from filelock import FileLock
+
+    with contextlib.ExitStack() as held:
+        with contextlib.suppress(OSError, NotImplementedError):
+            folder().mkdir(parents=True, exist_ok=True)
+            lock = FileLock(folder() / f".{name}.lock", timeout=LONGEST_WAIT)
+            held.enter_context(lock.acquire(poll_interval=0.005))
+        return write(name, change(read(name)))

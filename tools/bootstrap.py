@@ -39,6 +39,7 @@ MODULES = (
     "jupyterlab",
     "ipykernel",
     "ipywidgets",
+    "filelock",
     "platformdirs",
     "psutil",
     "sklearn",

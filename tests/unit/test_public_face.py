@@ -316,6 +316,7 @@ def test_the_package_stands_alone(module: str) -> None:
         "ipywidgets",
         "IPython",
         "PIL",
+        "filelock",
         "platformdirs",
         "sklearn",
         "psutil",

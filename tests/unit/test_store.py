@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from course_utils import progress, store
 
@@ -30,6 +31,11 @@ DAMAGED = [
     b'{"00": ' + b'{"a":' * 800 + b"1" + b"}" * 800 + b"}",
     b"[" * 100_000,
 ]
+
+
+def left(data: Path) -> list[str]:
+    """Return the names of the files in the course's folder without the locks, which stay."""
+    return sorted(path.name for path in data.iterdir() if path.suffix != ".lock")
 
 
 def test_nothing_is_remembered_at_first(data: Path) -> None:
@@ -88,8 +94,7 @@ def test_a_deleted_file_harms_nothing(data: Path) -> None:
 
 def test_a_deleted_folder_harms_nothing(data: Path) -> None:
     progress.solve("01", "on_gpu")
-    (data / "progress.json").unlink()
-    data.rmdir()
+    shutil.rmtree(data)
     progress.solve("01", "physical")
     assert progress.solved("01") == {"physical"}
 
@@ -153,31 +158,56 @@ def test_an_interrupted_write_leaves_the_old_file_whole(data: Path, monkeypatch:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(os, "replace", interrupted)
-    with pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(os, "replace", interrupted)
         progress.solve("01", "physical")
     assert progress.solved("01") == {"on_gpu"}
-    assert [path.name for path in data.iterdir()] == ["progress.json"]
+    assert left(data) == ["progress.json"]
+    progress.solve("01", "physical")
+    assert progress.solved("01") == {"on_gpu", "physical"}, "the lock is free again"
 
 
-def test_many_writers_at_once_leave_a_whole_file(data: Path) -> None:
-    """Two notebooks may save in the same moment: one may win, but neither may fail or leave half a file."""
+def test_many_writers_at_once_lose_nothing(data: Path) -> None:
+    """Notebooks may save in the same moment: none may fail, leave half a file, or undo what another one saved."""
     code = (
         "import sys; from course_utils import progress, store\n"
+        "print('ready', flush=True); sys.stdin.readline()\n"
         "for number in range(60):\n"
         "    progress.solve('01', f'{sys.argv[1]}-{number}')\n"
         "    assert isinstance(store.read('progress')['01'], dict)\n"
     )
     writers = [
-        subprocess.Popen([sys.executable, "-c", code, str(writer)], stderr=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            [sys.executable, "-c", code, str(writer)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
         for writer in range(3)
-    ]
+    ]  # fmt: skip
+    for writer in writers:  # all have imported the package before one begins
+        assert writer.stdout is not None and writer.stdout.readline() == "ready\n"
+    for writer in writers:
+        assert writer.stdin is not None
+        writer.stdin.write("\n")
+        writer.stdin.flush()
     for writer in writers:
         _, errors = writer.communicate(timeout=60)
         assert writer.returncode == 0, errors
-    saved = json.loads((data / "progress.json").read_text(encoding="utf-8"))
-    assert len(saved["01"]) >= 60
-    assert [path.name for path in data.iterdir()] == ["progress.json"]
+    assert progress.solved("01") == {f"{writer}-{number}" for writer in range(3) for number in range(60)}
+    assert left(data) == ["progress.json"]
+
+
+def test_a_lock_that_is_never_freed_harms_nothing(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "LONGEST_WAIT", 0.05)
+    data.mkdir()
+    with FileLock(data / ".progress.lock"):
+        progress.solve("01", "on_gpu")
+    assert progress.solved("01") == {"on_gpu"}
+
+
+def test_where_nothing_can_be_locked_it_is_saved_all_the_same(data: Path) -> None:
+    (data / ".progress.lock").mkdir(parents=True)
+    progress.solve("01", "on_gpu")
+    assert progress.solved("01") == {"on_gpu"}
 
 
 def test_without_an_override_the_users_own_folder_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
