@@ -270,7 +270,7 @@ window.course = {
     if (!pressed) button.click();
     const said = () => window.course.squeezed(window.course.text(box));
     return {
-      answered: await window.course.until(() => said().includes(reason), 10),
+      answered: await window.course.until(() => said().includes(reason), 60),
       translated: window.course.squeezed(box.textContent).includes(hidden),
       marked: button.classList.contains('course-chosen'),
       solved: box.querySelector('.course-card').classList.contains('course-solved'),
@@ -298,5 +298,21 @@ window.course = {
     const kind = document.activeElement.matches('summary') ? 'summary'
       : document.activeElement.closest('.course-question') ? 'question' : 'control';
     return {index, kind};
+  },
+
+  // Before a key is pressed on the focused question or summary, and after it: has it done what it is for?
+  await_press() {
+    const element = document.activeElement;
+    element.classList.remove('course-chosen');  // by an earlier press
+    window.course.awaited = {element, done: element.matches('summary')
+      ? (open => () => element.parentElement.open !== open)(element.parentElement.open)
+      : () => element.classList.contains('course-chosen')};
+  },
+  async pressed() {
+    const {element, done} = window.course.awaited;
+    if (await window.course.until(done, 60)) return document.activeElement === element ? 'acted' : 'acted, and lost the focus';
+    const kernel = window.course.widget().sessionContext.session?.kernel;
+    return `nothing happened; the focus is on ${document.activeElement.outerHTML.slice(0, 200)}; the kernel is `
+      + `${kernel?.connectionStatus} and ${kernel?.status}; ${element.outerHTML.slice(0, 200)}`;
   },
 };

@@ -228,7 +228,7 @@ class NotebookPage:
         self.name = name
         self.page_errors: list[str] = []
         self.console_errors: list[str] = []
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(60_000)  # a busy machine stands still for seconds
         page.add_init_script(path=SCRIPT)
         page.on("pageerror", lambda error: self.page_errors.append(str(error)))
         page.on("console", self._console)
@@ -331,7 +331,7 @@ class NotebookPage:
     def settle(self) -> None:
         """Wait until no widget is still loading, and pictures and fonts are there."""
         with contextlib.suppress(Exception):  # what stays "Loading" is reported by widgets(), not here
-            self.page.wait_for_function("() => !window.course.loading()", timeout=10_000)
+            self.page.wait_for_function("() => !window.course.loading()", timeout=30_000)
         self.page.evaluate("() => window.course.pictures()")
         self.page.evaluate("() => window.course.frame()")
 
