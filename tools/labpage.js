@@ -301,14 +301,14 @@ window.course = {
   },
 
   // Before a key is pressed on the focused question or summary, and after it: has it done what it is for?
-  await_press() {
+  before_key() {
     const element = document.activeElement;
+    const open = element.parentElement.open;
     element.classList.remove('course-chosen');  // by an earlier press
-    window.course.awaited = {element, done: element.matches('summary')
-      ? (open => () => element.parentElement.open !== open)(element.parentElement.open)
-      : () => element.classList.contains('course-chosen')};
+    window.course.awaited = {element, done: () => element.matches('summary')
+      ? element.parentElement.open !== open : element.classList.contains('course-chosen')};
   },
-  async pressed() {
+  async after_key() {
     const {element, done} = window.course.awaited;
     if (await window.course.until(done, 60)) return document.activeElement === element ? 'acted' : 'acted, and lost the focus';
     const kernel = window.course.widget().sessionContext.session?.kernel;

@@ -248,10 +248,10 @@ def test_questions_and_hints_with_the_keyboard_alone(lesson: Lesson) -> None:
             continue
         reached.append(where["index"])
         if where["kind"] in ("question", "summary"):
-            key = "Enter" if len(reached) % 2 == (where["kind"] == "question") else "Space"
-            lesson.evaluate("() => window.course.await_press()")
+            key = "Enter" if len(reached) % 2 else "Space"
+            lesson.evaluate("() => window.course.before_key()")
             keyboard.press(key)
-            came_of_it = lesson.evaluate("() => window.course.pressed()")
+            came_of_it = lesson.evaluate("() => window.course.after_key()")
             assert came_of_it == "acted", (key, expected[where["index"]])
         if len(reached) == len(expected):
             break
