@@ -1,46 +1,81 @@
-# Every command is one line of tools/bootstrap.py, which also runs without make (Windows: py tools\bootstrap.py lab).
+# Every command first makes .venv, the course's own environment, or brings it up to date. Needs Python 3.11 to 3.14.
+# Options for one call: make lab PYTHON=python3.12 LAB_ARGS="--port=9000"; make test ARGS="-k claims"; make check LESSON=05
 
-NAMES := python3 python3.13 python3.12 python3.11 python
-STARTER := $(or $(firstword $(foreach name,$(NAMES),$(shell command -v $(name) 2>/dev/null))),$(PYTHON))
-NO_PYTHON = echo "No Python here. Install Python 3.11, 3.12 or 3.13: https://www.python.org/downloads/"; \
-	echo "找不到 Python。請安裝 Python 3.11、3.12 或 3.13。"; exit 1;
-BOOTSTRAP = $(if $(STARTER),$(STARTER) tools/bootstrap.py,$(NO_PYTHON))
-
-# What a person sets for one call: make lab PYTHON=python3.12 LAB_ARGS="--port=9000"; make test ARGS="-k exercises"
-export PYTHON LAB_ARGS
+PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$name -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' 2>/dev/null && echo $$name && break; done)
+IN := .venv/bin/python
+PARALLEL := --numprocesses=logical --maxprocesses=4 --dist=loadfile
+START := /lab/tree/notebooks/00_start_here.ipynb
+unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test check mend record verify-gpu take-evidence constraints setup clean
+.PHONY: help lab test test-nightly check fix record verify-gpu take-evidence constraints clean
 
 help:  ## this list · 這份清單
-	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do printf '  make %-14s %s\n' "$$name" "$$text"; done
+	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' Makefile | while IFS='|' read -r name text; do printf '  make %-14s %s\n' "$$name" "$$text"; done
 
-lab:  ## open the course in JupyterLab (LAB_ARGS= passes options on) · 在 JupyterLab 開啟課程
-	@$(BOOTSTRAP) lab
+lab: .venv/lab  ## open the course in JupyterLab (LAB_ARGS= passes options on) · 在 JupyterLab 開啟課程
+	@$(IN) -m jupyterlab $(if $(findstring default_url,$(LAB_ARGS)),,--LabApp.default_url=$(START)) \
+		$(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_ARGS)
 
-test:  ## run every test (ARGS= passes options on to pytest) · 執行所有測試
-	@$(BOOTSTRAP) test $(ARGS)
+test: .venv/test  ## run every test (ARGS= passes options on to pytest) · 執行所有測試
+	@$(IN) -m pytest $(or $(ARGS),$(PARALLEL))
 
-check:  ## check the form of the notebooks · 檢查筆記本的格式
-	@$(BOOTSTRAP) check $(ARGS)
+test-nightly: .venv/test  ## run every test, the slow rehearsals too · 執行所有測試，連同耗時的演練
+	@$(IN) -m pytest $(PARALLEL) -m "" $(ARGS)
 
-mend:  ## check the notebooks and mend what a tool can mend · 檢查並修正筆記本
-	@$(BOOTSTRAP) mend $(ARGS)
+# Lesson 06 takes longer than a minute to execute, so `make check LESSON=06` leaves its cells to `make test`.
+FILES = $(wildcard notebooks/$(LESSON)_*.ipynb notebooks/lesson_$(LESSON))
+TESTS = tests/lessons $(filter-out notebooks/06_%,$(filter %.ipynb,$(FILES))) -k "lesson_$(LESSON) or $(LESSON)_ or $(LESSON)/"
+check: .venv/test  ## check the form of all texts and the style, or one lesson in a minute (LESSON=05) · 檢查文字與格式，或單獨一課
+	@$(if $(LESSON),$(if $(FILES),,$(error There is no lesson $(LESSON); give two digits, for example LESSON=05)))
+	@$(IN) -m tools.check $(if $(LESSON),$(FILES)); form=$$?; \
+		$(IN) -m pytest --quiet $(if $(LESSON),$(PARALLEL) $(TESTS),tests/test_style.py) && exit $$form
 
-record:  ## run the notebooks on this machine and write its evidence · 在本機執行並記錄量測結果
-	@$(BOOTSTRAP) record $(ARGS)
+fix: .venv/test  ## check the notebooks and fix what a tool can fix · 檢查並修正筆記本
+	@$(IN) -m tools.check --fix notebooks $(ARGS)
 
-verify-gpu:  ## run the whole course on this machine's GPU and pack what was found · 在 GPU 上驗證整個課程並打包結果
-	@$(BOOTSTRAP) verify-gpu $(ARGS)
+record: .venv/test  ## run the notebooks on this machine and store its results · 在本機執行並記錄量測結果
+	@$(IN) -m tools.record $(ARGS)
 
-take-evidence:  ## read such an archive (ARGS=) into the course · 讀入打包的驗證結果（ARGS=）
-	@$(BOOTSTRAP) take-evidence $(ARGS)
+verify-gpu: .venv/test  ## run the whole course on this machine's GPU and pack the results · 在 GPU 上驗證整個課程並打包結果
+	@$(IN) -m tools.verify_gpu $(ARGS)
 
-constraints:  ## choose the newest versions that fit and pin them · 更新鎖定的套件版本
-	@$(BOOTSTRAP) constraints
+take-evidence: .venv/test  ## read such an archive (ARGS=) into the course · 讀入打包的驗證結果（ARGS=）
+	@$(IN) -m tools.take_evidence $(ARGS)
 
-setup:  ## only make the environment in .venv · 只建立 .venv 環境
-	@$(BOOTSTRAP) setup
+constraints: .venv/test  ## pin versions for changed dependencies (ARGS=--upgrade: the newest of all) · 更新鎖定的套件版本
+	@$(IN) -m pip install --quiet uv
+	@cp constraints.txt .venv/constraints.txt
+	$(IN) -m uv pip compile --quiet --universal --python-version=3.11 --fork-strategy=fewest --extra=test \
+		--no-header --no-annotate --output-file=.venv/constraints.txt $(ARGS) pyproject.toml
+	@{ grep '^#' constraints.txt; grep -vE '^(#|nvidia|cuda|triton)' .venv/constraints.txt; } > .venv/new && mv .venv/new constraints.txt
 
 clean:  ## remove .venv · 移除 .venv
-	@$(BOOTSTRAP) clean
+	rm -rf .venv
+
+# --- the environment: .venv/lab and .venv/test are touched when everything is installed ---------------------------
+
+# Make it again if its Python is gone, an installation was interrupted, or the folder was moved.
+USABLE := $(shell [ -x $(IN) ] && [ ! -e .venv/unfinished ] && [ "$$(cat .venv/folder 2>/dev/null || pwd -P)" = "$$(pwd -P)" ] && echo yes)
+ifneq ($(USABLE),yes)
+.PHONY: .venv/lab .venv/test
+endif
+
+.venv/lab .venv/test: pyproject.toml constraints.txt tools/jupyterlab_defaults.json
+ifneq ($(USABLE),yes)
+	@$(or $(PYTHON),false) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "This course needs Python 3.11 to 3.14: https://www.python.org/downloads/ (or: make $(@F) PYTHON=/path/to/python3.12)"; \
+		echo "本課程需要 Python 3.11 到 3.14：https://www.python.org/downloads/（或自行指定：make $(@F) PYTHON=/path/to/python3.12）"; exit 1; }
+	@rm -rf .venv && mkdir .venv && pwd -P > .venv/folder && touch .venv/unfinished
+	@$(PYTHON) -m venv .venv || { \
+		echo "This Python cannot make a virtual environment. On Debian and Ubuntu: sudo apt install python3-venv"; \
+		echo "這個 Python 無法建立虛擬環境。Debian、Ubuntu 請執行：sudo apt install python3-venv"; exit 1; }
+endif
+	@echo "Installing the course's packages into .venv; the first time takes a few minutes."
+	@echo "正在把課程所需的套件安裝到 .venv，第一次需要幾分鐘。"
+	@touch .venv/unfinished; trap 'exit 130' INT; $(IN) -m pip install --disable-pip-version-check \
+		$(if $(wildcard .venv/lab .venv/test),--quiet) -c constraints.txt -e '.$(if $(findstring test,$@),[test])' \
+		|| { rm .venv/unfinished; echo "pip failed, see above. Run the command again; make clean starts from nothing."; \
+		echo "pip 失敗，原因見上。請再執行一次；若要從頭開始，請先執行 make clean。"; exit 1; }
+	@rm .venv/unfinished && touch $@

@@ -6,7 +6,6 @@ configuration file can forget one of them.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import tempfile
@@ -20,6 +19,8 @@ import pytest
 from nbval import plugin as nbval_plugin
 from nbval.kernel import RunningKernel
 from nbval.plugin import IPyNbCell, IPyNbFile, NbCellError
+
+pytest_plugins = ["tools.scheduling"]
 
 ROOT = Path(__file__).parent
 CELL_TIMEOUT = 300.0  # nbval's own default is 2000 seconds
@@ -190,8 +191,6 @@ class NotebookSummary:
         self.rows: dict[str, dict[str, float]] = {}
         self.problems: list[str] = []
         self.lines: list[str] = []
-        # A file for the rows of several runs, of which the last shows all (tools/test.py); not for runs inside tests.
-        self.shared = os.environ.pop("COURSE_SUMMARY", None)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when == "call":
@@ -219,10 +218,6 @@ class NotebookSummary:
                 self.problems.append(f"{name}: nothing was compared")
         if self.problems and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
-        if self.shared:
-            file = Path(self.shared)
-            self.rows |= json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-            file.write_text(json.dumps(self.rows), encoding="utf-8")
 
     def pytest_terminal_summary(self, terminalreporter) -> None:
         write = terminalreporter.write_line

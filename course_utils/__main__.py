@@ -2,6 +2,6 @@
 
 import re
 
-from course_utils.devices import machine
+from course_utils.machine import badge
 
-print(re.sub("[⟨⟩]", "", str(machine())))
+print(re.sub("[⟨⟩]", "", str(badge())))

@@ -1,18 +1,19 @@
-"""Claims: statements of the course that are measured where the learner sits, and can turn out false."""
+"""Claims: statements of the course that are measured on the learner's machine, and can turn out false."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from IPython.display import display
 
-from course_utils import devices, evidence
-from course_utils.language import Bilingual, markup, measured, number
+from course_utils import needs as machine_needs
+from course_utils import recordings, run_mode
+from course_utils.lesson import text
 from course_utils.measure import Comparison
-from course_utils.texts import text
+from course_utils.units import number
+from torch_doctor.bilingual import Bilingual, markup, measured
 
 RETRY_FACTOR = 3  # the second, longer measurement before a claim may fail
 
@@ -68,12 +69,15 @@ def judge(
             called if `needs` is met.
         at_least: Lower bound, inclusive.
         at_most: Upper bound, inclusive.
-        needs: What the machine must have, see :func:`course_utils.devices.missing`.
+        needs: What the machine must have, see :func:`course_utils.needs.missing`.
+
+    Returns:
+        The verdict with the numbers behind it.
 
     Raises:
         TypeError: `value` is of no kind that can be judged, or a number comes without bounds, or a bool with bounds.
     """
-    lacking = devices.missing(needs)
+    lacking = machine_needs.missing(needs)
     if lacking is not None:
         return Verdict("needs", lacking=lacking)
     if callable(value):
@@ -119,8 +123,8 @@ def claim(
     """State something about this machine, check it, and show the verdict beside the recorded GPU's.
 
     Args:
-        id: The claim's number, ``"2.2"``: lesson and number within it. Its sentence stands under this id in
-            ``course_utils/texts``.
+        id: The claim's number, ``"2.2"``: lesson and number within it. Its sentence is under this id in
+            the lesson's ``texts.toml``.
         value: What was measured: a comparison, a number, or a bool for an exact fact; or a function that
             measures it, called only if the machine has what the claim `needs`.
         at_least: Smallest value with which the statement is true.
@@ -144,12 +148,12 @@ def claim(
         "at_most": at_most,
         "needs": needs,
     }
-    times = int(os.environ.get("COURSE_REPEAT", "0"))  # set when the spread is wanted too (make verify-gpu)
+    times = run_mode.repetitions()
     if times and result.lacking is None:
         noted["again"] = _again(value, times)
-    evidence.note("claim", id, noted)
+    run_mode.note("claim", id, noted)
     display(Card(id, statement, result, at_least, at_most))
-    if result.verdict == "fails" and os.environ.get("COURSE_STRICT") == "1":
+    if result.verdict == "fails" and run_mode.strict():
         raise ClaimError(
             f"claim {id} does not hold: {statement.en} (value {result.value}, by lower quartiles "
             f"{result.quartile_ratio}, at least {at_least}, at most {at_most})"
@@ -163,7 +167,7 @@ def _again(value: Any, times: int) -> list[float | bool]:
     if not callable(value):
         return []
     found = [value() for _ in range(times)]
-    return [one.ratio if isinstance(one, Comparison) else one for one in found]
+    return [value.ratio if isinstance(value, Comparison) else value for value in found]
 
 
 def _number(value: float | bool | None) -> str:
@@ -203,9 +207,9 @@ class Card:
         return Bilingual(f"here: {value}", f"這台機器：{value}")
 
     def _recorded(self) -> Bilingual:
-        values = evidence.recorded(self.id)
+        values = recordings.recorded(self.id)
         if values is None:
-            text = evidence.NOT_RECORDED
+            text = recordings.NOT_RECORDED
         else:
             verdict = VERDICTS[values["verdict"]]
             value = _number(values["value"])

@@ -1,20 +1,58 @@
-"""Which tests stay in one process when several share the work."""
+"""What every test gets: its own folder for progress and language, and none of the caller's variables."""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import IPython.display
 import pytest
+import torch
 
-from tools.test import share
+from course_utils import claims, lesson
 
 
-@pytest.hookimpl(optionalhook=True)  # without pytest-xdist, nobody asks
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    from xdist.scheduler import LoadFileScheduling
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave out what is marked with `cuda` where there is no GPU."""
+    for item in items:
+        if item.get_closest_marker("cuda") and not torch.cuda.is_available():
+            item.add_marker(pytest.mark.skip(reason="needs a GPU"))
 
-    class Shares(LoadFileScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            return share(nodeid)
 
-    return Shares(config, log) if config.option.dist == "loadfile" else None
+@pytest.fixture(autouse=True)
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder (not made yet) in which the course keeps this test's files."""
+    folder = tmp_path / "data"
+    lesson.use(None)
+    monkeypatch.setenv("COURSE_DATA_DIR", str(folder))
+    for variable in (
+        "COURSE_STRICT",
+        "COURSE_RECORD",
+        "COURSE_REPEAT",
+        "COURSE_TRACES",
+        "CUDA_VISIBLE_DEVICES",
+    ):
+        monkeypatch.delenv(variable, raising=False)
+    return folder
+
+
+@pytest.fixture
+def no_warnings() -> Iterator[None]:
+    """A missing glyph, a legend without entries, a layout that does not fit: matplotlib only warns of them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter(
+            "default", ResourceWarning
+        )  # of whatever is collected now, which may be another test's
+        yield
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Return the list of what is displayed from now on."""
+    objects: list[Any] = []
+    monkeypatch.setattr(IPython.display, "display", objects.append)
+    monkeypatch.setattr(claims, "display", objects.append)
+    return objects

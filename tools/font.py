@@ -11,8 +11,12 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-TARGET = ROOT / "course_utils" / "fonts" / "NotoSansCJKtc-subset.otf"
-SOURCES = ("course_utils/**/*.py", "course_utils/**/*.toml", "notebooks/*.ipynb", "tools/glossary.csv")
+TARGET = ROOT / "course_utils" / "figures" / "fonts" / "NotoSansCJKtc-subset.otf"
+SOURCES = (
+    *(f"{folder}/**/*.{kind}" for folder in ("course_utils", "notebooks") for kind in ("py", "toml")),
+    "notebooks/*.ipynb",
+    "tools/glossary.csv",
+)
 TC_IN_COLLECTION = 3  # Noto's collections hold JP, KR, SC, TC, HK in this order
 
 

@@ -1,4 +1,4 @@
-// Runs in the page before anything else; `tools/labpage.py` asks for the notebook through it.
+// Loaded in the page before anything else; `tools/labpage.py` calls these functions.
 window.course = {
   widget: () => window.jupyterapp.shell.currentWidget,
   panel: () => window.course.widget().node,
@@ -22,6 +22,22 @@ window.course = {
     await window.course.bring_to_front(path);
   },
 
+  // Open another notebook in the place of this one, with the same kernel: nothing is imported again.
+  async open_instead(path) {
+    const old = window.course.widget();
+    const {id, name} = old.sessionContext.session.kernel;
+    await window.jupyterapp.commands.execute('docmanager:open', {path, kernel: {id, name}});
+    await window.course.bring_to_front(path);
+    old.dispose();
+  },
+
+  // What the command "Trust Notebook" does after its question.
+  async trust() {
+    const cells = window.course.widget().content.model.cells;
+    for (let i = 0; i < cells.length; i++) cells.get(i).trusted = true;
+    await window.course.frame();
+  },
+
   async bring_to_front(path) {
     const found = [...window.jupyterapp.shell.widgets('main')].find(widget => widget.context?.path === path);
     window.jupyterapp.shell.activateById(found.id);
@@ -36,7 +52,7 @@ window.course = {
     );
   },
 
-  // Every output in the model (the page itself shows a traceback and plain stderr alike).
+  // Every output in the model (a traceback and plain stderr look alike on the page).
   outputs() {
     const cells = window.course.widget().content.model.cells;
     const all = [];
@@ -52,8 +68,8 @@ window.course = {
   errors: () => window.course.outputs().filter(output => output.output_type === 'error')
     .map(o => `cell ${o.cell} (${o.id}): ${o.ename}: ${o.evalue}`),
 
-  // Widgets that should be drawn and are not. An output that holds a widget must show it: falling back to its
-  // HTML or text is a failure too. (ToggleButtons have no class `jupyter-widgets`.)
+  // Widgets that should be drawn and are not. An output with a widget must show the widget: its HTML or text instead
+  // is a failure too. (ToggleButtons have no class `jupyter-widgets`.)
   widgets() {
     const drawn = '.jupyter-widgets, [class*="widget-"]';
     const failed = [];
@@ -137,7 +153,7 @@ window.course = {
   },
 
   // What reaches beyond the right edge of its cell, or is cut off or scrolls sideways inside its own box.
-  // Code in an editor and boxes of class course-scroll / course-console may scroll: they say so themselves.
+  // Code in an editor and boxes of class course-scroll / course-console may scroll: they have a visible scroll bar.
   overflow() {
     const found = [];
     const name = e => `<${e.tagName.toLowerCase()} class="${e.className.baseVal ?? e.className}">`;
@@ -167,7 +183,7 @@ window.course = {
     return found;
   },
 
-  // Scroll to `top`, wait for the cells there to be drawn, and say where we are.
+  // Scroll to `top`, wait for the cells there to be drawn, and return the position, the view's and the page's height.
   async scroll(top) {
     const scroller = window.course.scroller();
     scroller.scrollTop = top;
@@ -216,7 +232,7 @@ window.course = {
   },
 
   // Displayed paragraphs in the other language than the chosen one, found by their script and not by their
-  // `lang`. Bilingual headings and the switch itself are meant to speak both.
+  // `lang`. Bilingual headings and the switch itself show both languages in any case.
   in_another_language(choice) {
     if (choice === 'both') return [];
     const found = new Set();
@@ -251,7 +267,7 @@ window.course = {
     return times;
   },
 
-  // Wait until `holds()`; false after `seconds`. Asked in the page: asking from outside, over and over, is slow.
+  // Wait until `holds()`; false after `seconds`. Polled in the page, because polling from Playwright is slow.
   async until(holds, seconds) {
     const end = performance.now() + 1000 * seconds;
     while (!holds()) {
@@ -263,19 +279,53 @@ window.course = {
 
   squeezed: text => text.replace(/\s/g, ''),
 
-  // Press the `index`-th displayed choice of a question and say what came of it. `reason`: what a reader then sees, and
-  // `hidden`: what then stands there in the other language, both without white space.
+  // Press the `index`-th displayed choice of a question and return what changed. `reason`: text that must then be
+  // visible; `hidden`: text that must be in the page, in the other language; both without white space.
   async choose(box, {index, reason, hidden, pressed}) {
     const button = [...box.querySelectorAll('button')].filter(window.course.shown)[index];
     if (!pressed) button.click();
-    const said = () => window.course.squeezed(window.course.text(box));
+    const visible = () => window.course.squeezed(window.course.text(box));
     return {
-      answered: await window.course.until(() => said().includes(reason), 60),
+      answered: await window.course.until(() => visible().includes(reason), 60),
       translated: window.course.squeezed(box.textContent).includes(hidden),
       marked: button.classList.contains('course-chosen'),
       solved: box.querySelector('.course-card').classList.contains('course-solved'),
-      said: said(),
+      visible: visible(),
     };
+  },
+
+  // Answer all questions in document order; `choices` as for `choose`. For each its buttons' labels and what changed.
+  // Stops at the first one that does not answer: waiting for all of them would take an hour.
+  async answer_questions(choices) {
+    const boxes = [...window.course.panel().querySelectorAll('.course-question.widget-box')];
+    const found = [];
+    for (const [number, box] of boxes.entries()) {
+      const labels = [...box.querySelectorAll('button')].filter(window.course.shown).map(b => b.innerText);
+      found.push({labels, ...await window.course.choose(box, choices[number])});
+      if (!found.at(-1).answered) break;
+    }
+    return found;
+  },
+
+  // Open the hints of an exercise's card one after the other; for each whether it was hidden before, and its text.
+  open_hints(card) {
+    const steps = [];
+    let inside = card;
+    for (let hint; (hint = inside.querySelector(':scope > details')); inside = hint) {
+      const summary = hint.querySelector(':scope > summary');
+      const closed = [...hint.querySelectorAll('*')].filter(e => e !== summary && !summary.contains(e));
+      const hidden = closed.every(e => !e.checkVisibility({contentVisibilityAuto: true}));
+      summary.click();
+      steps.push({hidden, text: window.course.squeezed(window.course.text(hint))});
+    }
+    return steps;
+  },
+
+  // The cards of all exercises in document order, with their hints opened.
+  exercise_cards() {
+    return [...window.course.panel().querySelectorAll('.course-exercise')].map(card => ({
+      classes: [...card.classList], text: card.innerText, steps: window.course.open_hints(card),
+    }));
   },
 
   // Remember what `view` shows, and afterwards whether it shows something else within `seconds`.

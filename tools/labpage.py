@@ -2,7 +2,7 @@
 
 `Lab` serves a COPY of a folder of notebooks, with every configuration, data and workspace folder in a
 temporary place, so that neither the repository nor the user's home is touched. `NotebookPage` is one opened
-notebook; the part of it that runs in the page stands in `labpage.js`.
+notebook; `labpage.js` is the part of it that runs in the page.
 """
 
 from __future__ import annotations
@@ -39,6 +39,16 @@ CHROMIUM_ARGS = [
 ]
 
 
+# Chinese text has glyphs, and its true width, also on a machine without a Chinese font.
+FONTS = f"""<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig>
+  <include ignore_missing="yes">/etc/fonts/fonts.conf</include>
+  <dir>{REPOSITORY / "course_utils" / "figures" / "fonts"}</dir>
+</fontconfig>
+"""
+
+
 class Unavailable(RuntimeError):
     """The browser or its driver is not installed here; the message says what to install."""
 
@@ -65,8 +75,11 @@ def browser() -> Iterator[Any]:
         raise Unavailable("the package `playwright` is not installed: run `make test`") from error
     path = find_chromium()
     args = [*CHROMIUM_ARGS, *(["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else [])]
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=path, args=args)
+    with tempfile.TemporaryDirectory(prefix="fonts-") as folder, sync_playwright() as playwright:
+        fonts = Path(folder) / "fonts.conf"
+        fonts.write_text(FONTS, encoding="utf-8")
+        environment = {**os.environ, "FONTCONFIG_FILE": str(fonts)}
+        chromium = playwright.chromium.launch(executable_path=path, args=args, env=environment)
         try:
             yield chromium
         finally:
@@ -181,7 +194,7 @@ class Lab:
         if self._process.poll() is None:
             self._process.kill()
             self._process.wait()
-        for child in ours:  # … and what it left (a kernel in a long cell) is ended here
+        for child in ours:  # … and what it left (a kernel in a long cell) is killed here
             with contextlib.suppress(psutil.NoSuchProcess):
                 child.kill()
         psutil.wait_procs(ours, timeout=10)
@@ -208,11 +221,11 @@ class Lab:
         return notebook
 
     def shut_kernels_down(self) -> None:
-        """End every kernel of this server, so that opened notebooks do not pile up in memory."""
-        with urllib.request.urlopen(f"{self.url}/api/sessions", timeout=30) as answer:
-            sessions = json.load(answer)
-        for session in sessions:
-            request = urllib.request.Request(f"{self.url}/api/sessions/{session['id']}", method="DELETE")
+        """Stop every kernel of this server, so that opened notebooks do not pile up in memory."""
+        with urllib.request.urlopen(f"{self.url}/api/kernels", timeout=30) as answer:
+            kernels = json.load(answer)
+        for kernel in kernels:
+            request = urllib.request.Request(f"{self.url}/api/kernels/{kernel['id']}", method="DELETE")
             urllib.request.urlopen(request, timeout=30).close()
 
 
@@ -228,7 +241,7 @@ class NotebookPage:
         self.name = name
         self.page_errors: list[str] = []
         self.console_errors: list[str] = []
-        page.set_default_timeout(60_000)  # a busy machine stands still for seconds
+        page.set_default_timeout(60_000)  # a busy machine takes seconds to answer
         page.add_init_script(path=SCRIPT)
         page.on("pageerror", lambda error: self.page_errors.append(str(error)))
         page.on("console", self._console)
@@ -254,8 +267,19 @@ class NotebookPage:
         self.page.evaluate("path => window.course.open_beside(path)", f"{self.lab.notebooks.name}/{name}")
         self.page.wait_for_function("() => window.course.ready()", timeout=60_000)
 
+    def open_instead(self, name: str) -> None:
+        """Open another notebook in the place of this one, with this one's kernel; much quicker than a new window."""
+        self.page.evaluate("path => window.course.open_instead(path)", f"{self.lab.notebooks.name}/{name}")
+        self.page.wait_for_function("() => window.course.ready()", timeout=60_000)
+        self.name = name
+
+    def trust(self) -> None:
+        """Show the stored outputs as in a trusted notebook."""
+        self.page.evaluate("() => window.course.trust()")
+        self.settle()
+
     def bring_to_front(self, name: str) -> None:
-        """Make an opened notebook the one that the other methods speak of."""
+        """Activate an opened notebook; the other methods then act on it."""
         self.page.evaluate("path => window.course.bring_to_front(path)", f"{self.lab.notebooks.name}/{name}")
 
     def reload(self) -> None:
@@ -348,10 +372,6 @@ class NotebookPage:
     def widgets(self) -> dict[str, Any]:
         """How many widget outputs are drawn (`count`), and which are not (`failed`, one line each)."""
         return self.page.evaluate("() => window.course.widgets()")
-
-    def visible_text(self) -> str:
-        """The text that a reader sees now: no code in editors, nothing that the language switch hides."""
-        return self.page.evaluate("() => window.course.text()")
 
     def wrongly_shown(self, choice: str) -> dict[str, Any]:
         """Elements that `choice` should show or hide and does not: {"wrong": [lines], "looked": number}."""

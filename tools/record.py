@@ -1,4 +1,4 @@
-"""Execute notebooks in place, store their outputs in the canonical form, and collect the evidence.
+"""Execute notebooks in place, store their outputs in the canonical form, and record what they measured.
 
 ``python -m tools.record [--no-evidence] [notebooks …]`` executes; ``python -m tools.record --table`` only
 writes README's table of what was last verified where. A notebook in which a cell fails stays as it was.
@@ -27,13 +27,13 @@ from nbformat import NotebookNode
 from nbval.kernel import CURRENT_ENV_KERNEL_NAME, NbvalKernelspecManager
 from traitlets import default
 
-from course_utils.evidence import read as read_runs
-from course_utils.evidence import write
-from tools.check.notebook import canonical, code_hash, mend_notebook, read
+from course_utils.recordings import read as read_runs
+from tools.check.notebook import canonical, code_hash, fix_notebook, read
+from tools.evidence import FOLDER as RECORDINGS
+from tools.evidence import write
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = ROOT / "notebooks"
-EVIDENCE = ROOT / "course_utils" / "evidence"
 CELL_TIMEOUT = 600  # seconds
 START, END = "<!-- evidence:start -->", "<!-- evidence:end -->"
 
@@ -55,7 +55,7 @@ class OwnKernelManager(AsyncKernelManager):
 
 @contextmanager
 def own_environment(journal: Path, scratch: Path):
-    """Give the kernels a run that neither reads nor writes anything of the user's; strict if not said otherwise."""
+    """Set the kernels' environment: nothing of the user's folders, and strict claims unless COURSE_STRICT says otherwise."""
     changed = {
         "COURSE_STRICT": os.environ.get("COURSE_STRICT", "1"),
         "COURSE_DATA_DIR": str(scratch / "data"),
@@ -75,8 +75,8 @@ def execute(
         path: The notebook; its folder is the working directory of its cells.
         journal: Where claims and curves are noted, one JSON object a line.
         cell_timeout: Seconds that one cell may take.
-        target: Where the executed notebook goes, if not in the place of `path`. Then a cell that fails does not end
-            the run: its error is stored as its output, as in JupyterLab, and the next one is executed.
+        target: Where the executed notebook goes, if not to `path`. Then a cell that fails does not end the
+            run: its error is stored as its output, as in JupyterLab, and the next one is executed.
 
     Returns:
         The seconds it took.
@@ -112,7 +112,7 @@ def execute(
                 raise CellFailed("cell {number} ({id})".format(**reached) + f": {error}") from error
     for cell in cells:
         cell.metadata.setdefault("course", NotebookNode()).ran = code_hash(cell.source)
-    replace(target or path, canonical(mend_notebook(notebook)))
+    replace(target or path, canonical(fix_notebook(notebook)))
     failed = [cell.id for cell in cells if any(output.output_type == "error" for output in cell.outputs)]
     if target and failed:
         raise CellFailed(f"the cells {', '.join(failed)}; their errors are in {target.name}")
@@ -120,6 +120,7 @@ def execute(
 
 
 def show_progress(name: str, cells: list[NotebookNode]) -> None:
+    """Show on a terminal how many cells have been executed."""
     done = sum(cell.execution_count is not None for cell in cells)
     if sys.stdout.isatty():
         print(f"\r{name}: {done}/{len(cells)} cells", end="", flush=True)
@@ -137,8 +138,8 @@ def replace(path: Path, text: str) -> None:
 # --- README's table -----------------------------------------------------------------------------------
 
 
-def table(folder: Path = EVIDENCE) -> str:
-    """Return README's table of what was last verified where, from the evidence files."""
+def table(folder: Path = RECORDINGS) -> str:
+    """Return README's table of what was last verified where, from the recorded runs."""
     head = ["Machine · 機器", "PyTorch", "Python", "Date · 日期", "holds · 成立", "unclear · 尚無定論"]
     head += ["does not hold · 不成立", "not measured · 未量測"]
     lines = ["| " + " | ".join(head) + " |", "|---" * 4 + "|--:" * 4 + "|"]
@@ -170,6 +171,7 @@ def with_table(readme: str, rows: str) -> str:
 
 
 def write_table() -> None:
+    """Write README's table from the recorded runs."""
     readme = ROOT / "README.md"
     replace(readme, with_table(readme.read_text(encoding="utf-8"), table()))
 
@@ -178,7 +180,7 @@ def write_table() -> None:
 
 
 def execute_all(paths: list[Path], journal: Path, folder: Path | None = None) -> bool:
-    """Execute the notebooks, in place or as copies in `folder`; say what became of each, and return whether all ran."""
+    """Execute the notebooks, in place or as copies in `folder`; print the result of each, and return whether all ran."""
     complete = True
     for path in paths:
         try:
@@ -200,7 +202,7 @@ def record_copies(paths: list[Path], folder: Path) -> int:
 
 
 def record(paths: list[Path], evidence: bool) -> int:
-    """Execute the notebooks, then write evidence and table; return the exit status."""
+    """Execute the notebooks, then write the recorded run and the table; return the exit status."""
     with tempfile.TemporaryDirectory(prefix="course-journal-") as folder:
         journal = Path(folder) / "journal.jsonl"
         complete = execute_all(paths, journal)
@@ -208,7 +210,7 @@ def record(paths: list[Path], evidence: bool) -> int:
         if journal.exists():
             lines = [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()]
     if evidence and complete and lines:
-        print(f"evidence: {write(lines, EVIDENCE).name} ({len(lines)} notes)")
+        print(f"recorded run: {write(lines).name} ({len(lines)} notes)")
         if (ROOT / "README.md").exists():
             write_table()
     return 0 if complete else 1
@@ -218,6 +220,7 @@ def record(paths: list[Path], evidence: bool) -> int:
 
 
 def main() -> int:
+    """Run the command line and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tools.record", description="Execute notebooks.")
     parser.add_argument("notebooks", nargs="*", type=Path, help="default: all in notebooks/")
     parser.add_argument("--no-evidence", action="store_true", help="do not write this machine's evidence")

@@ -3,7 +3,7 @@
 ``python -m tools.stress --runs 50 --load 2`` runs the lessons' code cells and, where one states a claim, judges fresh
 measurements of it 50 times while two other processes keep the processor busy. None of these may say "does not hold".
 Then the side that is claimed to be faster is given real extra work, so that the claim is false, and each of 50
-measurements must notice. The exit status is 0 only if both are so.
+measurements must say so. The exit status is 0 only if both are so.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Any, TextIO
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = ROOT / "notebooks"
 
-# It ends with the one who started it, however that ends: then its standard input is closed.
+# It ends with the process that started it, however that ends: then its standard input is closed.
 BUSY = """
 import os, sys, threading
 threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
@@ -41,7 +41,7 @@ while True:
 
 @contextlib.contextmanager
 def busy(count: int) -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Keep `count` processes busy: every second one computes, every other one also takes memory bandwidth."""
+    """Keep `count` processes busy: they compute and take memory bandwidth in turns."""
     running: list[subprocess.Popen[bytes]] = []
     try:
         for number in range(count):
@@ -57,7 +57,7 @@ def busy(count: int) -> Iterator[list[subprocess.Popen[bytes]]]:
 
 @dataclass
 class Planted:
-    """What became of measurements in which one side had to do `times` as much work."""
+    """Counts of measurements in which one side had to do `times` as much work."""
 
     side: str
     times: int
@@ -69,7 +69,7 @@ class Planted:
 
 @dataclass
 class Row:
-    """What became of one claim."""
+    """The counts of one claim."""
 
     id: str
     bound: str
@@ -100,7 +100,7 @@ def repeated(action: Callable[[], Any], times: int) -> Callable[[], None]:
 
 
 class Collector:
-    """Stands in for ``claim`` while the lessons' cells run.
+    """Replaces ``claim`` while the lessons' cells run.
 
     A claim is measured here and now, not later: its callables use the notebook's variables, and later cells give
     these other values.
@@ -120,8 +120,8 @@ class Collector:
         needs: str | None = None,
     ) -> None:
         """Measure the claim many times, as it is and with planted slow-downs."""
-        from course_utils import devices
         from course_utils.measure import Comparison
+        from course_utils.needs import missing
 
         if self.only and id not in self.only:
             return
@@ -129,7 +129,7 @@ class Collector:
         bound = " ".join(
             f"{'>=' if name == 'at_least' else '<='}{b:g}" for name, b in bounds.items() if b is not None
         )
-        lacking = devices.missing(needs)
+        lacking = missing(needs)
         if lacking is not None:
             row = Row(id, bound, f"needs {lacking.en}")
             self.rows.append(row)
@@ -205,7 +205,7 @@ class CellFailed(Exception):
 
 
 def run_lessons(paths: list[Path], collect: Collector) -> None:
-    """Execute the code cells of the notebooks in this process, with `collect` in the place of ``claim``.
+    """Execute the code cells of the notebooks in this process, with `collect` instead of ``claim``.
 
     Raises:
         CellFailed: A cell raised.
@@ -225,7 +225,8 @@ def run_lessons(paths: list[Path], collect: Collector) -> None:
     try:
         for path in paths:
             shell.reset(new_session=True)
-            os.chdir(path.parent)  # as in Jupyter
+            os.chdir(path.parent)  # as in Jupyter, where the rooms beside the notebook can be imported
+            sys.path.append(str(path.parent))
             for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
                 if cell["cell_type"] != "code":
                     continue
@@ -278,6 +279,7 @@ def proven(rows: list[Row]) -> bool:
 
 
 def main() -> int:
+    """Run the command line and return the exit status."""
     parser = argparse.ArgumentParser(
         prog="python -m tools.stress", description="Measure claims on a busy machine."
     )
@@ -311,7 +313,7 @@ def main() -> int:
             return 2
     print(f"{total(collect.rows)}; {time.monotonic() - start:.0f} s with {options.load} busy processes")
     if options.out:
-        from course_utils.devices import machine_facts
+        from course_utils.machine import machine_facts
 
         report = {
             "machine": machine_facts(),

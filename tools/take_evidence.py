@@ -1,7 +1,7 @@
 """``python -m tools.take_evidence ARCHIVE``: put what was measured on a GPU into the course.
 
-Updates this GPU's file in ``course_utils/evidence`` (claims, curves, recorded timelines) and README's table. An archive
-that was not made on CUDA, or with other lessons than the last commit holds, is refused and nothing is changed.
+Updates this GPU's file in ``recordings`` (claims, curves, recorded timelines) and README's table. An archive
+that was not made on CUDA, or with other lessons than the last commit holds, is refused, and nothing is changed.
 """
 
 from __future__ import annotations
@@ -12,38 +12,38 @@ import sys
 import tempfile
 from pathlib import Path
 
-from course_utils.evidence import write
-from tools.record import EVIDENCE, write_table
+from tools.evidence import FOLDER, write
+from tools.record import write_table
 from tools.verify_gpu.archive import Refused, check, committed, unpack
 
 
-def take(packed: Path, folder: Path = EVIDENCE) -> tuple[Path, str]:
-    """Write the archive's evidence below `folder`.
+def take(packed: Path, folder: Path = FOLDER) -> tuple[Path, str]:
+    """Write the archive's recorded run into `folder`.
 
     Args:
         packed: What ``python -m tools.verify_gpu`` left.
-        folder: Where the evidence of all machines lies.
+        folder: The folder with the recorded runs of all machines.
 
     Returns:
         The file that was written, and the run's table.
 
     Raises:
-        Refused: The archive is no evidence for the lessons that are committed here.
+        Refused: The archive was not measured with the lessons that are committed here.
     """
     with tempfile.TemporaryDirectory(prefix="course-archive-") as scratch:
         manifest, files = unpack(packed, Path(scratch))
         found = sorted((files / "evidence").glob("*.json"))
         if len(found) != 1:
-            raise Refused(f"{packed.name} holds no evidence: no lesson came so far as to measure something.")
-        evidence = json.loads(found[0].read_text(encoding="utf-8"))
-        check(manifest, evidence, committed())
+            raise Refused(f"{packed.name} holds no recorded run: no lesson measured anything.")
+        run = json.loads(found[0].read_text(encoding="utf-8"))
+        check(manifest, run, committed())
         lines = [
             {"kind": kind, "key": key, "values": values}
             for kind in ("claim", "curve")
-            for key, values in evidence[f"{kind}s"].items()
+            for key, values in run[f"{kind}s"].items()
         ]
         table = (files / "summary.txt").read_text(encoding="utf-8")
-        return write(lines, folder, date=evidence["date"], facts=evidence["machine"]), table
+        return write(lines, folder, date=run["date"], facts=run["machine"]), table
 
 
 def main() -> int:
@@ -59,7 +59,7 @@ def main() -> int:
         print(f"Refused: {error} Nothing was changed.", file=sys.stderr)
         return 1
     write_table()
-    print(f"{table}\nevidence: {written.name}; README's table is written anew.")
+    print(f"{table}\nrecorded run: {written.name}; README's table is updated.")
     print(
         "Next: python -m tools.record --no-evidence (the cards show the new record), make test, look, commit."
     )

@@ -9,7 +9,7 @@ from torch import nn
 from torch.distributed.algorithms.join import Join
 from torch.nn.parallel import DistributedDataParallel
 
-from course_utils.launcher import report
+from notebook_torchrun import report
 
 # gloo on purpose: its errors can be caught. NCCL ends the process instead.
 device = process_group.start(backend="gloo")

@@ -6,7 +6,7 @@ import process_group
 import torch
 import torch.distributed as dist
 
-from course_utils.launcher import report
+from notebook_torchrun import report
 
 device = process_group.start()
 rank, world_size = dist.get_rank(), dist.get_world_size()

@@ -10,7 +10,7 @@ from datetime import timedelta
 import torch
 import torch.distributed as dist
 
-from course_utils.launcher import report
+from notebook_torchrun import report
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--steps", type=int, default=1)

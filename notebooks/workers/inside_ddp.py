@@ -15,7 +15,7 @@ from torch.nn.functional import cross_entropy
 from torch.nn.parallel import DistributedDataParallel
 from torch.profiler import ProfilerActivity, profile
 
-from course_utils.launcher import report
+from notebook_torchrun import report
 
 os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # the profiler is to be silent
 device = process_group.start()

@@ -7,7 +7,7 @@ import process_group
 import torch
 import torch.distributed as dist
 
-from course_utils.launcher import report
+from notebook_torchrun import report
 
 backend = sys.argv[1]
 process_group.start(backend="gloo")  # to meet the others

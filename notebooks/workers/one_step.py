@@ -9,8 +9,8 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from course_utils.launcher import report
-from course_utils.models import resnet18
+from notebook_torchrun import report
+from shared.networks import resnet18
 
 way, width = sys.argv[1], int(sys.argv[2])
 device = process_group.start()  # one process for DataParallel, one per GPU for DDP

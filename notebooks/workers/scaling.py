@@ -8,7 +8,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from course_utils.launcher import report
+from notebook_torchrun import report
 
 device = process_group.start()
 rank = dist.get_rank()

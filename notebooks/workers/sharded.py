@@ -10,7 +10,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.nn.functional import cross_entropy
 
-from course_utils.launcher import report
+from notebook_torchrun import report
 
 device = process_group.start()
 rank, world_size = dist.get_rank(), dist.get_world_size()

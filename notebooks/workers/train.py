@@ -15,9 +15,9 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.optim.lr_scheduler import CosineAnnealingLR
 from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
-from course_utils.datasets import digits
-from course_utils.launcher import report
-from course_utils.models import lenet
+from notebook_torchrun import report
+from shared.digits import digits
+from shared.networks import lenet
 
 LIMIT = timedelta(seconds=60)  # for every wait
 
@@ -27,7 +27,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--batch", type=int, default=64, help="of all ranks together")
     parser.add_argument("--learning-rate", type=float, default=0.05)
-    parser.add_argument("--precision", default="float32", help="bfloat16, float16")
+    parser.add_argument("--precision", default="float32", help="or float64, bfloat16")
     parser.add_argument("--crash-in-epoch", type=int, help="rank 1 is killed, once")
     return parser.parse_args()
 
@@ -60,7 +60,8 @@ def accuracy(model: DistributedDataParallel, device: torch.device) -> float:
     """Return the share of right answers on the test images; all ranks take part."""
     data, rank, world_size = digits(), dist.get_rank(), dist.get_world_size()
     mine = slice(rank, None, world_size)  # no padding: no image counts twice
-    images = nn.functional.interpolate(data.test_images[mine, None], 28).to(device)
+    images = nn.functional.interpolate(data.test_images[mine, None], 28)
+    images = images.to(device, next(model.parameters()).dtype)
     labels = data.test_labels[mine].to(device)
     model.eval()
     for buffer in model.module.buffers():  # BatchNorm: each rank updates its own
@@ -103,12 +104,13 @@ def main() -> None:
     device = start()
     checkpoint = Path(os.environ.get("CHECKPOINT", "checkpoint.pt"))
     precision = getattr(torch, options.precision)
-    mixed = precision != torch.float32
+    mixed = precision in (torch.bfloat16, torch.float16)
+    dtype = torch.float32 if mixed else precision  # of weights, images and sums
 
     torch.manual_seed(0)
     loader, sampler = training_data(options.batch)
     mine = [device] if device.type == "cuda" else None
-    model = DistributedDataParallel(lenet().to(device), device_ids=mine)
+    model = DistributedDataParallel(lenet().to(device, dtype), device_ids=mine)
     rate = options.learning_rate
     optimizer = torch.optim.SGD(model.parameters(), lr=rate, momentum=0.9)
     scheduler = CosineAnnealingLR(optimizer, options.epochs)
@@ -120,9 +122,9 @@ def main() -> None:
     for epoch in range(first, options.epochs):
         sampler.set_epoch(epoch)  # another order in every epoch
         model.train()
-        total = torch.zeros(2, device=device)
+        total = torch.zeros(2, device=device, dtype=dtype)
         for step, (images, labels) in enumerate(loader):
-            images, labels = images.to(device), labels.to(device)
+            images, labels = images.to(device, dtype), labels.to(device)
             shift = torch.randint(-2, 3, (2,)).tolist()  # the same on all ranks
             images = images.roll(shift, dims=(2, 3))
             with torch.autocast(device.type, precision, enabled=mixed):

@@ -6,7 +6,7 @@ import process_group
 import torch
 import torch.distributed as dist
 
-from course_utils.launcher import report
+from notebook_torchrun import report
 
 # gloo on purpose: this is about who sends what to whom, not about speed.
 device = process_group.start(backend="gloo")

@@ -8,7 +8,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from course_utils.launcher import report
+from notebook_torchrun import report
 
 # gloo on purpose: when the time is up it raises; NCCL would end the process.
 device = process_group.start(backend="gloo")

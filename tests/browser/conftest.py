@@ -1,4 +1,4 @@
-"""Browser tests: one JupyterLab and one Chromium per module, every lesson opened and run once."""
+"""One JupyterLab and one Chromium for all browser tests of a process."""
 
 from __future__ import annotations
 
@@ -10,17 +10,20 @@ import pytest
 
 from tools import labpage
 
+pytest.register_assert_rewrite("tests.browser.promises")
+
 
 def unavailable(why: str) -> NoReturn:
-    """No browser: a visible skip for a student, a failure where the checks must have run."""
+    """Without a browser: a visible skip for a student, a failure in CI, where these checks must run."""
     if os.environ.get("CI"):
         pytest.fail(f"CI is set, so the browser tests may not be left out: {why}", pytrace=False)
     pytest.skip(f"browser tests not run: {why}")
 
 
-# Module scope: Playwright keeps an event loop running in this thread, which other tests could not stand.
-@pytest.fixture(scope="module")
+# Package scope, not session scope: Playwright keeps an event loop running in this thread, which disturbs other tests.
+@pytest.fixture(scope="package")
 def chromium() -> Iterator[Any]:
+    """Return a running Chromium (Playwright's browser object)."""
     running = labpage.browser()
     try:
         started = running.__enter__()
@@ -32,13 +35,14 @@ def chromium() -> Iterator[Any]:
         running.__exit__(None, None, None)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def lab(chromium: Any) -> Iterator[labpage.Lab]:
+    """Return a running JupyterLab over a copy of the lessons."""
     with labpage.Lab() as running:
         yield running
 
 
 @pytest.fixture
 def report(request: pytest.FixtureRequest) -> Any:
-    """Call it with a line that the run's summary shall show."""
+    """Return a function that adds a line to the summary of the run."""
     return lambda line: request.node.user_properties.append(("course_line", line))

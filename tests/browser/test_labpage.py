@@ -1,4 +1,4 @@
-"""The browser checks themselves: each fault that they look for is planted once, and reported."""
+"""Plant each fault that the browser checks look for once, and assert that it is reported."""
 
 from __future__ import annotations
 
@@ -49,6 +49,9 @@ PLANTED = [
 ]
 
 
+METADATA = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+
+
 def fingerprints(folder: Path) -> dict[str, str]:
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
@@ -57,23 +60,17 @@ def fingerprints(folder: Path) -> dict[str, str]:
     }
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("notebooks")
-    metadata = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    nbformat.write(new_notebook(cells=PLANTED, metadata=metadata), folder / "faults.ipynb")
-    nbformat.write(new_notebook(cells=[new_code_cell(SETUP)], metadata=metadata), folder / "good.ipynb")
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "notebooks"
+    folder.mkdir()
+    nbformat.write(new_notebook(cells=[new_code_cell("print(1)")], metadata=METADATA), folder / "good.ipynb")
     return folder
 
 
 @pytest.fixture(scope="module")
-def lab(chromium: Any, folder: Path) -> Iterator[labpage.Lab]:
-    with labpage.Lab(folder) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def faults(lab: labpage.Lab, chromium: Any) -> Iterator[labpage.NotebookPage]:
+    nbformat.write(new_notebook(cells=PLANTED, metadata=METADATA), lab.notebooks / "faults.ipynb")
     with lab.open_notebook(chromium, "faults.ipynb") as page:
         page.settle()
         page.first_look = page.page.evaluate("() => window.course.first_look()")
@@ -118,7 +115,7 @@ def test_texts_of_the_wrong_language(faults: Any) -> None:
     unmarked = faults.page.evaluate("() => window.course.in_another_language('zh')")
     assert some(unmarked, "An English sentence that nobody marked")
     assert not some(unmarked, "A good English text.")
-    # An answer for the wrong choice is wrong about everything.
+    # With another choice than the one that is set, everything is reported.
     assert some(faults.wrongly_shown("en")["wrong"], "A good English text.", "is hidden")
     assert some(faults.wrongly_shown("both")["wrong"], 'variant for "both"') == bool(
         faults.page.locator(".course-only-both").count()

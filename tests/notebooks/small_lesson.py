@@ -1,4 +1,4 @@
-"""A small but complete lesson: every kind of cell that the real ones have, for the tests of the nets."""
+"""A small but complete lesson with every kind of cell that the real ones have, for the tests of the checks."""
 
 from __future__ import annotations
 
@@ -7,11 +7,19 @@ from pathlib import Path
 import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from course_utils.texts import texts
-from tools.check.notebook import canonical, mend_notebook
+from tools.check.notebook import canonical, fix_notebook
 from tools.record import execute
 
-FACT, RATIO = list(texts("claim"))[:2]  # any two statements; here only the verdict matters
+FACT, RATIO = "1.1", "1.2"
+STATEMENT = "乙比甲快"  # the beginning of the claim RATIO
+TEXTS = f"""[claim."{FACT}"]
+en = "The tensor lives where it was sent."
+zh = "張量在它被送去的地方。"
+
+[claim."{RATIO}"]
+en = "B is faster than A."
+zh = "{STATEMENT}。"
+"""
 NAME = "01_small.ipynb"
 
 
@@ -22,7 +30,7 @@ def both(english: str, chinese: str) -> str:
 SOURCES = {
     "title": "# 1 A small lesson · 一堂小課\n\n"
     + both("Every kind of cell, once.", "每一種儲存格，各出現一次。"),
-    "setup": "from course_utils import bi, claim, setup, try_gpu\n\nsetup()",
+    "setup": "from course_utils import bi, claim, setup, try_gpu\n\nsetup('01')",
     "facts": "## 1.1 Facts · 事實\n\n"
     + both(
         "A tensor of 1000 numbers takes **4000** bytes; see [the licence](../LICENSE). Its shape: `(10, 100)`.",
@@ -50,8 +58,15 @@ SOURCES = {
 MARKDOWN = {"title", "facts", "picture-head", "exercise-head", "solution"}
 
 
+def write_room(folder: Path) -> None:
+    """Write the lesson's room into the folder of its notebook."""
+    room = folder / "lesson_01"
+    room.mkdir(parents=True)
+    (room / "texts.toml").write_text(TEXTS, encoding="utf-8")
+
+
 def write(root: Path) -> Path:
-    """Write the lesson into ``root/notebooks``, executed; return its path."""
+    """Write the lesson into ``root/notebooks``, executed, with its room; return its path."""
     cells = []
     for name, source in SOURCES.items():
         make = new_markdown_cell if name in MARKDOWN else new_code_cell
@@ -66,10 +81,10 @@ def write(root: Path) -> Path:
         "needs": {"en": "Nothing special.", "zh": "不需要特別的硬體。"},
     }
     path = root / "notebooks" / NAME
-    path.parent.mkdir(parents=True, exist_ok=True)
+    write_room(path.parent)
     (root / "LICENSE").write_text("a licence\n", encoding="utf-8")
     path.write_text(
-        canonical(mend_notebook(new_notebook(cells=cells, metadata={"course": lesson}))), encoding="utf-8"
+        canonical(fix_notebook(new_notebook(cells=cells, metadata={"course": lesson}))), encoding="utf-8"
     )
     execute(path, root / "journal.jsonl")
     return path

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from course_utils.texts import KINDS, texts
-from tools.check import ROOT, check, check_file, files
+from course_utils.lesson import KINDS, all_texts, room
+from tools.check import ROOT, check_file, files
 from tools.check.notebook import read
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
@@ -35,10 +35,12 @@ def test_notebook(path: Path) -> None:
     assert [str(finding) for finding in check_file(path)] == []
 
 
-def test_texts_of_the_package() -> None:
-    folder = ROOT / "course_utils"
-    assert len(files([folder])) > 10
-    assert [str(finding) for finding in check([folder])] == []
+@pytest.mark.parametrize("name", ["course_utils", "torch_doctor", "notebooks"])
+def test_texts_in_code(name: str) -> None:
+    """The Python and TOML files; the notebooks have a test of their own."""
+    found = [path for path in files([ROOT / name]) if path.suffix in (".py", ".toml")]
+    assert len(found) > 10
+    assert [str(finding) for path in found for finding in check_file(path)] == []
 
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
@@ -46,14 +48,15 @@ def test_documents(name: str) -> None:
     assert [str(finding) for finding in check_file(ROOT / name)] == []
 
 
-def test_every_text_is_used() -> None:
-    """A sentence that nothing shows any more would be kept up for nobody."""
-    code = "\n".join(
-        cell.source for path in NOTEBOOKS for cell in read(path).cells if cell.cell_type == "code"
-    )
-    code += "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "course_utils").rglob("*.py"))
-    names = [name for kind in KINDS for name in texts(kind)]
-    assert [name for name in names if f'"{name}"' not in code] == []
+@pytest.mark.parametrize("path", NOTEBOOKS[:-1], ids=lambda path: path.stem)
+def test_every_text_is_used(path: Path) -> None:
+    """Each question, claim and caption of a room is named in its notebook or in the room's modules."""
+    number, folder = path.name[:2], ROOT / "notebooks"
+    code = [cell.source for cell in read(path).cells if cell.cell_type == "code"]
+    code += [file.read_text(encoding="utf-8") for file in (folder / room(number)).glob("*.py")]
+    names = [name for kind in KINDS for name in all_texts(number)[kind]]
+    assert names
+    assert [name for name in names if f'"{name}"' not in "\n".join(code)] == []
 
 
 def test_no_row_of_the_source_is_dropped() -> None:

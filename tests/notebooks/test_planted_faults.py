@@ -1,16 +1,16 @@
-"""The nets hold: faults are planted one by one in copies of the notebooks, and every one must be reported.
+"""Faults are planted one by one in copies of the notebooks, and every one must be reported.
 
-Two nets: the check tool (form and text) and strict nbval (what the cells do). Faults that the check tool finds
-are planted in the small lesson and in every real one; faults that need a run are planted in the small
-lesson, and a changed output also in every real one.
+The check tool reports faults of form and text, strict nbval what the cells do. Faults for the check tool are planted in
+the small lesson and in one real lesson, another one every day, and nightly in all of them. Faults that need a run are
+planted in the small lesson, and a changed output in the real one.
 """
 
 from __future__ import annotations
 
 import base64
 import copy
+import datetime
 import io
-import json
 import re
 import shutil
 import subprocess
@@ -19,6 +19,7 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import nbformat
@@ -28,8 +29,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 from PIL import Image
 
-from course_utils.texts import texts
-from tools.check import ROOT, Finding, check_file, mend
+from tools.check import ROOT, Finding, check_file, fix
 from tools.check.notebook import WIDGET_VIEW, canonical, code_hash, read
 
 COLUMNS = ("cells", "executed", "compared", "silent", "exempt")  # of the summary
@@ -308,7 +308,7 @@ CHECK_FAULTS = [
 ]
 
 FILE_RULES = ("size",)
-MENDED = {
+FIXED = {
     "no blank line in a block",
     "no space before Latin",
     "noise in a cell's metadata",
@@ -348,23 +348,31 @@ class Bench:
 
 
 @pytest.fixture(scope="module")
-def benches(small: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Bench]:
-    """Copies of all notebooks, each beside what its links point to."""
-    found = {}
-    for original in (small, *REAL):
+def bench_of(small: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Bench]:
+    """Return a function that copies a notebook ("small" or a file name) beside what its links point to, once."""
+
+    @cache
+    def make(name: str) -> Bench:
+        original = small if name == "small" else ROOT / "notebooks" / name
         root = tmp_path_factory.mktemp("copy")
         # No symbolic links: Windows allows them to administrators only.
         ignored = shutil.ignore_patterns(".*", "__pycache__", "build", "dist", "test-results")
         shutil.copytree(original.parents[1], root, ignore=ignored, dirs_exist_ok=True)
         target = root / "notebooks" / original.name
-        findings = frozenset(check_file(target, root))
-        found["small" if original == small else original.name] = Bench(
-            target.read_text(encoding="utf-8"), target, root, findings
-        )
-    return found
+        return Bench(target.read_text(encoding="utf-8"), target, root, frozenset(check_file(target, root)))
+
+    return make
 
 
-NAMES = ["small", *(path.name for path in REAL)]
+@pytest.fixture
+def bench(name: str, bench_of: Callable[[str], Bench]) -> Bench:
+    """Return the copy of the notebook that a test's parameter names."""
+    return bench_of(name)
+
+
+TODAY = REAL[datetime.date.today().toordinal() % len(REAL)]
+NAMES = ["small", TODAY.name]
+NAMES += [pytest.param(path.name, marks=pytest.mark.nightly) for path in REAL if path != TODAY]
 
 
 def planted(fault: Fault, bench: Bench) -> tuple[NotebookNode, NotebookNode | None]:
@@ -377,15 +385,15 @@ def planted(fault: Fault, bench: Bench) -> tuple[NotebookNode, NotebookNode | No
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_copy_without_a_fault_is_clean(name: str, benches: dict[str, Bench]) -> None:
-    assert [str(finding) for finding in benches[name].findings] == []
+def test_the_copy_without_a_fault_is_clean(bench: Bench) -> None:
+    assert [str(finding) for finding in bench.findings] == []
 
 
 @pytest.mark.parametrize("fault", CHECK_FAULTS, ids=lambda fault: fault.name)
 @pytest.mark.parametrize("name", NAMES)
-def test_check_reports(name: str, fault: Fault, benches: dict[str, Bench]) -> None:
-    notebook, cell = planted(fault, benches[name])
-    new = benches[name].check(notebook)
+def test_check_reports(fault: Fault, bench: Bench) -> None:
+    notebook, cell = planted(fault, bench)
+    new = bench.check(notebook)
     answers = [finding for finding in new if finding.rule == fault.rule]
     assert answers, f"not reported; instead: {[str(finding) for finding in new]}"
     if cell is not None:
@@ -393,38 +401,36 @@ def test_check_reports(name: str, fault: Fault, benches: dict[str, Bench]) -> No
         assert any(place in finding.place for finding in answers), [str(finding) for finding in answers]
 
 
-def test_check_reports_another_json_form(benches: dict[str, Bench]) -> None:
-    bench = benches["small"]
+def test_check_reports_another_json_form(bench_of: Callable[[str], Bench]) -> None:
+    bench = bench_of("small")
     bench.target.write_text(bench.stored.rstrip("\n"), encoding="utf-8")
     assert [finding.rule for finding in bench.check_again()] == ["canonical"]
 
 
-@pytest.mark.parametrize("fault", [f for f in CHECK_FAULTS if f.name in MENDED], ids=lambda fault: fault.name)
+@pytest.mark.parametrize("fault", [f for f in CHECK_FAULTS if f.name in FIXED], ids=lambda fault: fault.name)
 @pytest.mark.parametrize("name", NAMES)
-def test_mend(name: str, fault: Fault, benches: dict[str, Bench]) -> None:
-    """What is mechanical is mended, once and for all."""
-    bench = benches[name]
+def test_fix(fault: Fault, bench: Bench) -> None:
+    """What is mechanical is fixed, and a second run changes nothing."""
     assert bench.check(planted(fault, bench)[0])
-    assert mend(bench.target)
+    assert fix(bench.target)
     assert [str(finding) for finding in bench.check_again()] == []
-    assert not mend(bench.target), "mending twice changes the file again"
+    assert not fix(bench.target), "a second run changes the file again"
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_mend_leaves_a_clean_notebook_alone(name: str, benches: dict[str, Bench]) -> None:
-    bench = benches[name]
+def test_fix_leaves_a_clean_notebook_alone(bench: Bench) -> None:
     bench.target.write_text(bench.stored, encoding="utf-8")
-    assert not mend(bench.target)
+    assert not fix(bench.target)
     assert bench.target.read_text(encoding="utf-8") == bench.stored
 
 
-def test_mend_never_fakes_an_execution(benches: dict[str, Bench]) -> None:
-    bench = benches["small"]
+def test_fix_never_fakes_an_execution(bench_of: Callable[[str], Bench]) -> None:
+    bench = bench_of("small")
     notebook = bench.notebook()
     never_run(shown(notebook))
     cell_of(notebook, "bytes").source += "\n# changed"
     bench.check(notebook)
-    mend(bench.target)
+    fix(bench.target)
     assert sorted(finding.rule for finding in bench.check_again()) == ["order", "stale"]
 
 
@@ -481,8 +487,6 @@ def exempt_all(notebook: NotebookNode) -> None:
         cell.metadata.update(tags=["nbval-ignore-output"], course={"exempt": "no reason is good enough"})
 
 
-# The part of a claim's sentence without markup, as every form of the output has it.
-STATEMENT = re.split("[`*⟨{]", texts("claim")[small_lesson.RATIO]["zh"])[0]
 # The cell still prints an honest device, but the tensor that goes on is on another one.
 WRONG_DEVICE = "y, x = x, x.to('meta')\nprint('y lives on', y.device)"
 
@@ -507,7 +511,7 @@ RUN_FAULTS = [
         "changed statement in the stored output",
         "ratio-claim",
         "Cell outputs differ",
-        stored("ratio-claim", STATEMENT, "Never: " + STATEMENT),
+        stored("ratio-claim", small_lesson.STATEMENT, "Never: " + small_lesson.STATEMENT),
     ),
     Run(
         "changed translation in the code",
@@ -620,7 +624,7 @@ def copies(small: Path) -> list[Planted]:
 
 @dataclass
 class SmallRuns:
-    """What strict nbval said about the small lesson: failed cells by notebook and position, and all it printed."""
+    """What strict nbval reported about the small lesson: failed cells by notebook and position, and all it printed."""
 
     failed: dict[tuple[str, int], str]
     printed: str
@@ -633,6 +637,7 @@ def small_runs(small: Path, tmp_path_factory: pytest.TempPathFactory) -> SmallRu
     folder = tmp_path_factory.mktemp("nbval")
     paths = [folder / "clean.ipynb"]
     shutil.copy(small, paths[0])
+    small_lesson.write_room(folder)
     place: dict[str, tuple[str, int | None]] = {}
     for number, one in enumerate(copies(small)):
         paths.append(folder / f"faults{number}.ipynb")
@@ -675,13 +680,8 @@ def cell(source: str, count: int, output: str = "") -> NotebookNode:
     return new_code_cell(source, execution_count=count, outputs=outputs)
 
 
-def test_nbval_notices_a_dead_kernel_and_an_endless_cell(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nbval_notices_a_dead_kernel_and_an_endless_cell(tmp_path: Path) -> None:
     """A dead kernel fails at once, not at the time limit; an endless cell fails at the time limit."""
-    before = {"another.ipynb": dict.fromkeys(COLUMNS, 7) | {"seconds": 1.5}}
-    (tmp_path / "rows.json").write_text(json.dumps(before), encoding="utf-8")
-    monkeypatch.setenv("COURSE_SUMMARY", str(tmp_path / "rows.json"))
     paths = []
     for name, source in (
         ("dead", "import os\nos._exit(1)"),
@@ -698,41 +698,32 @@ def test_nbval_notices_a_dead_kernel_and_an_endless_cell(
     assert "Timeout of 10 seconds" in failed["endless", 1]
     seconds = float(re.search(r"dead\.ipynb(?: +\d+){5} +([\d.]+)", printed)[1])
     assert seconds < 9, "the dead kernel was noticed only near the time limit"
-    assert summary("another", printed)["cells"] == 7, "the table shows the run before, too"
-    assert set(json.loads((tmp_path / "rows.json").read_text())) == {
-        "another.ipynb",
-        "dead.ipynb",
-        "endless.ipynb",
-    }
 
 
-def test_nbval_reports_a_changed_output_in_every_real_notebook(tmp_path: Path) -> None:
-    """In each notebook a stored text is changed; later cells are cut off, because they take minutes."""
-    expected = set()
-    paths = []
+@pytest.mark.parametrize("name", NAMES[1:])
+def test_nbval_reports_a_changed_output_of_a_real_notebook(name: str, tmp_path: Path) -> None:
+    """A stored text is changed; later cells are cut off, because they take minutes."""
     shutil.copytree(ROOT / "notebooks", tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".*"))
-    for path in REAL:
-        notebook = read(path)
-        textual = [
-            (position, output.data)
-            for position, cell in enumerate(notebook.cells)
-            for output in cell.get("outputs", [])
-            if "text/plain" in output.get("data", {})
-            and "nbval-ignore-output" not in cell.metadata.get("tags", [])
-        ]
-        position, data = textual[1]  # the first after the set-up
-        data["text/plain"] = "planted " + data["text/plain"]
-        paths.append(tmp_path / f"planted_{path.name}")  # beside the others, which lesson 00 lists
-        expected.add((paths[-1].stem, code_position(notebook, notebook.cells[position].id)))
-        notebook.cells = notebook.cells[: position + 1]
-        paths[-1].write_text(canonical(notebook), encoding="utf-8")
-    assert expected
-    _, failed, printed = run_nbval(paths)
+    notebook = read(ROOT / "notebooks" / name)
+    textual = [
+        (position, output.data)
+        for position, cell in enumerate(notebook.cells)
+        for output in cell.get("outputs", [])
+        if "text/plain" in output.get("data", {})
+        and "nbval-ignore-output" not in cell.metadata.get("tags", [])
+    ]
+    position, data = textual[1]  # the first after the set-up
+    data["text/plain"] = "planted " + data["text/plain"]
+    path = tmp_path / f"planted_{name}"  # beside the others, which lesson 00 lists
+    expected = {(path.stem, code_position(notebook, notebook.cells[position].id))}
+    notebook.cells = notebook.cells[: position + 1]
+    path.write_text(canonical(notebook), encoding="utf-8")
+    _, failed, printed = run_nbval([path])
     assert set(failed) == expected, printed
 
 
 def test_list_of_faults(capsys: pytest.CaptureFixture[str]) -> None:
-    """Print the list, so that a reader of the log sees what the nets are held against."""
+    """Print the list, so that a reader of the log sees what was planted."""
     with capsys.disabled():
         print("\nfaults planted for the check tool: " + "; ".join(fault.name for fault in CHECK_FAULTS))
         print("faults planted for nbval: " + "; ".join(fault.name for fault in RUN_FAULTS))

@@ -61,7 +61,7 @@ def test_a_failing_notebook_stays_as_it_was(tmp_path: Path, source: str, words: 
     assert [file.name for file in tmp_path.iterdir()] == ["a.ipynb"]
 
 
-def evidence(folder: Path, name: str, date: str, gpus: int, verdicts: list[str]) -> None:
+def recorded_run(folder: Path, name: str, date: str, gpus: int, verdicts: list[str]) -> None:
     machine = {
         "cpu": "Some | CPU",
         "gpus": [{"name": "H200"}] * gpus,
@@ -78,7 +78,7 @@ def test_copies_leave_the_notebook_alone_and_go_on_after_a_failure(tmp_path: Pat
         tmp_path / "a.ipynb",
         "1 / 0",
         "import os\nprint(os.environ['COURSE_TRACES'])",
-        "from course_utils import evidence\nevidence.note('claim', '1.1', {'value': 2})",
+        "from course_utils import run_mode\nrun_mode.note('claim', '1.1', {'value': 2})",
     )
     before, target = path.read_bytes(), tmp_path / "copies"
     assert record_copies([path, notebook(tmp_path / "b.ipynb", "print(2)")], target) == 1
@@ -87,8 +87,8 @@ def test_copies_leave_the_notebook_alone_and_go_on_after_a_failure(tmp_path: Pat
     assert cells[0].outputs[0].ename == "ZeroDivisionError" and cells[1].outputs[0].text == f"{target}\n"
     assert json.loads((target / "journal.jsonl").read_text(encoding="utf-8"))["key"] == "1.1"
     assert read(target / "b.ipynb").cells[0].outputs[0].text == "2\n"
-    said = capsys.readouterr()
-    assert "b.ipynb: executed" in said.out and "a.ipynb: FAILED; the cells " in said.err
+    printed = capsys.readouterr()
+    assert "b.ipynb: executed" in printed.out and "a.ipynb: FAILED; the cells " in printed.err
 
 
 def test_of_a_kernel_that_died_the_copy_shows_how_far_it_came(tmp_path: Path) -> None:
@@ -100,8 +100,8 @@ def test_of_a_kernel_that_died_the_copy_shows_how_far_it_came(tmp_path: Path) ->
 
 def test_table(tmp_path: Path) -> None:
     assert "尚無紀錄" in table(tmp_path)
-    evidence(tmp_path, "a", "2026-01-01", 0, ["holds", "needs", "needs"])
-    evidence(tmp_path, "b", "2026-02-01", 2, ["holds", "holds", "unclear", "fails"])
+    recorded_run(tmp_path, "a", "2026-01-01", 0, ["holds", "needs", "needs"])
+    recorded_run(tmp_path, "b", "2026-02-01", 2, ["holds", "holds", "unclear", "fails"])
     rows = table(tmp_path).splitlines()[2:]
     assert rows == [
         "| 2 × H200 | 2.13.0 | 3.12.1 | 2026-02-01 | 2 | 1 | 1 | 0 |",

@@ -91,3 +91,17 @@ def test_every_regex_is_used() -> None:
 
 def test_the_device_list_is_closed() -> None:
     assert sanitize("x lives on meta") != sanitize("x lives on cpu")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "⟨1⟩ {} ⟨2⟩",
+        '<span class="measured">1</span> {} <span class="measured">2</span>',
+        '<pre class="measured">1</pre>{}<pre class="measured">2</pre>',
+        '<div class="measured-block" lang="en">1</div>{}<div class="measured-block" lang="en">2</div>',
+        'src="data:image/png;base64,AAAA" alt="{}" src="data:image/png;base64,BBBB"',
+    ],
+)
+def test_what_is_between_two_marks_is_compared(text: str) -> None:
+    assert sanitize(text.format("a fact")) != sanitize(text.format("another fact"))

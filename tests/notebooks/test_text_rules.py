@@ -1,4 +1,4 @@
-"""The rules for Chinese and for pairs: what they report, what they leave alone, what they mend."""
+"""The rules for Chinese and for pairs: what they report, what they leave alone, what they fix."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import csv
 import pytest
 
 from tools.check.findings import Findings
-from tools.check.markdown import check_links, check_markdown, mend_markdown
+from tools.check.markdown import check_links, check_markdown, fix_markdown
 from tools.check.strings import check_python, check_toml
-from tools.check.text import GLOSSARY, check_chinese, check_pair, glossary, mend_chinese
+from tools.check.text import GLOSSARY, check_chinese, check_pair, fix_chinese, glossary
 
 GOOD = [
     "張量（tensor）在 GPU 上，很快。",
@@ -58,7 +58,7 @@ def chinese(text: str) -> list[str]:
 @pytest.mark.parametrize("text", GOOD)
 def test_good_chinese(text: str) -> None:
     assert chinese(text) == []
-    assert mend_chinese(text) == text
+    assert fix_chinese(text) == text
 
 
 @pytest.mark.parametrize("text, rule", BAD.items())
@@ -67,7 +67,7 @@ def test_bad_chinese(text: str, rule: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text, mended",
+    "text, fixed",
     [
         ("在GPU上", "在 GPU 上"),
         ("用**GPU**加速", "用 **GPU** 加速"),
@@ -76,10 +76,10 @@ def test_bad_chinese(text: str, rule: str) -> None:
         ("GPU ，很快", "GPU，很快"),
     ],
 )
-def test_mended_chinese(text: str, mended: str) -> None:
-    assert mend_chinese(text) == mended
-    assert mend_chinese(mended) == mended
-    assert chinese(mended) == []
+def test_fixed_chinese(text: str, fixed: str) -> None:
+    assert fix_chinese(text) == fixed
+    assert fix_chinese(fixed) == fixed
+    assert chinese(fixed) == []
 
 
 @pytest.mark.parametrize(
@@ -132,14 +132,14 @@ def test_markdown(source: str, rules: set[str]) -> None:
     assert {finding.rule for finding in findings} == rules, [str(finding) for finding in findings]
 
 
-def test_mend_keeps_code() -> None:
+def test_fix_keeps_code() -> None:
     code = "```python\nx=1;y='用GPU算'\n```"
     source = f'<div lang="en">\nA text.\n</div>\n<div lang="zh-Hant">\n用GPU算。\n\n{code}\n</div>'
-    mended = mend_markdown(source)
-    assert code in mended and "用 GPU 算。" in mended
-    assert mend_markdown(mended) == mended
+    fixed = fix_markdown(source)
+    assert code in fixed and "用 GPU 算。" in fixed
+    assert fix_markdown(fixed) == fixed
     findings = Findings()
-    check_markdown(mended, findings)
+    check_markdown(fixed, findings)
     assert findings == []
 
 

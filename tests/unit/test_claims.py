@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,10 @@ import pytest
 from html_nesting import assert_nested
 from nbval.plugin import get_sanitize_patterns
 
-from course_utils import claims, devices, evidence, texts
+from course_utils import claims, lesson, needs, recordings, run_mode
 from course_utils.claims import Card, ClaimError, Verdict, claim, judge
-from course_utils.language import Bilingual
 from course_utils.measure import Comparison
+from torch_doctor.bilingual import Bilingual
 
 SANITIZE = get_sanitize_patterns((Path(__file__).parents[1] / "sanitize.cfg").read_text(encoding="ascii"))
 LACKING = Bilingual("a CUDA GPU", "CUDA GPU")
@@ -37,11 +36,15 @@ def fake(*results: tuple[float, float], pairs: int = 15) -> Comparison:
     """Return a comparison whose (ratio, quartile ratio) is the first of `results`, and the next one after `again`."""
     global following
     asked.clear()
-    made = [
-        Fake(ratio, second, nan, (nan, nan), ratio, 1.0, pairs, print, print) for ratio, second in results
-    ]
+    made = [Fake(ratio, second, ratio, 1.0, pairs, print, print) for ratio, second in results]
     following = iter(made[1:])
     return made[0]
+
+
+@pytest.fixture(autouse=True)
+def current_lesson() -> None:
+    """The claims here are lesson 01's."""
+    lesson.use("01")
 
 
 # --- judging ------------------------------------------------------------------------------------------
@@ -116,7 +119,7 @@ def test_a_function_is_called_for_its_value() -> None:
 
 
 def test_what_is_lacking_is_named_and_nothing_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(devices, "missing", lambda need: LACKING if need == "cuda" else None)
+    monkeypatch.setattr(needs, "missing", lambda need: LACKING if need == "cuda" else None)
 
     def never() -> bool:
         raise AssertionError("measured on a machine that lacks the hardware")
@@ -164,7 +167,7 @@ def html(shown: list[Any]) -> str:
 def test_a_claim_shows_its_sentence_and_verdict(shown: list[Any]) -> None:
     assert claim(ID, fake((300.4, 280)), at_least=100) is None
     bundle = shown[-1]._repr_mimebundle_()
-    sentence = texts.text("claim", ID)
+    sentence = lesson.text("claim", ID)
     for words in (sentence["en"], sentence["zh"], "holds", "成立", "at least 100", "至少 100", "here: 300"):
         assert words in bundle["text/html"]
     assert bundle["text/plain"].startswith(f"claim {ID} ⟨holds⟩ · ⟨成立⟩: ")
@@ -203,7 +206,7 @@ def test_a_strict_run_accepts_what_holds_or_is_unclear(
 ) -> None:
     monkeypatch.setenv("COURSE_STRICT", "1")
     claim(ID, value, **bounds)
-    claim(ID, lambda: False, needs="two_gpus" if not devices.missing("cpu_only") else "cpu_only")
+    claim(ID, lambda: False, needs="two_gpus" if not needs.missing("cpu_only") else "cpu_only")
     assert "course-needs" in html(shown)
 
 
@@ -233,7 +236,7 @@ def test_a_claim_is_noted_for_the_record(
     shown: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     noted: list[Any] = []
-    monkeypatch.setattr(evidence, "note", lambda *what: noted.append(what))
+    monkeypatch.setattr(run_mode, "note", lambda *what: noted.append(what))
     claim(ID, fake((YES, YES)), at_least=2)
     assert noted == [
         (
@@ -251,14 +254,14 @@ def test_on_request_a_claim_is_measured_again_for_the_spread(
     shown: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     noted: list[Any] = []
-    monkeypatch.setattr(evidence, "note", lambda kind, id, values: noted.append(values.get("again")))  # noqa: A006
+    monkeypatch.setattr(run_mode, "note", lambda kind, id, values: noted.append(values.get("again")))  # noqa: A006
     monkeypatch.setenv("COURSE_REPEAT", "2")
     claim(ID, fake((YES, YES), (5.0, 5.0), (6.0, 6.0)), at_least=2)
     numbers = iter([3.0, 4.0, 5.0])
     claim(ID, lambda: next(numbers), at_least=2)
     claim(ID, lambda: True)
     claim(ID, 3.0, at_least=2)
-    monkeypatch.setattr(devices, "missing", lambda need: LACKING)
+    monkeypatch.setattr(needs, "missing", lambda need: LACKING)
     claim(ID, lambda: pytest.fail("nothing is measured here"), needs="cuda")
     assert noted == [[5.0, 6.0], [4.0, 5.0], [True, True], [], None]
 
@@ -291,7 +294,7 @@ RECORDED = [
 
 @pytest.fixture(params=RECORDED, ids=["nothing", "number", "needs", "fact"])
 def recorded(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any] | None:
-    monkeypatch.setattr(evidence, "recorded", lambda _: request.param)
+    monkeypatch.setattr(recordings, "recorded", lambda _: request.param)
     return request.param
 
 
@@ -303,7 +306,7 @@ def test_a_card_differs_only_inside_marks(
     statement = Bilingual("`a` is faster than `b`", "`a` 比 `b` 快")
     bundle = Card("2.2", statement, VERDICTS[name], 2, None)._repr_mimebundle_()
     assert_nested(bundle["text/html"])
-    monkeypatch.setattr(evidence, "recorded", lambda _: None)
+    monkeypatch.setattr(recordings, "recorded", lambda _: None)
     other = Card("2.2", statement, Verdict("holds", 3.0, 3.0), 2, None)._repr_mimebundle_()
     assert sanitize(bundle["text/html"]) == sanitize(other["text/html"])
     assert sanitize(bundle["text/plain"]) == sanitize(other["text/plain"])

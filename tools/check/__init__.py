@@ -1,6 +1,6 @@
 """The checks over notebooks and over every text in two languages.
 
-``python -m tools.check`` reports, ``python -m tools.check --mend`` first mends what is mechanical.
+``python -m tools.check`` reports, ``python -m tools.check --fix`` first fixes what is mechanical.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from pathlib import Path
 from . import text as texts
 from .findings import Finding, Findings
 from .markdown import check_blocks, check_links
-from .notebook import canonical, check_notebook, mend_notebook, read
+from .notebook import canonical, check_notebook, fix_notebook, read
 from .strings import check_text_file
 
-__all__ = ["ROOT", "Finding", "check", "check_file", "files", "mend"]
+__all__ = ["ROOT", "Finding", "check", "check_file", "files", "fix"]
 
 ROOT = Path(__file__).parents[2]
-DEFAULT = ("notebooks", "course_utils", "README.md", "CONTRIBUTING.md")
+DEFAULT = ("notebooks", "course_utils", "notebook_torchrun", "torch_doctor", "README.md", "CONTRIBUTING.md")
 SUFFIXES = (".ipynb", ".py", ".toml", ".md")
 
 
@@ -55,15 +55,15 @@ def check_file(path: Path, root: Path = ROOT) -> list[Finding]:
 
 
 def check(paths: list[Path] | None = None, root: Path = ROOT) -> list[Finding]:
-    """Return what is wrong with all files under `paths` (by default all that holds texts)."""
+    """Return what is wrong with all files under `paths` (by default the lessons, the packages and the documents)."""
     given = paths or [root / name for name in DEFAULT if (root / name).exists()]
     return [finding for path in files(given) for finding in check_file(path, root)]
 
 
-def mend(path: Path) -> bool:
-    """Mend one notebook; return whether that changed the file."""
+def fix(path: Path) -> bool:
+    """Fix what is mechanical in one notebook; return whether that changed the file."""
     before = path.read_text(encoding="utf-8")
-    after = canonical(mend_notebook(read(path)))
+    after = canonical(fix_notebook(read(path)))
     if after != before:
         path.write_text(after, encoding="utf-8", newline="\n")
     return after != before

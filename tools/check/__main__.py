@@ -1,4 +1,4 @@
-"""Command line: ``python -m tools.check [--mend] [paths …]``; exit status 1 where something is wrong."""
+"""Command line: ``python -m tools.check [--fix] [paths …]``; exit status 1 where something is wrong."""
 
 from __future__ import annotations
 
@@ -6,22 +6,23 @@ import argparse
 import sys
 from pathlib import Path
 
-from . import DEFAULT, ROOT, check_file, files, mend
+from . import DEFAULT, ROOT, check_file, files, fix
 
 
 def main() -> int:
+    """Run the command line and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tools.check", description="Check notebooks and texts.")
     parser.add_argument("paths", nargs="*", type=Path, help=f"default: {' '.join(DEFAULT)}")
-    parser.add_argument("--mend", action="store_true", help="first mend what is mechanical in the notebooks")
+    parser.add_argument("--fix", action="store_true", help="first fix what is mechanical in the notebooks")
     options = parser.parse_args()
     try:
         paths = files(options.paths or [ROOT / name for name in DEFAULT if (ROOT / name).exists()])
     except FileNotFoundError as error:
         parser.error(str(error))
-    if options.mend:
+    if options.fix:
         for path in paths:
-            if path.suffix == ".ipynb" and mend(path):
-                print(f"mended {path.name}")
+            if path.suffix == ".ipynb" and fix(path):
+                print(f"fixed {path.name}")
     findings = [finding for path in paths for finding in check_file(path)]
     for finding in findings:
         print(finding)

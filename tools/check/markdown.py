@@ -78,6 +78,7 @@ def check_blocks(source: str, findings: Findings, adjacent: bool = True) -> list
 
     Args:
         source: Markdown or HTML.
+        findings: Gets what is wrong.
         adjacent: whether only white space may stand between the two blocks of a pair.
 
     Returns:
@@ -147,7 +148,7 @@ def check_markdown(source: str, findings: Findings) -> None:
 
 
 def _check_blank_lines(source: str, blocks: list[Block], findings: Findings) -> None:
-    advice = "put a blank line after the opening and before the closing tag, or run with --mend"
+    advice = "put a blank line after the opening and before the closing tag, or run with --fix"
     for block in blocks:
         inside = source[block.inner : block.end]
         if block.tag == "div" and not _BLANK_AROUND.match(inside):
@@ -244,15 +245,15 @@ def check_links(source: str, folder: Path, root: Path, findings: Findings) -> No
             findings.add("link", f"{target} does not exist", advice)
 
 
-# --- mending ------------------------------------------------------------------------------------------
+# --- fixing -------------------------------------------------------------------------------------------
 
 
-def mend_markdown(source: str) -> str:
-    """Return the cell with blank lines in its blocks and mended spaces in its Chinese; code stays."""
+def fix_markdown(source: str) -> str:
+    """Return the cell with blank lines in its blocks and correct spaces in its Chinese; code stays."""
     for block in reversed(language_blocks(source)):
         inside = source[block.inner : block.end]
         if block.language == "zh-Hant" and not block.nested:
-            inside = texts.mend_chinese(inside)
+            inside = texts.fix_chinese(inside)
         if block.tag == "div" and not block.nested:
             inside = "\n\n" + inside.strip("\n") + "\n\n" if inside.strip() else inside
         source = source[: block.inner] + inside + source[block.end :]
@@ -260,7 +261,7 @@ def mend_markdown(source: str) -> str:
         words = source[heading.start(2) : heading.end(2)]
         english, dot, chinese = words.partition(" · ")
         if dot:
-            words = english + dot + texts.mend_chinese(chinese)
+            words = english + dot + texts.fix_chinese(chinese)
             source = source[: heading.start(2)] + words + source[heading.end(2) :]
     for details in reversed(
         list(

@@ -20,7 +20,7 @@ from nbformat import NotebookNode
 from . import strings
 from . import text as texts
 from .findings import Findings
-from .markdown import check_alternative_text, check_blocks, check_links, check_markdown, mend_markdown
+from .markdown import check_alternative_text, check_blocks, check_links, check_markdown, fix_markdown
 
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": "python3"}
@@ -36,7 +36,7 @@ CELL_METADATA = {
 }
 
 RECORD = "run: python -m tools.record"
-MEND = "run: python -m tools.check --mend"
+FIX = "run: python -m tools.check --fix"
 
 _MACHINE_PATH = re.compile(
     r"/(?:home|Users|root|tmp|work|mnt|private|var/folders|opt/conda)/[\w.-]+"
@@ -115,7 +115,7 @@ def check_notebook(path: Path, root: Path, findings: Findings) -> None:
             "size", f"{path.stat().st_size:,} bytes, allowed are {LARGEST:,}", "smaller or fewer pictures"
         )
     if stored != canonical(notebook):
-        findings.add("canonical", "not in the canonical form", MEND)
+        findings.add("canonical", "not in the canonical form", FIX)
     _check_schema(notebook, findings)
     _check_lesson(notebook, name, findings)
     executed = 0
@@ -123,9 +123,9 @@ def check_notebook(path: Path, root: Path, findings: Findings) -> None:
     for number, cell in enumerate(cells):
         findings.at(f"{name}: cell {number} ({cell.get('id', 'no id')})")
         if not cell.get("id"):
-            findings.add("cell id", "no id", MEND)
+            findings.add("cell id", "no id", FIX)
         elif cell.id in ids:
-            findings.add("cell id", "another cell has the same id", MEND)
+            findings.add("cell id", "another cell has the same id", FIX)
         ids.add(cell.get("id", ""))
         executed += cell.cell_type == "code"
         findings += _check_cell(findings.place, json.dumps(cell), executed, path.parent, root)
@@ -136,7 +136,7 @@ def check_notebook(path: Path, root: Path, findings: Findings) -> None:
 
 @cache
 def _check_cell(place: str, stored: str, executed: int, folder: Path, root: Path) -> Findings:
-    """Return what is wrong with one cell; remembered, since of a notebook that is mended most cells stay as they are."""
+    """Return what is wrong with one cell; remembered, since most cells of a notebook that is fixed stay as they are."""
     cell, findings = nbformat.from_dict(json.loads(stored)), Findings().at(place)
     _check_cell_metadata(cell, findings)
     if not cell.source.strip():
@@ -163,16 +163,16 @@ def _check_schema(notebook: NotebookNode, findings: Findings) -> None:
         except nbformat.ValidationError as error:
             findings.add("format", str(error).splitlines()[0], "restore the cell from git, or rewrite it")
     if (notebook.get("nbformat"), notebook.get("nbformat_minor")) != (4, 5):
-        findings.add("format", f"nbformat {notebook.get('nbformat')}.{notebook.get('nbformat_minor')}", MEND)
+        findings.add("format", f"nbformat {notebook.get('nbformat')}.{notebook.get('nbformat_minor')}", FIX)
 
 
 def _check_lesson(notebook: NotebookNode, name: str, findings: Findings) -> None:
     metadata = notebook.metadata
     for noise in sorted(set(metadata) - {"course", "kernelspec", "language_info"}):
-        findings.add("noise", f"notebook metadata {noise!r}", MEND)
+        findings.add("noise", f"notebook metadata {noise!r}", FIX)
     for key, wanted in (("kernelspec", KERNELSPEC), ("language_info", LANGUAGE_INFO)):
         if metadata.get(key) != wanted:
-            findings.add("noise", f"notebook metadata {key!r} is not the plain one", MEND)
+            findings.add("noise", f"notebook metadata {key!r} is not the plain one", FIX)
     course = metadata.get("course", {})
     advice = "set metadata.course, as CONTRIBUTING describes"
     if course.get("lesson") != name[:2]:
@@ -213,9 +213,9 @@ def _check_cell_metadata(cell: NotebookNode, findings: Findings) -> None:
         else:
             noise = [] if allowed is None else sorted(set(value) - allowed)
         for entry in noise:
-            findings.add("noise", f"cell metadata {entry!r}", MEND)
+            findings.add("noise", f"cell metadata {entry!r}", FIX)
     if cell.metadata.get("slideshow", {}).get("slide_type") not in SLIDE_TYPES:
-        findings.add("slideshow", "no slide_type", MEND)
+        findings.add("slideshow", "no slide_type", FIX)
     tags = cell.metadata.get("tags", [])
     if "nbval-skip" in tags:
         findings.add("exempt", "the tag nbval-skip", "every cell runs; remove the tag")
@@ -261,13 +261,13 @@ def _check_output(
         findings.add("stderr", texts.short(output.text.strip()), "remove the cause of the warning")
     if kind == "error" and "raises-exception" not in cell.metadata.get("tags", []):
         findings.add(
-            "error", f"{output.ename}: {texts.short(output.evalue)}", "mend it, or tag it raises-exception"
+            "error", f"{output.ename}: {texts.short(output.evalue)}", "fix it, or tag it raises-exception"
         )
     if output.get("metadata"):
-        findings.add("noise", f"output metadata {sorted(output.metadata)}", MEND)
+        findings.add("noise", f"output metadata {sorted(output.metadata)}", FIX)
     data = output.get("data", {})
     if WIDGET_VIEW in data:
-        findings.add("widget", "a widget's state is stored", MEND)
+        findings.add("widget", "a widget's state is stored", FIX)
     if "text/html" not in data and _WIDGET_REPR.match(data.get("text/plain", "").strip()):
         findings.add(
             "widget", "a widget without its static form", "show it with text/html and text/plain beside it"
@@ -323,13 +323,13 @@ def _check_picture(kind: str, encoded: str, findings: Findings) -> None:
         findings.add("picture", "a blank picture", advice)
 
 
-# --- mending ------------------------------------------------------------------------------------------
+# --- fixing -------------------------------------------------------------------------------------------
 
 
-def mend_notebook(notebook: NotebookNode) -> NotebookNode:
-    """Mend in place what is mechanical, and return the notebook.
+def fix_notebook(notebook: NotebookNode) -> NotebookNode:
+    """Fix in place what is mechanical, and return the notebook.
 
-    Mended: metadata, widget states, missing ids, slide types, blank lines and spaces in the text. Never
+    Fixed: metadata, widget states, missing ids, slide types, blank lines and spaces in the text. Never
     touched: code, execution counts, outputs' content, words.
     """
     notebook.nbformat, notebook.nbformat_minor = 4, 5
@@ -339,17 +339,17 @@ def mend_notebook(notebook: NotebookNode) -> NotebookNode:
     )
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
-            cell.source = mend_markdown(cell.source)
+            cell.source = fix_markdown(cell.source)
         for output in cell.get("outputs", []):
             if "metadata" in output:
                 output.metadata = NotebookNode()
             output.get("data", {}).pop(WIDGET_VIEW, None)
-        _mend_cell_metadata(cell)
-    _mend_ids(notebook.cells)
+        _fix_cell_metadata(cell)
+    _fix_ids(notebook.cells)
     return notebook
 
 
-def _mend_cell_metadata(cell: NotebookNode) -> None:
+def _fix_cell_metadata(cell: NotebookNode) -> None:
     kept: dict[str, Any] = {}
     for key, allowed in CELL_METADATA.items():
         value = cell.metadata.get(key)
@@ -370,7 +370,7 @@ def _slide_type(cell: NotebookNode) -> str:
     return "-"
 
 
-def _mend_ids(cells: list[NotebookNode]) -> None:
+def _fix_ids(cells: list[NotebookNode]) -> None:
     """Give cells without an id one made of the section's heading and the position in it."""
     taken = {cell.id for cell in cells if cell.get("id")}
     seen: set[str] = set()

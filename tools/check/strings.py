@@ -27,7 +27,7 @@ def constant_text(node: ast.AST | None) -> str | None:
 
 
 def paired_keys(given: dict[str, object]) -> Iterator[tuple[object | None, object | None]]:
-    """Yield the English and the Chinese value of each pair of keys: ``en``/``zh``, ``why_en``/``why_zh`` …"""
+    """Yield the English and the Chinese value of each pair of keys: ``en``/``zh``, ``why_en``/``why_zh`` and so on."""
     stems = {
         key.removesuffix(ending): None
         for key in given

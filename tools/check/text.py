@@ -1,6 +1,6 @@
 """Rules for text in two languages: punctuation, spacing, terms, pairs, bold.
 
-Positions matter, because the same scan also mends. Therefore everything that is not prose (code, formulas,
+Positions matter, because the same scan also fixes. Therefore everything that is not prose (code, formulas,
 tags, addresses) is masked by as many characters as it had, and each scan keeps the way back.
 """
 
@@ -88,6 +88,7 @@ class Visible:
 
     @classmethod
     def of(cls, source: str, braces: bool = False) -> Visible:
+        """Return what is visible of `source`; with `braces`, placeholders in braces are hidden as well."""
         kept = [(char, at) for at, char in enumerate(mask(source, braces)) if char != NOTHING]
         return cls("".join(char for char, _ in kept), [at for _, at in kept], source)
 
@@ -128,13 +129,13 @@ def check_chinese(text: str, findings: Findings, braces: bool = False) -> None:
         findings.add(
             "spacing",
             f"no space between Chinese and Latin in {view.around(found.start())!r}",
-            "put one space there, or run with --mend",
+            "put one space there, or run with --fix",
         )
     for found in _TWICE_SPACED.finditer(view.text):
         findings.add(
             "spacing",
             f"a space before a full-width mark in {view.around(found.start())!r}",
-            "remove it, or run with --mend",
+            "remove it, or run with --fix",
         )
     for char in sorted(set(HAS_CJK.findall(view.text))):
         if char not in BEYOND_BIG5 and not _in_big5(char):
@@ -159,7 +160,7 @@ def _in_big5(char: str) -> bool:
     return True
 
 
-def mend_chinese(text: str) -> str:
+def fix_chinese(text: str) -> str:
     """Return the text with one space between Chinese and Latin, and none before full-width marks."""
     view = Visible.of(text)
     edits: list[tuple[int, int, str]] = []
@@ -186,6 +187,8 @@ def mend_chinese(text: str) -> str:
 
 @dataclass(frozen=True)
 class Term:
+    """An entry of the glossary."""
+
     english: str
     chinese: str
     required: re.Pattern[str] | None  # the English word that obliges the Chinese text to hold the term
@@ -277,6 +280,7 @@ def _problems_of_pair(english: str, chinese: str, braces: bool) -> Findings:
 
 
 def short(text: str, length: int = 40) -> str:
+    """Return `text` cut to `length` characters."""
     return text if len(text) <= length else text[: length - 1] + "…"
 
 

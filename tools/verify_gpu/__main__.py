@@ -14,7 +14,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from course_utils.evidence import slug, write
+from tools.evidence import slug, write
 from tools.verify_gpu import archive
 from tools.verify_gpu.findings import judge_claims, judge_shares, read_journals, summary
 from tools.verify_gpu.session import NOTEBOOKS, ROOT, Failed, Outcome, Session
@@ -22,8 +22,8 @@ from tools.verify_gpu.steps import STEPS, NotCuda
 from tools.verify_gpu.unverified import of_a_run, of_the_course
 
 NO_GPU = (
-    "{english} Nothing was recorded. `python -m course_utils.doctor` says why CUDA is missing; `--rehearse` tries the"
-    " command without a GPU.\n{chinese}沒有留下任何紀錄。`python -m course_utils.doctor` 會說明為什麼沒有 CUDA；"
+    "{english} Nothing was recorded. `python -m torch_doctor` says why CUDA is missing; `--rehearse` tries the"
+    " command without a GPU.\n{chinese}沒有留下任何紀錄。`python -m torch_doctor` 會說明為什麼沒有 CUDA；"
     "想在沒有 GPU 的電腦上試跑，請加上 `--rehearse`。"
 )
 
@@ -43,7 +43,7 @@ def choose(words: list[str]) -> list[Path]:
 
 
 def run(session: Session) -> list[Outcome]:
-    """Take every step, whatever became of the one before, and return what became of each.
+    """Run every step, also after a failed one, and return their results.
 
     Raises:
         NotCuda: The first step found no GPU to verify on.
@@ -54,19 +54,19 @@ def run(session: Session) -> list[Outcome]:
         began, status = time.monotonic(), "ok"
         try:
             if session.left() < 5:
-                said, status = "the time was up", "not run"
+                message, status = "the time was up", "not run"
             else:
-                said = step(session)
+                message = step(session)
         except NotCuda:
             raise
         except Failed as error:
-            said, status = str(error), "failed"
+            message, status = str(error), "failed"
         except Exception as error:  # a defect of a step must not cost what the others find
-            said, status = f"{type(error).__name__}: {error}", "failed"
-        outcomes.append(Outcome(name, status, time.monotonic() - began, said))
-        print(f"  {status}: {said}", flush=True)
-    said = judge_claims(session)
-    outcomes.append(Outcome("claims", "failed" if "look at" in said else "ok", 0.0, said))
+            message, status = f"{type(error).__name__}: {error}", "failed"
+        outcomes.append(Outcome(name, status, time.monotonic() - began, message))
+        print(f"  {status}: {message}", flush=True)
+    message = judge_claims(session)
+    outcomes.append(Outcome("claims", "failed" if "look at" in message else "ok", 0.0, message))
     outcomes.append(Outcome("shares", "ok", 0.0, judge_shares(session)))
     return outcomes
 

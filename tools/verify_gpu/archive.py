@@ -20,7 +20,7 @@ LESSONS = ("*.ipynb", "workers/*.py")  # below notebooks/: what decides about wh
 
 
 class Refused(Exception):
-    """An archive that is no evidence for this course; the message says why and what to do."""
+    """An archive that cannot be used for this course; the message says why and what to do."""
 
 
 def fingerprints(texts: dict[str, str]) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def unpack(archive: Path, folder: Path) -> tuple[dict[str, Any], Path]:
     """Unpack `archive` below `folder` and return its manifest and where its files lie.
 
     Raises:
-        Refused: It is no such archive.
+        Refused: It is not an archive of this command.
     """
     try:
         with tarfile.open(archive) as tar:

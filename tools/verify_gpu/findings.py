@@ -1,4 +1,4 @@
-"""What a run found: the claims with their spread, the share of the hardware's limits, and the table at the end."""
+"""Evaluate a run: the claims with their spread, the share of the hardware's limits, and the table at the end."""
 
 from __future__ import annotations
 
@@ -71,9 +71,9 @@ def judge_shares(session: Session) -> str:
             table[name] = {"measured": value, "rated": 1.0, "share": value}
     session.keep("shares.json", table)
     known = sorted((row["share"], name) for name, row in table.items() if row["share"] is not None)
-    said = [f"{name} {share:.0%}{' (explain)' if share < FULL_SHARE else ''}" for share, name in known]
+    message = [f"{name} {share:.0%}{' (explain)' if share < FULL_SHARE else ''}" for share, name in known]
     return ", ".join(
-        said + [f"{name}: rating unknown" for name, row in table.items() if row["share"] is None]
+        message + [f"{name}: rating unknown" for name, row in table.items() if row["share"] is None]
     )
 
 
@@ -178,11 +178,11 @@ def judge_claims(session: Session) -> str:
 
 
 def summary(outcomes: list[Outcome], rehearsal: bool) -> str:
-    """Return the short table that stands last."""
+    """Return the short table at the end."""
     lines = ["REHEARSAL: no figure here is evidence of a GPU.", ""] if rehearsal else []
     lines += [f"{'step':8} {'result':8} {'seconds':>7}  what was found"]
     for one in outcomes:
-        words = one.said if len(one.said) <= 240 else one.said[:240] + " …"
+        words = one.message if len(one.message) <= 240 else one.message[:240] + " …"
         lines.append(f"{one.step:8} {one.status:8} {one.seconds:7.1f}  {words}")
     bad = [one.step for one in outcomes if one.status != "ok"]
     seconds = sum(one.seconds for one in outcomes)

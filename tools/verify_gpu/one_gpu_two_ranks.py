@@ -1,14 +1,18 @@
 """DistributedDataParallel with gloo where the ranks share one GPU (or the CPU): is the gradient that of one process?"""
 
+import sys
 from datetime import timedelta
+from pathlib import Path
 
 import torch
 import torch.distributed as dist
 from torch.nn.functional import cross_entropy
 from torch.nn.parallel import DistributedDataParallel
 
-from course_utils.launcher import report
-from course_utils.models import lenet
+from notebook_torchrun import report
+
+sys.path.append(str(Path(__file__).parents[2] / "notebooks"))
+from shared.networks import lenet  # noqa: E402
 
 dist.init_process_group("gloo", timeout=timedelta(seconds=30))
 rank, world_size = dist.get_rank(), dist.get_world_size()

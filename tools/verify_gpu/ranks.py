@@ -1,6 +1,6 @@
 """Several processes on the GPUs of one machine: what NCCL and gloo do with one GPU, and with more.
 
-``python -m tools.verify_gpu.ranks FILE`` runs the cases, writes what became of each, and prints a line.
+``python -m tools.verify_gpu.ranks FILE`` runs the cases, writes their results, and prints a line.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from course_utils.launcher.run import Run
+    from notebook_torchrun import Run
 
 SHARED = Path(__file__).with_name("one_gpu_two_ranks.py")
 DUPLICATE = "nccl-dup-gpu"  # the clinic's entry
@@ -46,17 +46,17 @@ def _same_as_one(run: Run) -> str:
 
 
 def _refused(run: Run) -> str:
-    from course_utils.clinic.matching import diagnose
+    from torch_doctor.errors.matching import find_cause
 
     if not run.failure:
         return "NCCL let two ranks share a GPU"
-    match = diagnose("\n".join([*(text for _, text in run.lines), run.failure.text])).match
+    match = find_cause("\n".join([*(text for _, text in run.lines), run.failure.text])).match
     name = match.entry.name if match else None
     return "" if name == DUPLICATE else f"the clinic took the refusal for {name}: {run.failure.text[-300:]}"
 
 
 def cases(gpus: int) -> dict[str, Case]:
-    """Return what can be tried with so many GPUs, and what a rehearsal without any tries in its place."""
+    """Return what can be tried with so many GPUs; without any, the case for a rehearsal."""
     train = ("--epochs", 1)
     if not gpus:
         return {"rehearsal: two gloo ranks on the CPU": Case(0, SHARED, (), 2, _same_as_one)}
@@ -78,7 +78,7 @@ def main() -> int:
 
     import torch
 
-    from course_utils.launcher import launch
+    from notebook_torchrun import launch
 
     outcomes = {}
     for name, case in cases(torch.cuda.device_count()).items():
@@ -91,7 +91,7 @@ def main() -> int:
         outcomes[name] |= {"results": run.results, "failure": run.failure.text if run.failure else None}
         print(f"{name}: {outcomes[name]['wrong'] or 'ok'}", flush=True)
     Path(sys.argv[1]).write_text(json.dumps(outcomes, indent=1) + "\n", encoding="utf-8")
-    wrong = {name: told["wrong"] for name, told in outcomes.items() if told["wrong"]}
+    wrong = {name: outcome["wrong"] for name, outcome in outcomes.items() if outcome["wrong"]}
     print("; ".join(f"{name}: {why}" for name, why in wrong.items()) or f"{len(outcomes)} cases as expected")
     return 1 if wrong else 0
 

@@ -12,24 +12,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from course_utils.processes import end
+from torch_doctor.subprocesses import kill, start
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = ROOT / "notebooks"
 
 
 class Failed(Exception):
-    """A step did not end as it should; the message is its line in the table."""
+    """A step failed; the message is its line in the table."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one step: ``"ok"``, ``"failed"`` or ``"not run"``; how long it took; a line that says more."""
+    """The result of one step: ``"ok"``, ``"failed"`` or ``"not run"``; its seconds; a line of details."""
 
     step: str
     status: str
     seconds: float
-    said: str
+    message: str
 
 
 @dataclass
@@ -38,7 +38,7 @@ class Session:
 
     Attributes:
         folder: Where everything goes that the archive will hold.
-        rehearsal: Whether this is a rehearsal, whose figures are no evidence.
+        rehearsal: Whether this is a rehearsal, whose figures do not count.
         minutes: How long the whole run may take.
         notebooks: The lessons to run.
         machine: What the first step found out about the machine.
@@ -101,7 +101,7 @@ class Session:
         seconds = min(seconds, self.left())
         path = self.file(f"logs/{log}.log")
         with path.open("w", encoding="utf-8") as output:
-            process = subprocess.Popen(
+            process = start(
                 [sys.executable, *map(str, arguments)],
                 cwd=ROOT,
                 env=os.environ | {"PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "utf-8"} | variables,
@@ -113,12 +113,12 @@ class Session:
                 status = process.wait(max(seconds, 0))
             except subprocess.TimeoutExpired:
                 raise Failed(
-                    f"still ran after {max(seconds, 0):.0f} s and was ended; logs/{log}.log"
+                    f"still ran after {max(seconds, 0):.0f} s and was killed; logs/{log}.log"
                 ) from None
             finally:  # also when the whole command is interrupted
-                end(process)
-        said = path.read_text(encoding="utf-8", errors="replace")
+                kill(process)
+        message = path.read_text(encoding="utf-8", errors="replace")
         if status not in statuses:
-            lines = said.strip().splitlines() or ["no output"]
+            lines = message.strip().splitlines() or ["no output"]
             raise Failed(f"status {status}: {lines[-1][:120]}; logs/{log}.log")
-        return said
+        return message

@@ -1,4 +1,4 @@
-"""The steps of a run, each in processes of its own: what fails in one leaves the others as they are."""
+"""The steps of a run, each in processes of its own: a failure in one does not affect the others."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from course_utils.clinic import provoking
-from course_utils.clinic.catalogue import entries
-from course_utils.clinic.matching import diagnose
-from course_utils.devices import usable_cores
+from course_utils.machine import usable_cores
 from tools.verify_gpu.session import Failed, Session
+from torch_doctor.errors import provoke
+from torch_doctor.errors.catalogue import entries
+from torch_doctor.errors.matching import find_cause
 
 DISTURBED = 0.15  # share by which a ceiling may differ between the beginning and the end
 TORCH = (2, 11)  # the oldest PyTorch on which the recorded evidence may be measured
@@ -25,7 +25,7 @@ CORES_FOR_TWO = 8
 _MACHINE = """
 import json
 import torch
-from course_utils.devices import machine_facts
+from course_utils.machine import machine_facts
 facts = machine_facts()
 if torch.cuda.is_available():
     facts["sum"] = torch.ones(8, device="cuda").sum().item()
@@ -33,9 +33,11 @@ print(json.dumps(facts))
 """
 
 _CEILINGS = """
-import json
-from course_utils.devices import rating, smi_query
-from course_utils.measure import ceilings
+import json, sys
+from course_utils.gpu_ratings import rating
+from course_utils.machine import smi_query
+sys.path.append("notebooks")
+from shared.ceilings import ceilings
 link = smi_query("pcie.link.gen.max,pcie.link.width.max,clocks.sm,clocks.max.sm,power.limit")
 rated = {name: rating(name) for name in ("bandwidth", "half")}
 print(json.dumps({"ceilings": ceilings(), "rated": rated, "smi": link}))
@@ -89,45 +91,45 @@ def quiet(session: Session) -> str:
     before = json.loads(session.file("limits.json").read_text(encoding="utf-8"))["ceilings"]
     found = _ceilings(session, "limits-again")
     changed = {name: value / before[name] - 1 for name, value in found.items()}
-    said = ", ".join(f"{name} {change:+.0%}" for name, change in changed.items())
+    message = ", ".join(f"{name} {change:+.0%}" for name, change in changed.items())
     # A rehearsal shares its machine with whatever else runs, and its figures do not count.
     if not session.rehearsal and max(abs(changed[name]) for name in ("copy", "matmul")) > DISTURBED:
-        raise Failed(f"disturbed: {said}")
-    return said
+        raise Failed(f"disturbed: {message}")
+    return message
 
 
 def doctor(session: Session) -> str:
     """Ask the doctor its three questions (in a rehearsal one); about CUDA it must find a healthy machine."""
     first = {}
     for question in ("cuda",) if session.rehearsal else ("cuda", "slow", "hang"):
-        arguments = ["-m", "course_utils.doctor", question, "--json"]
-        said = session.python(
+        arguments = ["-m", "torch_doctor", question, "--json"]
+        message = session.python(
             f"doctor-{question}", arguments, 40, statuses=(0, 1, 2)
         )  # the three are answers
-        report = json.loads(said)
+        report = json.loads(message)
         session.keep(f"doctor/{question}.json", report)
         first[question] = report["verdicts"][0]["cause"] if report["verdicts"] else "unknown"
-    said = ", ".join(f"{question}: {cause}" for question, cause in first.items())
+    message = ", ".join(f"{question}: {cause}" for question, cause in first.items())
     if session.cuda and first["cuda"] != "healthy":
-        raise Failed(said)
-    return said
+        raise Failed(message)
+    return message
 
 
 def clinic(session: Session) -> str:
     """Provoke the errors that need a GPU, and see whether the clinic knows them by what PyTorch says here."""
     if session.cuda:
-        chosen = [name for name, entry in entries().items() if entry.where == "cuda" or entry.provoke_cuda]
+        chosen = [name for name, entry in entries().items() if entry.requires == "cuda" or entry.provoke_cuda]
     else:  # a rehearsal: the way is the same, whatever the error
-        chosen = [name for name, entry in entries().items() if entry.where == "cpu"][:3]
-    programs = {name: provoking.program(entries()[name], cuda=session.cuda) for name in chosen}
+        chosen = [name for name, entry in entries().items() if entry.requires == "cpu"][:3]
+    programs = {name: provoke.program(entries()[name], cuda=session.cuda) for name in chosen}
     seconds = min(60.0, session.left() / 2)
     with ThreadPoolExecutor(2) as pool:
-        printed = pool.map(lambda program: provoking.run(program, seconds=seconds), programs.values())
+        printed = pool.map(lambda program: provoke.run(program, seconds=seconds), programs.values())
         texts = dict(zip(programs, printed, strict=True))
     known = {}
     for name, text in texts.items():
         session.file(f"clinic/{name}.txt").write_text(text, encoding="utf-8")
-        match = diagnose(text).match
+        match = find_cause(text).match
         known[name] = match.entry.name if match else None
     session.keep("clinic.json", known)
     wrong = [f"{name} (taken for {found})" for name, found in known.items() if found != name]
@@ -138,15 +140,15 @@ def clinic(session: Session) -> str:
 
 def ranks(session: Session) -> str:
     """Run several processes the ways that this machine's GPUs allow."""
-    said = session.python("ranks", ["-m", "tools.verify_gpu.ranks", session.file("ranks.json")], 150)
-    return said.strip().splitlines()[-1]
+    message = session.python("ranks", ["-m", "tools.verify_gpu.ranks", session.file("ranks.json")], 150)
+    return message.strip().splitlines()[-1]
 
 
 def tests(session: Session) -> str:
     """Run the unit tests that need a GPU."""
     if not session.cuda:
         return "needs a GPU"
-    arguments = ["-m", "pytest", "tests/unit", "-m", "cuda", "-q", "--continue-on-collection-errors"]
+    arguments = ["-m", "pytest", "tests", "-m", "cuda", "-q", "--continue-on-collection-errors"]
     return session.python("tests", arguments, 120).strip().splitlines()[-1].strip("= ")
 
 
@@ -199,7 +201,7 @@ def run_lessons(session: Session, way: Callable[[Path], Way], seconds: float) ->
     return wrong
 
 
-def _said(wrong: dict[str, str | None]) -> str:
+def _lessons_that_ran(wrong: dict[str, str | None]) -> str:
     bad = sorted(name for name, why in wrong.items() if why)
     if bad:
         raise Failed("; ".join(f"{name[:2]}: {wrong[name]}" for name in bad))
@@ -214,7 +216,7 @@ def strict(session: Session) -> str:
         variables = {"COURSE_STRICT": "1", "COURSE_RECORD": str(journal)}
         return Way(f"strict-{path.stem}", ["-m", "pytest", path, "-q"], variables)
 
-    return _said(run_lessons(session, way, session.left() * 0.45))
+    return _lessons_that_ran(run_lessons(session, way, session.left() * 0.45))
 
 
 def record(session: Session) -> str:
@@ -233,7 +235,7 @@ def record(session: Session) -> str:
             name = f"{path.stem}.jsonl" if file.suffix == ".jsonl" else file.name
             shutil.move(file, session.file(f"{place}/{name}"))
     shutil.rmtree(session.folder / "executed", ignore_errors=True)
-    return _said(wrong)
+    return _lessons_that_ran(wrong)
 
 
 STEPS: dict[str, Callable[[Session], str]] = {

@@ -1,4 +1,4 @@
-"""What no GPU has confirmed yet: derived from the lessons, the clinic and the evidence, so that the list stays true."""
+"""List what no GPU has confirmed yet, from the lessons, the error catalogue and the recorded runs."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from course_utils import evidence
-from course_utils.clinic.catalogue import entries
-from course_utils.texts import texts
+from course_utils import lesson, recordings
 from tools.verify_gpu.ranks import cases
+from torch_doctor.errors.catalogue import entries
 
 TWO_GPUS = "two_gpus"
 # What a claim needs that says something about a CPU only.
@@ -17,12 +16,18 @@ ON_CPU = ("cpu_only", "x86_cpu_only", "cpu_bf16", "cpu_matrix_units", "cpu_witho
 
 
 def needs() -> dict[str, str | None]:
-    """Return what each claim needs (see :func:`course_utils.devices.missing`), as the recorded runs noted it."""
+    """Return what each claim needs (see :func:`course_utils.needs.missing`), as the recorded runs noted it."""
     return {
         id: values.get("needs")
-        for run in reversed(evidence.runs())  # the newest run's word counts
+        for run in reversed(recordings.runs())  # the newest run's word counts
         for id, values in run["claims"].items()  # noqa: A001
     }
+
+
+def claims() -> dict[str, dict[str, Any]]:
+    """Return the texts of the claims of all lessons by id."""
+    rooms = sorted(lesson.notebooks().glob(lesson.room("[0-9][0-9]")))
+    return {id: text for room in rooms for id, text in lesson.all_texts(room.name[-2:])["claim"].items()}  # noqa: A001
 
 
 def seen(run: dict[str, Any] | None, id: str) -> str | None:  # noqa: A002
@@ -40,21 +45,21 @@ def table(run: dict[str, Any] | None, clinic: dict[str, str | None], ranks: dict
     """Return what a GPU has to confirm and what was seen, as a table in Markdown.
 
     Args:
-        run: The evidence of a GPU machine; None if there is none.
+        run: The recorded run of a GPU machine; None if there is none.
         clinic: Name of each provoked entry → the entry that the clinic recognised.
         ranks: What became of each case of :mod:`tools.verify_gpu.ranks`.
     """
     rows, needed = [], needs()
-    for id, sentence in sorted(texts("claim").items()):  # noqa: A001
+    for id, sentence in sorted(claims().items()):  # noqa: A001
         if needed.get(id) not in ON_CPU:
             lacking = "not yet run (two GPUs)" if needed.get(id) == TWO_GPUS else "not yet run"
             rows.append((f"claim {id}", sentence["en"], seen(run, id) or lacking))
     for name, entry in entries().items():
-        if entry.where == "special" or (entry.where in ("cpu", "cpu_build") and not entry.provoke_cuda):
+        if entry.requires == "special" or (entry.requires in ("cpu", "cpu_build") and not entry.provoke_cuda):
             continue
         found = clinic.get(name, "")
-        lacking = "not yet provoked" + (" (two GPUs)" if entry.where == TWO_GPUS else "")
-        rows.append((f"clinic {name}", entry.says, lacking if found == "" else f"recognised as {found}"))
+        lacking = "not yet provoked" + (" (two GPUs)" if entry.requires == TWO_GPUS else "")
+        rows.append((f"clinic {name}", entry.message, lacking if found == "" else f"recognised as {found}"))
     for name, case in cases(2).items():
         lacking = "not yet run" + (" (two GPUs)" if case.gpus > 1 else "")
         rows.append(("ranks", name, ranks[name]["wrong"] or "as expected" if name in ranks else lacking))
@@ -67,8 +72,8 @@ def table(run: dict[str, Any] | None, clinic: dict[str, str | None], ranks: dict
 
 
 def of_the_course() -> str:
-    """Return the table with what the course's own evidence holds (the archives of past runs are not kept)."""
-    return table(evidence.gpu_run(), {}, {})
+    """Return the table for the newest recorded run of a GPU machine (the archives of past runs are not kept)."""
+    return table(next((run for run in recordings.runs() if run["machine"]["gpus"]), None), {}, {})
 
 
 def of_a_run(folder: Path, run: dict[str, Any] | None) -> str:

@@ -1,0 +1,40 @@
+"""Published figures of GPUs: cores, memory, bandwidth and speed."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import torch
+
+
+def rated_bandwidth(properties: Any) -> float | None:
+    """Return a GPU's rated memory bandwidth in bytes per second, or None where torch does not report it.
+
+    Memory clock (kHz) × bus width (bits) / 8 × 2, since double-data-rate memory moves two words per clock.
+    """
+    clock, width = getattr(properties, "memory_clock_rate", 0), getattr(properties, "memory_bus_width", 0)
+    return clock * 1e3 * width / 8 * 2 if clock and width else None
+
+
+@cache
+def ratings() -> dict[str, dict[str, float]]:
+    """Return the published figures of well-known GPUs by the name that PyTorch reports (see ``gpu_ratings.toml``)."""
+    return tomllib.loads(
+        resources.files("course_utils").joinpath("gpu_ratings.toml").read_text(encoding="utf-8")
+    )
+
+
+def rating(quantity: str) -> float | None:
+    """Return what the current GPU is rated at, or None without a GPU or where the rating is not known.
+
+    Args:
+        quantity: ``"bandwidth"`` (bytes per second) or ``"half"`` (dense half-precision operations per second).
+    """
+    if not torch.cuda.is_available():
+        return None
+    properties = torch.cuda.get_device_properties(torch.cuda.current_device())
+    reported = rated_bandwidth(properties) if quantity == "bandwidth" else None
+    return reported or ratings().get(properties.name, {}).get(quantity)

@@ -1,0 +1,41 @@
+"""The set-up cell of every lesson."""
+
+from __future__ import annotations
+
+import os
+
+from course_utils import lesson
+from course_utils.language import choice, switch
+from course_utils.machine import badge, silence_cuda_toolkit_warning
+from torch_doctor import hook, style
+from torch_doctor.bilingual import LANGUAGE_VARIABLE, Shown
+
+
+def setup(number: str | None = None, *, clinic: bool = True) -> None:
+    """Name the lesson, and show the language switch and the machine badge; for a notebook's first code cell.
+
+    The switch starts with the language chosen last, in whatever notebook that was.
+
+    Args:
+        number: The lesson, ``"02"``: its questions, claims, captions and exercises are used from here on.
+        clinic: Whether a known error is explained below its traceback. The environment variable
+            ``COURSE_CLINIC=off`` turns that off for every notebook.
+
+    Raises:
+        FileNotFoundError: The lessons' folders are not beside the notebook.
+        ValueError: There is no such lesson.
+    """
+    import ipywidgets as widgets
+    from IPython.display import display
+
+    lesson.use(number)
+    style.use_page_styles()
+    os.environ.setdefault(LANGUAGE_VARIABLE, choice())
+    silence_cuda_toolkit_warning()
+    if clinic:
+        hook.install()
+    else:
+        hook.remove()
+    machine = badge()
+    box = widgets.VBox([switch(), widgets.HTML(machine.html())])
+    display(Shown(box, machine.html(), machine.text))

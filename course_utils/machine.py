@@ -1,0 +1,232 @@
+"""Which machine is this, and which of its devices does a lesson use?"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import logging
+import os
+import platform
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from course_utils.gpu_ratings import rated_bandwidth
+from torch_doctor.bilingual import Bilingual, measured
+
+GIB = 2**30
+
+
+def try_gpu(i: int = 0) -> torch.device:
+    """Return GPU number `i` if there is one, otherwise the CPU.
+
+    Args:
+        i: Number of the GPU among those that this process may see, counted from 0.
+
+    Raises:
+        ValueError: `i` is negative (``cuda:-1`` is no device).
+    """
+    if i < 0:
+        raise ValueError(f"try_gpu({i}): GPUs are counted from 0; pass 0 for the first one.")
+    return torch.device(f"cuda:{i}" if torch.cuda.device_count() > i else "cpu")
+
+
+def try_all_gpus() -> list[torch.device]:
+    """Return all GPUs that this process may see, or ``[cpu]`` if there is none."""
+    return [torch.device(f"cuda:{i}") for i in range(torch.cuda.device_count())] or [torch.device("cpu")]
+
+
+def usable_cores() -> int:
+    """Return how many hardware threads this process may use (containers and batch systems often give fewer)."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _cpu_name() -> str:
+    try:
+        if sys.platform == "linux":
+            with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+                found = re.search(r"^model name\s*:\s*(.+)$", file.read(), re.MULTILINE)
+                if found:
+                    return found.group(1).strip()
+        elif sys.platform == "darwin":
+            asked = subprocess.run(
+                ["sysctl", "-n", "machdep.cpu.brand_string"], capture_output=True, text=True, timeout=5
+            )
+            if asked.returncode == 0 and asked.stdout.strip():
+                return asked.stdout.strip()
+    except (OSError, subprocess.TimeoutExpired):
+        pass  # fall back to platform.processor()
+    return platform.processor() or platform.machine() or "unknown"
+
+
+def smi_query(fields: str) -> str | None:
+    """Return what ``nvidia-smi --query-gpu=fields`` prints (CSV without header), or None if it cannot be asked.
+
+    A driver in trouble can make ``nvidia-smi`` hang, so it gets five seconds.
+    """
+    try:
+        asked = subprocess.run(
+            ["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader"],
+            capture_output=True, text=True, timeout=5,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return asked.stdout.strip() if asked.returncode == 0 and asked.stdout.strip() else None
+
+
+def machine_facts() -> dict[str, Any]:
+    """Return what this machine is, as plain data: CPU, memory (bytes), GPUs, versions."""
+    import psutil
+
+    gpus = []
+    for i in range(torch.cuda.device_count()):
+        properties = torch.cuda.get_device_properties(i)
+        gpus.append(
+            {
+                "name": properties.name,
+                "capability": f"{properties.major}.{properties.minor}",
+                "memory": properties.total_memory,
+                "multiprocessors": properties.multi_processor_count,
+                "rated_bandwidth": rated_bandwidth(properties),
+            }
+        )
+    driver = smi_query("driver_version") if gpus else None
+    return {
+        "cpu": _cpu_name(),
+        "cores": usable_cores(),
+        "memory": psutil.virtual_memory().total,
+        "gpus": gpus,
+        "driver": driver.splitlines()[0] if driver else None,
+        "torch": torch.__version__,
+        "cuda": torch.version.cuda,
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+    }
+
+
+def other_accelerator() -> str | None:
+    """Return the type of an accelerator that is not CUDA (``"mps"``, ``"xpu"`` …), or None."""
+    if hasattr(torch, "accelerator") and torch.accelerator.is_available():
+        kind = torch.accelerator.current_accelerator().type
+        return None if kind == "cuda" else kind
+    return None
+
+
+def _same(value: object) -> Bilingual:
+    """Return something that reads the same in both languages, so that it appears once where both are shown."""
+    return Bilingual(measured(value), measured(value))
+
+
+def machine_rows(facts: dict[str, Any]) -> list[tuple[Bilingual, tuple[Bilingual, ...]]]:
+    """Return the lines of the machine badge for `facts` (see :func:`machine_facts`): label and contents."""
+    threads, driver = measured(facts["cores"]), facts["driver"] or "-"
+    gpus = [
+        f"{g['name']} ({g['memory'] / GIB:.0f} GiB, sm_{g['capability'].replace('.', '')})"
+        for g in facts["gpus"]
+    ]
+    count = len(gpus)
+    rows = [
+        (
+            Bilingual("CPU", "CPU"),
+            (
+                _same(facts["cpu"]),
+                _same(f"{facts['memory'] / GIB:.0f} GiB"),
+                Bilingual(
+                    f"{threads} hardware threads for this process", f"這個行程可用 {threads} 個硬體執行緒"
+                ),
+            ),
+        ),
+        (Bilingual("CUDA GPU", "CUDA GPU"), (_same("; ".join(gpus) or 0),)),
+        (
+            Bilingual("Software", "軟體"),
+            (
+                _same(f"PyTorch {facts['torch']}"),
+                _same(f"CUDA {facts['cuda'] or '-'}"),
+                Bilingual(measured(f"driver {driver}"), measured(f"驅動程式 {driver}")),
+                _same(f"Python {facts['python']}"),
+                _same(facts["system"]),
+            ),
+        ),
+    ]
+    plan = {
+        0: Bilingual(
+            "Everything runs on the CPU and is measured there. What only a GPU can show is shown as recorded on one.",
+            "全部在 CPU 上執行、量測；只有 GPU 才看得到的部分，顯示在別台機器上錄下的結果。",
+        ),
+        1: Bilingual(
+            "Everything about one GPU is measured on yours. What needs two GPUs is rehearsed and labelled so.",
+            "單張 GPU 的內容，都在你的 GPU 上量；需要兩張以上的，改用演練代替，並且註明。",
+        ),
+    }.get(
+        count,
+        Bilingual("Everything is measured on your GPUs.", "全部在你的 GPU 上量。"),
+    )
+    other = other_accelerator()
+    if not count and other:
+        # In the same line: every machine's badge has the same elements, and only their texts differ.
+        plan = Bilingual(
+            f"{plan.en} (The {other} accelerator here is not used: the course teaches CUDA.)",
+            f"{plan.zh}（還有 {other} 加速器；本課程教的是 CUDA，不會用到它。）",
+        )
+    rows.append((Bilingual("In this course", "在本課程"), (Bilingual(measured(plan.en), measured(plan.zh)),)))
+    return rows
+
+
+@dataclass(frozen=True)
+class Badge:
+    """The machine badge: what this machine is, and what the course measures on it.
+
+    Attributes:
+        rows: From :func:`machine_rows`.
+    """
+
+    rows: list[tuple[Bilingual, tuple[Bilingual, ...]]]
+
+    def html(self) -> str:
+        """Return the badge as HTML."""
+        rows = "".join(
+            f"<dt>{label.html()}</dt><dd>{' · '.join(part.html() for part in parts)}</dd>"
+            for label, parts in self.rows
+        )
+        return f'<div class="course-badge"><dl class="course-badge-rows">{rows}</dl></div>'
+
+    def __str__(self) -> str:
+        return "\n".join(f"{label}: {' · '.join(map(str, parts))}" for label, parts in self.rows)
+
+    @property
+    def text(self) -> str:
+        """The plain form: one measured block, since the number of lines differs between machines."""
+        return measured(self)
+
+
+def badge() -> Badge:
+    """Return the badge of this machine: CPU, GPUs, versions, and what is measured here or shown as recorded."""
+    return Badge(machine_rows(machine_facts()))
+
+
+def silence_cuda_toolkit_warning() -> None:
+    """Import PyTorch's extension builder without its warning, where PyTorch has CUDA but finds no GPU.
+
+    ``torch.compile`` and ``torch.utils.benchmark`` import it when they are first used. Where a CUDA toolkit is installed
+    it then writes "No CUDA runtime is found" to stderr, in the middle of a lesson about something else.
+    """
+    if torch.version.cuda is not None and not torch.cuda.is_available():
+        _import_quietly("torch.utils.cpp_extension")
+
+
+def _import_quietly(module: str) -> None:
+    """Import `module` with stderr and logging off."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with contextlib.redirect_stderr(io.StringIO()):
+            importlib.import_module(module)
+    finally:
+        logging.disable(before)

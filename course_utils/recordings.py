@@ -1,0 +1,60 @@
+"""Recorded runs: what was measured on other machines, shown beside what is measured here.
+
+Each machine has one JSON file in the course's folder ``recordings``. The tools write them; this module only reads.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from course_utils import lesson
+from torch_doctor.bilingual import Bilingual
+
+NOT_RECORDED = Bilingual("not recorded yet", "尚無紀錄")
+
+
+def folder() -> Path | None:
+    """Return the folder of the recorded runs, or None where the course has none (an installed package alone)."""
+    try:
+        return lesson.notebooks().parent / "recordings"
+    except FileNotFoundError:
+        return None
+
+
+def read(folder: Path) -> list[dict[str, Any]]:
+    """Return the recorded runs in `folder`, newest first. Rehearsal runs are skipped."""
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
+    return sorted((run for run in found if "rehearsal" not in run), key=lambda run: run["date"], reverse=True)
+
+
+@cache
+def runs() -> list[dict[str, Any]]:
+    """Return all recorded runs of the course, newest first; read once."""
+    where = folder()
+    return read(where) if where is not None else []
+
+
+def label(run: dict[str, Any]) -> str:
+    """Return the name of a run: device, PyTorch version, date."""
+    machine = run["machine"]
+    device = machine["gpus"][0]["name"] if machine["gpus"] else machine["cpu"]
+    return f"{device}, PyTorch {machine['torch'].split('+')[0]}, {run['date']}"
+
+
+def recorded(key: str) -> dict[str, Any] | None:
+    """Return what the newest recorded GPU run measured for `key`, or None if nothing is recorded.
+
+    Args:
+        key: A claim's id (``"2.2"``) or a figure's name (``"crossover"``).
+
+    Returns:
+        The values, plus ``"run"``: a line with GPU, PyTorch version and date.
+    """
+    run = next((run for run in runs() if run["machine"]["gpus"]), None)
+    if run is None:
+        return None
+    values = run["claims"].get(key) or run["curves"].get(key)
+    return None if values is None else {**values, "run": label(run)}

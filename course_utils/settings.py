@@ -1,0 +1,79 @@
+"""What outlives a notebook: the chosen language and the solved exercises.
+
+Both are JSON files in the user's own data folder, never in the repository. Losing them costs a click, so reading never
+fails: a missing, unreadable or damaged file counts as empty. Of two notebooks that save at the same moment the last
+one wins.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from course_utils import run_mode
+
+
+def folder() -> Path:
+    """Return the folder that holds the course's files for this user."""
+    override = run_mode.data_folder()
+    if override is not None:
+        return override
+    from platformdirs import user_data_dir
+
+    return Path(user_data_dir("pytorch-gpu-course", appauthor=False))
+
+
+def read(name: str) -> dict[str, Any]:
+    """Return what was saved under `name`, or an empty dictionary."""
+    try:
+        data = json.loads((folder() / f"{name}.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+def write(name: str, data: dict[str, Any]) -> bool:
+    """Return whether `data` could be saved under `name`.
+
+    The file is replaced in one step: a crash leaves the old one whole. A read-only or full disk must not stop a lesson.
+
+    Args:
+        name: ``"settings"`` or ``"progress"``.
+        data: JSON-serialisable.
+    """
+    target = folder() / f"{name}.json"
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{name}-", suffix=".json")
+        try:
+            with os.fdopen(handle, "w", encoding="ascii") as file:
+                file.write(json.dumps(data, sort_keys=True))
+            os.replace(temporary, target)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    except (
+        OSError,
+        RecursionError,
+    ):  # RecursionError: a damaged file held something nested too deep to write
+        return False
+    return True
+
+
+def solved(lesson: str) -> set[str]:
+    """Return the names of the exercises of `lesson` that have been solved."""
+    record = read("progress").get(lesson)
+    return set(record) if isinstance(record, dict) else set()
+
+
+def mark_solved(lesson: str, name: str) -> None:
+    """Save that exercise `name` of `lesson` is solved, with the date of the first time."""
+    progress = read("progress")
+    record = progress.get(lesson)
+    record = dict(record) if isinstance(record, dict) else {}
+    record.setdefault(name, datetime.date.today().isoformat())
+    write("progress", progress | {lesson: record})

@@ -1,0 +1,123 @@
+"""Show a launch in a notebook: while it runs, and when it is over."""
+
+import html
+import re
+import signal
+import tomllib
+from dataclasses import astuple
+from pathlib import Path
+from typing import Any
+
+from IPython import get_ipython
+from IPython.display import display
+
+from notebook_torchrun.result import Failure, Run
+from torch_doctor.bilingual import Bilingual, Block, measured
+
+EVERY_SECONDS = 0.15  # how often the box changes
+MOST_LIVE, MOST_FINAL = 12, 24  # lines; the second of each rank
+_TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_TEXTS = {name: Bilingual(**text) for name, text in _TEXTS.items()}
+
+
+def _console(text: str, compared: bool = False) -> str:
+    """Return `text` as in a terminal; what may differ between two runs is marked as measured."""
+    escaped = html.escape(text, quote=False)
+    if not compared:
+        return f'<pre class="course-console measured">{re.sub("[⟨⟩]", "", escaped)}</pre>'
+    marked = re.sub("⟨([^⟨⟩]*)⟩", r'<span class="measured">\1</span>', escaped)
+    return f'<pre class="course-console">{marked}</pre>'
+
+
+def _small(text: Bilingual) -> str:
+    return f'<p class="course-small">{text.html()}</p>'
+
+
+def _with_ranks(lines: list[tuple[int, str]]) -> str:
+    return "\n".join(f"[rank {rank}] {line}" for rank, line in lines)
+
+
+def _by_rank(run: Run, start: int) -> tuple[str, int]:
+    """Return the lines of one start of the job, rank after rank, and how many were left out."""
+    lines = [line for line, began in zip(run.lines, run.starts, strict=True) if began == start]
+    ranks = [[line for line in lines if line[0] == rank][:MOST_FINAL] for rank in range(run.ranks)]
+    return _with_ranks(sum(ranks, [])), len(lines) - sum(map(len, ranks))
+
+
+def _verdict(failure: Failure) -> Bilingual:
+    names = {-known.value: known.name for known in signal.Signals}
+    name = names.get(failure.exit or 0, f"signal {-(failure.exit or 0)}")
+    kind = f"torchrun_{failure.kind}" if failure.rank is None else failure.kind
+    return _TEXTS[kind].format(rank=failure.rank, exit=failure.exit, signal=name)
+
+
+def _card(run: Run, state: str, verdict: Bilingual, body: str) -> str:
+    facts = [measured(value) for value in (run.backend, f"{run.seconds:.1f} s") if value]
+    ranks = Bilingual(f"{run.ranks} rank{'s' * (run.ranks > 1)}", f"{run.ranks} 個 rank")
+    small = Bilingual(", ".join([ranks.en, *facts]), "，".join([ranks.zh, *facts]))
+    return (
+        f'<div class="course-card course-launch {state}"><p class="course-title">'
+        f"<code>{html.escape(run.command, quote=False)}</code></p>"
+        f'<p><span class="course-verdict">{verdict.html()}</span>'
+        f' <span class="course-small">{small.html()}</span></p>{body}</div>'
+    )
+
+
+def final_box(run: Run) -> Block:
+    """Return the box that stays: the same on every run of the same job, but for what is marked as measured."""
+    body = ""
+    for start in range(run.restarts + 1):
+        text, left = _by_rank(run, start)
+        body += _small(_TEXTS["restarted"].format(start=start)) if start else ""
+        if not run.ok or start < run.restarts:  # how far the ranks come before they are stopped is chance
+            body += _console(text + "\n…" * bool(left))
+        elif text:
+            body += _console(text, compared=True)
+            body += _small(_TEXTS["more"].format(count=left)) if left else ""
+    if failure := run.failure:
+        state, verdict, plain = "course-error", _verdict(failure), measured("\n" + failure.text)
+        others = ""
+        for other in run.failures[1:]:  # whether it failed as well or was stopped before is chance
+            outcome = Bilingual(*map(measured, astuple(_verdict(other))))
+            others += f"<p>{outcome.html()}</p>{_console(other.text)}"
+        ended = failure.rank is not None and failure.kind in ("exited", "killed")
+        printed = ended and 'File "' not in failure.text
+        evidence = _small(_TEXTS["last"]) * printed + _console(failure.text) if failure.text.strip() else ""
+        for title, inside in (_TEXTS["others"], others), (_TEXTS["printed"], body):
+            evidence += f"<details><summary>{title.html()}</summary>{inside}</details>"
+        body = evidence
+    elif run.interrupted:
+        state, verdict, plain = "course-notyet", _TEXTS["interrupted"], ""
+    else:
+        state, verdict, plain = "course-solved", _TEXTS["well"], text  # of the last start
+    return Block(_card(run, state, verdict, body), f"{run.command}\n{verdict}\n{plain}".strip())
+
+
+class LiveBox:
+    """Two outputs: one that changes while the job runs and is empty afterwards, and one that stays.
+
+    nbval compares the first state of an output, JupyterLab and nbclient store the last one, so these are the same.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self.run, self.seconds = run, 0.0
+        self.handle: Any = display(self._live(""), display_id=True) if get_ipython() else None
+
+    def _live(self, card: str) -> Block:
+        return Block(f'<div class="course-launch-live">{card}</div>', "launch")
+
+    def update(self) -> None:
+        """Show the newest lines, if the last time was long enough ago."""
+        if self.handle is not None and self.run.seconds > self.seconds + EVERY_SECONDS:
+            self.seconds, lines = self.run.seconds, self.run.lines[-MOST_LIVE:]
+            body = _console(_with_ranks(lines)) if lines else ""
+            self.handle.update(self._live(_card(self.run, "course-needs", _TEXTS["running"], body)))
+
+    def finish(self) -> None:
+        """Show the outcome."""
+        final = final_box(self.run)
+        if self.handle is None:  # in a terminal
+            print(final.text)
+        else:
+            self.handle.update(self._live(""))
+            display(final)

@@ -1,0 +1,139 @@
+"""The map of the course: the lessons, how long they take, and which exercises this learner has solved."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from course_utils import lesson, settings
+from torch_doctor.bilingual import Bilingual, measured
+
+PATTERN = "[0-9][0-9]_*.ipynb"
+_CHECK = re.compile(r"^check\(\"(\w+)\"", re.M)
+
+# Lessons without a notebook yet. Remove the line when the notebook exists: titles are read from the notebook.
+PLANNED = {
+    "07": Bilingual("Capstone project", "總結專題"),
+}
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """One line of the map.
+
+    Attributes:
+        number: Two digits.
+        title: As in the notebook's heading.
+        file: The notebook's file name, or None while the lesson is being written.
+        minutes: How long it takes.
+        needs: Which hardware it needs, and what more hardware adds.
+        exercises: How many it has.
+        solved: How many of them this learner has solved.
+    """
+
+    number: str
+    title: Bilingual
+    file: str | None = None
+    minutes: int | None = None
+    needs: Bilingual | None = None
+    exercises: int = 0
+    solved: int = 0
+
+
+def _read(path: Path) -> Lesson | None:
+    """Return the lesson in the notebook at `path`, or None if it is damaged or does not belong to the course."""
+    try:
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        about = notebook["metadata"]["course"]
+        code = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
+        names = {name for source in code for name in _CHECK.findall(source)}
+        number = str(about["lesson"])
+        return Lesson(
+            number,
+            Bilingual(**about["title"]),
+            path.name,
+            int(about["minutes"]),
+            Bilingual(**about["needs"]),
+            len(names),
+            len(names & settings.solved(number)),
+        )
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def lessons(folder: Path | None = None) -> list[Lesson]:
+    """Return the lessons of the course in order: those with a notebook, and those that are planned.
+
+    Args:
+        folder: Folder of the notebooks; by default :func:`course_utils.lesson.notebooks`. A learner's copies of a lesson
+            ("…-Copy1.ipynb") and notebooks that do not belong to the course are left out.
+    """
+    found = {number: Lesson(number, title) for number, title in PLANNED.items()}
+    # Longest name first: of several notebooks of one lesson the last one stays, and copies have longer names.
+    for path in sorted((folder or lesson.notebooks()).glob(PATTERN), key=lambda p: (-len(p.name), p.name)):
+        entry = _read(path)
+        if entry is not None:
+            found[entry.number] = entry
+    return sorted(found.values(), key=lambda entry: entry.number)
+
+
+_HEAD = (
+    Bilingual("Lesson", "課程"),
+    Bilingual("Minutes", "分鐘"),
+    Bilingual("Solved", "完成"),
+)
+_COMING = Bilingual("coming", "準備中")
+
+
+def _solved(entry: Lesson) -> Bilingual:
+    """Return "solved / exercises"; the first number is marked, because it differs between learners."""
+    if not entry.exercises:
+        return Bilingual("–", "–")
+    done = " ✓" if entry.solved == entry.exercises else ""
+    text = f"{measured(f'{entry.solved}{done}')} / {entry.exercises}"
+    return Bilingual(text, text)
+
+
+@dataclass(frozen=True)
+class Map:
+    """The lessons as a table whose titles are links."""
+
+    lessons: Sequence[Lesson]
+
+    def _row(self, entry: Lesson) -> str:
+        title = f"{entry.number} {entry.title.html()}"
+        if entry.file is None or entry.needs is None:
+            return f'<tr><td>{title}</td><td colspan="2">{_COMING.html()}</td></tr>'
+        link = f'<a href="{html.escape(entry.file, quote=True)}">{title}</a>'
+        needs = Bilingual(f"Needs: {entry.needs.en}", f"硬體：{entry.needs.zh}")
+        return (
+            f"<tr><td>{link}<br><small>{needs.html()}</small></td>"
+            f"<td>{entry.minutes}</td><td>{_solved(entry).html()}</td></tr>"
+        )
+
+    def _line(self, entry: Lesson) -> str:
+        if entry.file is None:
+            return f"{entry.number} {entry.title}: {_COMING}"
+        return f"{entry.number} {entry.title}: {entry.minutes} min, {_solved(entry)}"
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        head = "".join(f'<th style="white-space: nowrap">{text.html()}</th>' for text in _HEAD)
+        rows = "".join(map(self._row, self.lessons))
+        return {
+            "text/html": (
+                f'<div class="course-scroll"><table class="course-table">'
+                f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
+            ),
+            "text/plain": "\n".join(map(self._line, self.lessons)),
+        }
+
+
+def show_map() -> None:
+    """Show the lessons with their minutes, the hardware they need, and how many of their exercises are solved."""
+    from IPython.display import display
+
+    display(Map(lessons()))

@@ -1,0 +1,1 @@
+"""What only lesson 01 needs: texts, exercises, explorers and pictures."""

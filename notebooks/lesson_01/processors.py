@@ -1,0 +1,188 @@
+"""A picture of processors: this machine's CPU cores, memory and bandwidth beside a GPU's."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from math import isqrt
+from typing import Any
+
+from course_utils import figures
+from course_utils.gpu_ratings import rating, ratings
+from course_utils.machine import machine_facts
+from shared.ceilings import ceilings
+from torch_doctor.bilingual import Bilingual, measured
+
+EXAMPLE_GPU = "NVIDIA H200"  # shown where the machine has no GPU
+
+
+@dataclass(frozen=True)
+class Processor:
+    """What one processor has.
+
+    Attributes:
+        name: Product name.
+        gpu: Whether it is a GPU.
+        blocks: Cores of a CPU, multiprocessors of a GPU.
+        cuda_cores: float32 units per multiprocessor; None for a CPU, and for a GPU that is not in
+            ``gpu_ratings.toml`` (torch does not report them).
+        memory: Bytes.
+        bandwidth: Bytes per second, read plus written.
+        measured: Whether the bandwidth was measured here; otherwise it is published.
+    """
+
+    name: str
+    gpu: bool
+    blocks: int
+    cuda_cores: int | None
+    memory: float
+    bandwidth: float
+    measured: bool
+
+
+def here() -> list[Processor]:
+    """Return this machine's CPU and, if it has one, its first GPU, with the bandwidth measured now."""
+    import psutil
+
+    facts = machine_facts()
+    # Two hardware threads of one core share its arithmetic units, so the picture counts cores.
+    cores = min(facts["cores"], psutil.cpu_count(logical=False) or facts["cores"])
+    copy = ceilings()["host_copy" if facts["gpus"] else "copy"]
+    cpu = Processor(facts["cpu"], False, cores, None, facts["memory"], copy, True)
+    if not facts["gpus"]:
+        return [cpu]
+    gpu = facts["gpus"][0]
+    rated = ratings().get(gpu["name"])
+    cuda_cores = round(rated["cuda_cores"] / rated["multiprocessors"]) if rated else None
+    blocks, memory = gpu["multiprocessors"], gpu["memory"]
+    return [cpu, Processor(gpu["name"], True, blocks, cuda_cores, memory, ceilings()["copy"], True)]
+
+
+def published(name: str = EXAMPLE_GPU) -> Processor:
+    """Return the published figures of a GPU.
+
+    Args:
+        name: As PyTorch reports it; a key of ``gpu_ratings.toml``.
+
+    Raises:
+        KeyError: The table does not have it.
+    """
+    data = ratings()[name]
+    blocks = int(data["multiprocessors"])
+    cuda_cores = int(data["cuda_cores"]) // blocks
+    return Processor(name, True, blocks, cuda_cores, data["memory"], data["bandwidth"], False)
+
+
+def _draw_blocks(axes: Any, processor: Processor, colour: str) -> None:
+    """Draw one square per core or multiprocessor, with a white dot per CUDA core where their number is known."""
+    columns = 12 if processor.blocks > 24 else 6 if processor.blocks > 4 else 2
+    size = 0.86
+    for index in range(processor.blocks):
+        x, y = index % columns, -(index // columns)
+        axes.add_patch(figures.rectangle(x, y, size, size, colour))
+        if processor.cuda_cores:
+            down, across = _grid_shape(processor.cuda_cores)
+            dots = list(itertools.product(range(1, across + 1), range(1, down + 1)))
+            axes.scatter(
+                [x + i * size / (across + 1) for i, _ in dots],
+                [y + j * size / (down + 1) for _, j in dots],
+                s=0.5,
+                color="white",
+                linewidths=0,
+            )
+    rows = -(-processor.blocks // columns)
+    # Every processor gets a square view, so that the texts above and below are aligned.
+    side, middle = max(columns, rows) + 0.3, size / 2 - (rows - 1) / 2
+    axes.set_xlim((columns - 1 + size - side) / 2, (columns - 1 + size + side) / 2)
+    axes.set_ylim(middle - side / 2, middle + side / 2)
+    axes.set_aspect("equal")
+    axes.axis("off")
+
+
+def _grid_shape(count: int) -> tuple[int, int]:
+    """Return the most square grid (rows, columns) with exactly `count` places: 128 → (8, 16)."""
+    rows = max(n for n in range(1, isqrt(count) + 1) if count % n == 0)
+    return rows, count // rows
+
+
+def picture(processors: list[Processor]) -> figures.Picture:
+    """Draw `processors` side by side: their blocks as squares, memory and bandwidth as text below."""
+    figure, grid = figures.new(height=4.2, columns=len(processors))
+    grid = list(grid) if len(processors) > 1 else [grid]
+    for axes, processor in zip(grid, processors, strict=True):
+        _draw_blocks(axes, processor, figures.RECORDED if processor.gpu else figures.YOURS)
+        name = processor.name if len(processor.name) < 34 else processor.name[:32] + "…"
+        axes.set_title(f"{name}\n{_blocks_text(processor)}")
+        source = "measured · 實測" if processor.measured else "published · 公開規格"
+        axes.text(
+            0.5,
+            -0.06,
+            f"{processor.memory / 1e9:.0f} GB memory · 記憶體\n{processor.bandwidth / 1e9:,.0f} GB/s ({source})",
+            transform=axes.transAxes,
+            ha="center",
+            va="top",
+        )
+    alternative = Bilingual(
+        "Squares for CPU cores beside squares for a GPU's multiprocessors, with memory size and bandwidth.",
+        "左邊的方塊是 CPU 核心，右邊的方塊是 GPU 的多處理器，下方標示記憶體大小與頻寬。",
+    )
+    return figures.Picture(figure, _caption(processors[0], processors[-1]), alternative)
+
+
+def _blocks_text(processor: Processor) -> str:
+    """Return the number of blocks with their name in both languages."""
+    if not processor.gpu:
+        return f"{processor.blocks} cores · 核心"
+    if processor.cuda_cores:
+        return f"{processor.blocks} × {processor.cuda_cores} lanes · 運算單元"
+    return f"{processor.blocks} multiprocessors · 多處理器"
+
+
+def _caption(cpu: Processor, gpu: Processor) -> Bilingual:
+    """Return the line under the picture; everything that depends on the GPU is inside one mark per language."""
+    times = f"{gpu.bandwidth / cpu.bandwidth:.0f}"
+    if gpu.measured:
+        whose = Bilingual("your GPU", "你的 GPU 的")
+    else:
+        whose = Bilingual(
+            f"the {gpu.name} (published figures, since this machine has no GPU)",
+            f"{gpu.name}（這台機器沒有 GPU，所以用公開規格）的",
+        )
+    lanes = Bilingual(".", "。")
+    if gpu.cuda_cores:
+        count = f"{gpu.blocks * gpu.cuda_cores:,}"
+        lanes = Bilingual(
+            f", full of arithmetic lanes ({count} in all).", f"，裡面全是運算單元（總共 {count} 個）。"
+        )
+    en = measured(f"{whose.en}{lanes.en} The GPU's memory moves {times} times as many bytes per second.")
+    zh = measured(f"{whose.zh}多處理器{lanes.zh}GPU 記憶體每秒能搬的資料，是左邊的 {times} 倍。")
+    return Bilingual(
+        f"Blue: the cores of this machine's CPU. Orange: the multiprocessors of {en}",
+        f"藍色是這台機器的 CPU 核心；橘色是 {zh}",
+    )
+
+
+def show_processors() -> None:
+    """Show this machine's CPU beside its GPU, or beside a GPU's published figures where there is none."""
+    from IPython.display import display
+
+    processors = here()
+    display(picture(processors if len(processors) > 1 else [*processors, published()]))
+
+
+_RATED_AS = {"copy": "bandwidth", "half": "half"}
+
+
+def share_of_rating(ceiling: str) -> float:
+    """Return which share of the GPU's published rating a measured ceiling reaches (1.0 = all of it).
+
+    Args:
+        ceiling: ``"copy"`` or ``"half"``, see :func:`shared.ceilings.ceilings`.
+
+    Raises:
+        LookupError: No GPU, or its rating is not known.
+    """
+    rated = rating(_RATED_AS[ceiling])
+    if rated is None:
+        raise LookupError(f"no rating for {ceiling!r} is known here; ask with needs= before measuring.")
+    return ceilings()[ceiling] / rated

@@ -1,0 +1,128 @@
+"""What belongs to a module? Create a part in one of several ways, move the module, and see what moved with it.
+
+There is no model here: each choice is executed on a real module.
+"""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from course_utils.explorer import Control, Explorer
+from lesson_02.other_device import OTHER_DEVICE
+from torch_doctor.bilingual import Bilingual, Block
+
+# The line that the learner sees is the line that is executed.
+WAYS = {
+    "nn.Linear": "self.part = nn.Linear(2, 2)",
+    "nn.Parameter": "self.part = nn.Parameter(torch.zeros(2))",
+    "register_buffer": 'self.register_buffer("part", torch.zeros(2))',
+    "persistent=False": 'self.register_buffer("part", torch.zeros(2), persistent=False)',
+    "tensor": "self.part = torch.zeros(2)",
+    "list": "self.part = [nn.Linear(2, 2)]",
+    "nn.ModuleList": "self.part = nn.ModuleList([nn.Linear(2, 2)])",
+    "dict": 'self.part = {"a": nn.Linear(2, 2)}',
+}
+MOVES = {".to(device)": "module.to(device)", ".half()": "module.half()"}
+
+
+@dataclass(frozen=True)
+class Belongings:
+    """What happened to the part of the module.
+
+    Attributes:
+        line: Code that created the part.
+        call: Code that moved the module.
+        moved: Whether the part moved with the module.
+        trained: Whether the optimizer trains it.
+        saved: Whether it is in the state dict.
+    """
+
+    line: str
+    call: str
+    moved: bool
+    trained: bool
+    saved: bool
+
+
+def _tensors(part: object) -> list[torch.Tensor]:
+    """Return every tensor in a tensor, a module, or a list or dictionary of them."""
+    if isinstance(part, torch.Tensor):
+        return [part]
+    if isinstance(part, nn.Module):
+        return [*part.parameters(), *part.buffers()]
+    if isinstance(part, dict):
+        part = list(part.values())
+    assert isinstance(part, list)
+    return [tensor for item in part for tensor in _tensors(item)]
+
+
+def compute(*, way: str, move: str) -> Belongings:
+    """Return what happens to the part of a module when the module moves.
+
+    Args:
+        way: How the part is created, a key of :data:`WAYS`.
+        move: How the module is moved, a key of :data:`MOVES`.
+    """
+    line, call = WAYS[way], MOVES[move]
+    module = nn.Module()
+    # The line is one of WAYS, never text of the learner.
+    exec(line, {"self": module, "nn": nn, "torch": torch})
+    before = [(t.device, t.dtype) for t in _tensors(module.part)]
+    module.to(OTHER_DEVICE) if move == ".to(device)" else module.half()
+    after = [(t.device, t.dtype) for t in _tensors(module.part)]
+    return Belongings(
+        line,
+        call,
+        moved=all(a != b for a, b in zip(after, before, strict=True)),
+        trained=bool(list(module.parameters())),
+        saved=bool(module.state_dict()),
+    )
+
+
+_QUESTIONS = (
+    ("moved", Bilingual("comes along with the call", "會跟著這次呼叫一起轉換")),
+    (
+        "trained",
+        Bilingual("is in `parameters()`: the optimizer trains it", "在 `parameters()` 裡：最佳化器會訓練它"),
+    ),
+    ("saved", Bilingual("is in `state_dict()`: saved and loaded", "在 `state_dict()` 裡：會跟著存檔、載入")),
+)
+_YES, _NO = Bilingual("✓ yes", "✓ 是"), Bilingual("✗ no", "✗ 否")
+
+
+def render(result: Belongings) -> Block:
+    """Return `result` as a small table below the code that was executed."""
+    code = html.escape(f"{result.line}        # in __init__\n…\n{result.call}")
+    rows = "".join(
+        f"<tr><td>{(_YES if getattr(result, name) else _NO).html()}</td><td>{text.html()}</td></tr>"
+        for name, text in _QUESTIONS
+    )
+    table = f'<div class="course-card"><pre>{code}</pre><table class="course-table">{rows}</table></div>'
+    return Block(table, result.line)
+
+
+EXPLORER = Explorer(
+    title=Bilingual("What belongs to a module?", "什麼才算模組的一部分？"),
+    controls=(
+        Control(
+            "way",
+            Bilingual("the part is made as", "這個部分寫成"),
+            [(name, name) for name in WAYS],
+            "list",
+            slider=False,
+        ),
+        Control(
+            "move",
+            Bilingual("then we call", "接著呼叫"),
+            [(name, name) for name in MOVES],
+            ".to(device)",
+            slider=False,
+        ),
+    ),
+    compute=compute,
+    render=render,
+)

@@ -1,0 +1,133 @@
+"""What does a transfer cost, cut into pieces? Two numbers explain most of it.
+
+Model: seconds = pieces · call_seconds + bytes / bytes_per_second. The first term is the fixed cost of the calls, the
+second the time for the bytes. Both numbers are measured on the learner's machine. Left out: caches, and copies that
+overlap with each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from course_utils import figures
+from course_utils.explorer import Control, Explorer
+from torch_doctor.bilingual import Bilingual, measured
+
+
+@dataclass(frozen=True)
+class TransferCost:
+    """What a transfer costs, for the chosen number of pieces and for others.
+
+    Attributes:
+        size: Total bytes.
+        pieces: Number of calls.
+        call_seconds_total: Seconds spent on the fixed cost of all calls.
+        transfer_seconds: Seconds for the bytes themselves.
+        all_pieces: Numbers of pieces of the curve.
+        all_seconds: Seconds in all for each of them.
+    """
+
+    size: int
+    pieces: int
+    call_seconds_total: float
+    transfer_seconds: float
+    all_pieces: np.ndarray
+    all_seconds: np.ndarray
+
+    @property
+    def seconds(self) -> float:
+        """Seconds in all."""
+        return self.call_seconds_total + self.transfer_seconds
+
+    @property
+    def share(self) -> float:
+        """Share of the time that is spent on calls, 0 to 1."""
+        return self.call_seconds_total / self.seconds
+
+
+def compute(call_seconds: float, bytes_per_second: float, *, size: int, pieces: int) -> TransferCost:
+    """Return what moving `size` bytes in `pieces` calls costs.
+
+    Args:
+        call_seconds: Fixed cost of one call, in seconds.
+        bytes_per_second: Speed of the transfer.
+        size: Total bytes.
+        pieces: Number of calls.
+
+    Raises:
+        ValueError: One of the four is not positive.
+    """
+    if min(call_seconds, bytes_per_second, size, pieces) <= 0:
+        raise ValueError(
+            f"transfer cost needs positive numbers, but got call_seconds={call_seconds}, "
+            f"bytes_per_second={bytes_per_second}, size={size}, pieces={pieces}."
+        )
+    every = np.unique(np.geomspace(1, 10_000, 60).astype(int))
+    transfer = size / bytes_per_second
+    return TransferCost(size, pieces, pieces * call_seconds, transfer, every, every * call_seconds + transfer)
+
+
+def render(result: TransferCost) -> figures.Picture:
+    """Return the picture of `result`: time over the number of pieces, the chosen number marked."""
+    figure, axes = figures.new(height=3.0)
+    axes.plot(result.all_pieces, result.all_seconds, color=figures.YOURS)
+    axes.axhline(
+        result.transfer_seconds, color=figures.THIRD, linestyle="--", label="the trip alone · 只算傳輸"
+    )
+    axes.plot(
+        [result.pieces],
+        [result.seconds],
+        "o",
+        color=figures.RECORDED,
+        markersize=11,
+        label="your cut · 你的切法",
+    )
+    figures.logarithmic(axes.xaxis)
+    figures.logarithmic(axes.yaxis, "s")
+    axes.set_xlabel("pieces · 份數")
+    axes.set_ylabel("time · 時間")
+    axes.legend()
+    total = measured(figures.duration(result.seconds))
+    share = measured(f"{result.share:.0%}")
+    size = figures.amount(result.size)
+    caption = Bilingual(
+        f"{size} in {result.pieces} calls: {total}. {share} of it is the price of the calls.",
+        f"{size} 分 {result.pieces} 次搬，要 {total}，其中 {share} 花在呼叫本身。",
+    )
+    alternative = Bilingual(
+        "Time of a transfer over the number of pieces: flat at first, then proportional to the number of calls.",
+        "搬移時間對份數的曲線：一開始持平，之後與呼叫次數成正比。",
+    )
+    return figures.Picture(figure, caption, alternative)
+
+
+# Made-up measurements, for tests and for pictures without a machine.
+EXAMPLE = {"call_seconds": 2e-6, "bytes_per_second": 5e9}
+
+
+def explorer(call_seconds: float, bytes_per_second: float) -> Explorer:
+    """Return the explorer for the two measured numbers (see :func:`compute`)."""
+    return Explorer(
+        title=Bilingual("What does this transfer cost?", "這趟搬移要花多少時間？"),
+        controls=(
+            Control(
+                "size",
+                Bilingual("total bytes", "總位元組數"),
+                [
+                    (figures.amount(b), b)
+                    for b in (4_000, 40_000, 400_000, 4_000_000, 40_000_000, 400_000_000)
+                ],
+                "4 MB",
+            ),
+            Control(
+                "pieces",
+                Bilingual("cut into pieces", "切成幾份"),
+                [(str(n), n) for n in (1, 3, 10, 30, 100, 300, 1000, 3000)],
+                "1000",
+            ),
+        ),
+        compute=lambda **choices: compute(call_seconds, bytes_per_second, **choices),
+        render=render,
+    )

@@ -1,0 +1,1 @@
+"""What only lesson 03 needs: texts, exercises, explorers and a histogram."""

@@ -1,0 +1,336 @@
+"""Which batch size? Throughput, latency and memory from measured points, and what a choice means for an epoch.
+
+Model: seconds per step are interpolated linearly in log-log space; beyond the last measured batch they are proportional
+to the batch, below the first one constant. bytes = fixed + per_example · batch, fitted to the measured points. Gradient
+accumulation over k batches takes as long as k batches, and as much memory as one. Left out: the time of the update
+itself, loading data, and what the batch size does to the training result.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from course_utils import figures
+from course_utils.explorer import Control, Explorer
+from course_utils.units import number
+from shared.measured_curve import loglog_interpolate
+from torch_doctor.bilingual import Bilingual, measured
+
+Points = tuple[Sequence[float], Sequence[float]]
+
+BATCHES = tuple(2**k for k in range(13))
+KNEE = 0.8  # share of the best measured throughput
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The line bytes = fixed + per_example · batch, compared with a budget.
+
+    Attributes:
+        points: The measured batch sizes and bytes.
+        fixed: Bytes that do not depend on the batch: weights, gradients, the optimizer's state.
+        per_example: Bytes per example, mostly activations.
+        used: Bytes at the chosen batch size.
+        budget: Bytes that are available.
+        largest: Largest power of two that fits, None if not even 1 does, inf if the batch costs nothing.
+    """
+
+    points: tuple[np.ndarray, np.ndarray]
+    fixed: float
+    per_example: float
+    used: float
+    budget: float
+    largest: float | None
+
+    @property
+    def fits(self) -> bool:
+        """Whether the chosen batch size stays within the budget."""
+        return self.used <= self.budget
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What a batch size means for speed, updates and memory.
+
+    Attributes:
+        batch: Examples per step.
+        accumulate: Steps whose gradients are added up before one update.
+        examples: Examples per epoch.
+        points: The measured batch sizes and seconds per step.
+        sizes: The powers of two of the curves, :data:`BATCHES`.
+        throughputs: Examples per second for each of them.
+        seconds: Seconds per step at `batch`.
+        knee: Smallest measured batch size that reaches 80 % of the best measured throughput.
+        memory: None where it was not measured.
+    """
+
+    batch: int
+    accumulate: int
+    examples: int
+    points: tuple[np.ndarray, np.ndarray]
+    sizes: np.ndarray
+    throughputs: np.ndarray
+    seconds: float
+    knee: int
+    memory: Memory | None
+
+    @property
+    def throughput(self) -> float:
+        """Examples per second."""
+        return self.batch / self.seconds
+
+    @property
+    def effective(self) -> int:
+        """Examples per update of the weights."""
+        return self.batch * self.accumulate
+
+    @property
+    def updates(self) -> int:
+        """Updates of the weights per epoch; the last one may be on fewer examples."""
+        return math.ceil(self.examples / self.effective)
+
+    @property
+    def epoch_seconds(self) -> float:
+        """Seconds per epoch; an incomplete last batch counts as a full one."""
+        return math.ceil(self.examples / self.batch) * self.seconds
+
+
+def _points(points: Points, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return `points` as arrays.
+
+    Raises:
+        ValueError: Fewer than two points, sizes that do not ascend, or a number that is not positive.
+    """
+    xs, ys = (np.asarray(part, float) for part in points)
+    if len(xs) != len(ys) or len(xs) < 2 or xs[0] <= 0 or np.any(np.diff(xs) <= 0) or np.any(ys <= 0):
+        raise ValueError(
+            f"{name} needs at least two batch sizes in ascending order, and a positive number for each, "
+            f"but got {list(points[0])} and {list(points[1])}."
+        )
+    return xs, ys
+
+
+def _memory(points: tuple[np.ndarray, np.ndarray], batch: int, budget: float) -> Memory:
+    """Fit the line to the measured points, and compare it with the budget (bytes)."""
+    per_example, fixed = np.polyfit(*points, 1)
+    # Noise can make a term of the fitted line negative, or an example cheaper than a byte.
+    if per_example < 1:
+        per_example, fixed = 0.0, float(points[1].mean())
+    elif fixed < 0:
+        per_example, fixed = float((points[0] @ points[1]) / (points[0] @ points[0])), 0.0
+    room = budget - fixed
+    largest: float | None = None
+    if per_example == 0 and room >= 0:
+        largest = math.inf
+    elif per_example > 0 and room >= per_example:
+        largest = 2 ** math.floor(math.log2(room / per_example))
+    used = fixed + per_example * batch
+    return Memory(points, float(fixed), float(per_example), float(used), budget, largest)
+
+
+def compute(
+    points: Points,
+    bytes_points: Points | None = None,
+    *,
+    batch: int,
+    accumulate: int,
+    examples: int,
+    memory: float | None = None,
+) -> Batch:
+    """Return what a batch size means for throughput, updates, an epoch and memory.
+
+    Args:
+        points: Batch sizes (ascending) and measured seconds of one training step.
+        bytes_points: Batch sizes (ascending) and measured peak bytes, or None.
+        batch: Examples per step.
+        accumulate: Steps whose gradients are added up before one update.
+        examples: Examples per epoch.
+        memory: Bytes that are available; required if `bytes_points` is given.
+
+    Raises:
+        ValueError: Fewer than two points, sizes that do not ascend, a number that is not positive, or no `memory`.
+    """
+    times = _points(points, "batch: points")
+    if min(batch, accumulate, examples) < 1:
+        raise ValueError(
+            f"batch, accumulate and examples count from 1, but got {batch}, {accumulate} and {examples}."
+        )
+    fitted = None
+    if bytes_points is not None:
+        if memory is None:
+            raise ValueError("with bytes_points, compute() also needs memory=, the bytes that are available.")
+        fitted = _memory(_points(bytes_points, "batch: bytes_points"), batch, memory)
+    sizes = np.array(BATCHES, float)
+    reached = times[0] / times[1]
+    knee = times[0][np.flatnonzero(reached >= KNEE * reached.max())[0]]
+    return Batch(
+        batch,
+        accumulate,
+        examples,
+        times,
+        sizes,
+        sizes / loglog_interpolate(times, sizes, power=1),
+        float(loglog_interpolate(times, np.array([float(batch)]), power=1)[0]),
+        int(knee),
+        fitted,
+    )
+
+
+def _mark_choice(axes: Any, x: float, y: float) -> None:
+    """Draw the point of the chosen batch size."""
+    axes.plot([x], [y], "o", color=figures.RECORDED, markersize=11, label="chosen · 選擇", zorder=5)
+
+
+def _draw_throughput(axes: Any, result: Batch) -> None:
+    """Draw examples per second over the batch size, with the knee."""
+    axes.plot(result.sizes, result.throughputs, color=figures.YOURS)
+    sizes, seconds = result.points
+    axes.plot(sizes, sizes / seconds, "o", color=figures.YOURS, label="measured · 實測")
+    axes.axvline(result.knee, color=figures.THIRD, linestyle="--", label=f"knee · 膝點 {result.knee}")
+    _mark_choice(axes, result.batch, result.throughput)
+    figures.logarithmic(axes.xaxis)
+    figures.logarithmic(axes.yaxis, "/s")
+    axes.set_xlabel("batch size · 批次大小")
+    axes.set_title("examples per second · 每秒幾筆")
+    axes.legend(loc="lower right", fontsize=9)
+
+
+def _draw_memory(axes: Any, result: Batch, memory: Memory) -> None:
+    """Draw bytes over the batch size, with the budget."""
+    axes.plot(result.sizes, memory.fixed + memory.per_example * result.sizes, color=figures.YOURS)
+    axes.plot(*memory.points, "o", color=figures.YOURS, label="measured · 實測")
+    axes.axhline(
+        memory.budget,
+        color=figures.FOURTH,
+        linestyle="--",
+        label=f"budget · 上限 {figures.amount(memory.budget)}",
+    )
+    _mark_choice(axes, result.batch, memory.used)
+    figures.logarithmic(axes.xaxis)
+    figures.logarithmic(axes.yaxis, "B")
+    low, high = axes.get_ylim()
+    high = max(high, memory.budget * 2)
+    axes.axhspan(memory.budget, high, color=figures.FOURTH, alpha=0.15, linewidth=0)
+    axes.set_ylim(low, high)
+    axes.set_xlabel("batch size · 批次大小")
+    axes.set_title("memory · 記憶體")
+    axes.legend(loc="best", fontsize=9)
+
+
+def _draw_latency(axes: Any, result: Batch) -> None:
+    """Draw seconds per step over the batch size."""
+    axes.plot(result.sizes, result.sizes / result.throughputs, color=figures.YOURS)
+    axes.plot(*result.points, "o", color=figures.YOURS, label="measured · 實測")
+    _mark_choice(axes, result.batch, result.seconds)
+    figures.logarithmic(axes.xaxis)
+    figures.logarithmic(axes.yaxis, "s")
+    axes.set_xlabel("batch size · 批次大小")
+    axes.set_title("time of one step · 一步的時間")
+    axes.legend(loc="upper left", fontsize=9)
+
+
+def _time(seconds: float) -> Bilingual:
+    """Return a time in words: ``2.4 hours``, ``21.6 minutes`` or ``1.64 ms``."""
+    for unit_en, unit_zh, size in (("hours", "小時", 3600), ("minutes", "分鐘", 60)):
+        if seconds >= 2 * size:
+            return Bilingual(f"{number(seconds / size)} {unit_en}", f"{number(seconds / size)} {unit_zh}")
+    return Bilingual(figures.duration(seconds), figures.duration(seconds))
+
+
+def _memory_text(memory: Memory) -> Bilingual:
+    """Return whether the batch fits into memory, and the largest one that does."""
+    used, budget = figures.amount(memory.used), figures.amount(memory.budget)
+    en = f"Memory: {used} of {budget}, {'it fits' if memory.fits else 'it does not fit'}."
+    zh = f"記憶體要用 {used}，上限 {budget}，{'放得下' if memory.fits else '放不下'}；"
+    if memory.largest is None:
+        return Bilingual(f"{en} Not even one example does.", f"{zh}就算只有一筆也放不下。")
+    if math.isinf(memory.largest):
+        return Bilingual(f"{en} So does any batch.", f"{zh}批次再大也放得下。")
+    return Bilingual(
+        f"{en} The largest power of two that does is {memory.largest:,}.",
+        f"{zh}批次取 2 的次方的話，最大可以到 {memory.largest:,}。",
+    )
+
+
+def render(result: Batch) -> figures.Picture:
+    """Return the picture of `result`: throughput on the left, memory (or the time of a step) on the right."""
+    figure, axes = figures.new(height=3.5, columns=2)
+    _draw_throughput(axes[0], result)
+    if result.memory is None:
+        _draw_latency(axes[1], result)
+    else:
+        _draw_memory(axes[1], result, result.memory)
+    step, epoch = figures.duration(result.seconds), _time(result.epoch_seconds)
+    speed = f"{number(result.throughput)}/s"
+    knee = Bilingual(
+        f"From batch {result.knee} on, at least {KNEE:.0%} of the best measured speed is reached (the knee).",
+        f"批次到 {result.knee}（膝點），就有實測最快速度的 {KNEE:.0%} 以上。",
+    )
+    measured_parts = [
+        Bilingual(
+            f"A step takes {step}, that is {speed}; an epoch {epoch.en}.",
+            f"一步 {step}，每秒 {speed.removesuffix('/s')} 筆；一個 epoch 要 {epoch.zh}。",
+        ),
+        knee,
+    ]
+    if result.memory is not None:
+        measured_parts.append(_memory_text(result.memory))
+    many = f"{result.batch} × {result.accumulate} = {result.effective:,}"
+    caption = Bilingual(
+        f"{many} examples per update, {result.updates:,} updates per epoch. "
+        + measured(" ".join(part.en for part in measured_parts)),
+        f"每次更新用 {many} 筆，一個 epoch 更新 {result.updates:,} 次。"
+        + measured("".join(part.zh for part in measured_parts)),
+    )
+    right = Bilingual("the time of a step", "一步的時間")
+    if result.memory is not None:
+        right = Bilingual("memory with the budget", "記憶體用量與上限")
+    alternative = Bilingual(
+        f"Two curves over the batch size: examples per second, which level off, and {right.en}.",
+        f"隨批次大小變化的兩條曲線：每秒幾筆（越來越平），以及{right.zh}。",
+    )
+    return figures.Picture(figure, caption, alternative)
+
+
+# Made-up measurements, for tests and for pictures without a machine.
+EXAMPLE = {"points": ([1, 16, 256], [1e-3, 1.2e-3, 4e-3]), "bytes_points": ([16, 256], [1e6, 3e6])}
+
+
+def explorer(points: Points, bytes_points: Points | None = None) -> Explorer:
+    """Return the explorer for what was measured (see :func:`compute`)."""
+    controls = [
+        Control("batch", Bilingual("batch size", "批次大小"), [(str(b), b) for b in BATCHES], "64"),
+        Control(
+            "accumulate",
+            Bilingual("accumulate gradients over", "累積幾步的梯度"),
+            [(str(n), n) for n in (1, 2, 4, 8)],
+            "1",
+        ),
+        Control(
+            "examples",
+            Bilingual("examples per epoch", "一個 epoch 有幾筆"),
+            [(f"{n:,}", n) for n in (1_437, 50_000, 1_281_167)],
+            "1,437",
+        ),
+    ]
+    if bytes_points is not None:
+        budgets = (1e6, 5e6, 10e6, 50e6, 100e6, 1e9, 8e9, 24e9, 80e9)
+        controls.append(
+            Control(
+                "memory",
+                Bilingual("memory for it", "可用的記憶體"),
+                [(figures.amount(b), b) for b in budgets],
+                "100 MB",
+            )
+        )
+    return Explorer(
+        title=Bilingual("Which batch size?", "批次大小要選多少？"),
+        controls=tuple(controls),
+        compute=lambda **choices: compute(points, bytes_points, **choices),
+        render=render,
+    )

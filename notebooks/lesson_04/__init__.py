@@ -1,0 +1,1 @@
+"""What only lesson 04 needs: texts, exercise checks, explorers, pictures."""

@@ -1,0 +1,205 @@
+"""Copying chunks to a device and computing on them: how much of the copying can hide behind the work?
+
+Model: one copy engine and one compute engine, each does one thing at a time, in order. The work on a chunk needs its
+copy; a copy needs a buffer, which is free again when the work on the chunk that lay in it is done. On one stream
+everything is in one queue.
+
+It is a simplification. All chunks are alike, launching costs nothing, and copy and work do not slow each other down
+by sharing the memory's bandwidth. A pageable copy is assumed to let nothing else happen: the driver moves the data
+through a pinned corner of its own while the host waits, and "might be synchronous" is all that NVIDIA promises. A GPU
+that still has work queued from before may do it meanwhile.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from matplotlib.lines import Line2D
+
+from course_utils import figures
+from course_utils.explorer import Control, Explorer
+from shared import timeline
+from shared.timeline import Span, Timeline
+from torch_doctor.bilingual import Bilingual, measured
+
+ONE, PINNED, PAGEABLE = "one stream", "side stream, pinned", "side stream, pageable"
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """The schedule, and how long it takes at worst and at best (seconds).
+
+    Attributes:
+        mode: One of :data:`ONE`, :data:`PINNED`, :data:`PAGEABLE`.
+        chunks: Number of chunks.
+        buffers: How many chunks fit on the device at once.
+        plan: Spans in the lanes ``copy`` and ``work``.
+        alone: Seconds if nothing overlaps.
+        best: Seconds with a buffer for every chunk: the busier engine never pauses, and either the first copy or
+            the last work has nothing to hide behind.
+    """
+
+    mode: str
+    chunks: int
+    buffers: int
+    plan: Timeline
+    alone: float
+    best: float
+
+    @property
+    def total(self) -> float:
+        """Seconds from the first copy to the end of the last work."""
+        return self.plan.seconds()
+
+    @property
+    def share(self) -> float:
+        """Overlap as a share of the shorter engine's time, 0 to 1."""
+        return self.plan.overlap_share("copy", "work")
+
+
+def compute(
+    copy_seconds: float, work_seconds: float, *, chunks: int, buffers: int, factor: float, mode: str
+) -> Pipeline:
+    """Return the schedule of `chunks` copies and the work on them.
+
+    Args:
+        copy_seconds: Seconds to copy one chunk.
+        work_seconds: Seconds to work on one chunk.
+        chunks: Number of chunks.
+        buffers: How many chunks fit on the device at once.
+        factor: The copy takes so many times as long as `copy_seconds`.
+        mode: One of :data:`ONE`, :data:`PINNED`, :data:`PAGEABLE`.
+
+    Raises:
+        ValueError: A time or a number is not positive, or the mode is not known.
+    """
+    if min(copy_seconds, work_seconds, chunks, buffers, factor) <= 0:
+        raise ValueError(
+            f"a pipeline needs positive numbers, but got copy_seconds={copy_seconds}, work_seconds={work_seconds}, "
+            f"chunks={chunks}, buffers={buffers}, factor={factor}."
+        )
+    if mode not in (ONE, PINNED, PAGEABLE):
+        raise ValueError(f"mode {mode!r} is not known; choose {ONE!r}, {PINNED!r} or {PAGEABLE!r}.")
+    copy = copy_seconds * factor
+    copies: list[Span] = []
+    works: list[Span] = []
+    for chunk in range(chunks):
+        free = [copies[-1].end] if copies else [0.0]  # the copy engine
+        if mode != PINNED and works:
+            free.append(works[-1].end)
+        if chunk >= buffers:
+            free.append(works[chunk - buffers].end)
+        start = max(free)
+        copies.append(Span("copy", f"copy {chunk}", start, start + copy))
+        start = max(copies[-1].end, works[-1].end if works else 0.0)
+        works.append(Span("work", f"work {chunk}", start, start + work_seconds))
+    alone = chunks * (copy + work_seconds)
+    best = max(chunks * copy + work_seconds, copy + chunks * work_seconds)
+    return Pipeline(mode, chunks, buffers, Timeline([*copies, *works]), alone, best)
+
+
+def _reason(result: Pipeline) -> Bilingual:
+    """Return what decides the total."""
+    if result.mode == ONE:
+        return Bilingual(
+            "One stream is one queue: each copy waits for the work before it.",
+            "一條串流就是一個佇列：每次複製都要等前面的運算做完。",
+        )
+    if result.mode == PAGEABLE:
+        return Bilingual(
+            "From pageable memory the host is stuck until the copy is over, and queues nothing meanwhile. Drawn here is the "
+            "worst case: no work was queued before.",
+            "從可分頁記憶體複製，主機會卡到複製結束，這段時間排不了任何工作。圖上畫的是最壞的情況：先前沒有排好任何工作。",
+        )
+    if result.chunks == 1:
+        return Bilingual(
+            "A single chunk has nothing to overlap with.",
+            "只有一份，沒有東西可以和它重疊。",
+        )
+    if result.buffers == 1:
+        return Bilingual(
+            "With one buffer the next copy has nowhere to go until the work is done.",
+            "只有一塊緩衝區，運算做完之前，下一份沒有地方放。",
+        )
+    if result.plan.busy("copy") > result.plan.busy("work"):
+        left = Bilingual("all the copies and the last piece of work", "全部的複製，加上最後一次運算")
+    else:
+        left = Bilingual("the first copy and all the work", "第一次複製，加上全部的運算")
+    return Bilingual(
+        f"What is left is {measured(left.en)}: the rest is hidden.",
+        f"剩下{measured(left.zh)}，其餘都藏起來了。",
+    )
+
+
+def _count(number: int, name: str) -> str:
+    return f"{number} {name}" if number == 1 else f"{number} {name}s"
+
+
+def render(result: Pipeline) -> figures.Picture:
+    """Return the picture of `result`."""
+    figure, (axes,) = timeline.panels([2])
+    best = Line2D([], [], color=figures.RECORDED, linestyle="--", label="at best · 最好的情況")
+    timeline.draw(
+        axes,
+        result.plan,
+        labels={"copy": "copy · 複製", "work": "work · 運算"},
+        shade=("copy", "work"),
+        until=result.alone,
+        legend=[best],
+    )
+    axes.axvline(result.best, color=best.get_color(), linestyle="--", zorder=8)
+    total, alone = measured(figures.duration(result.total)), measured(figures.duration(result.alone))
+    best_time, share = measured(figures.duration(result.best)), measured(f"{result.share:.0%}")
+    reason = _reason(result)
+    caption = Bilingual(
+        f"{_count(result.chunks, 'chunk')}, {_count(result.buffers, 'buffer')}: {total} in all; "
+        f"without overlap {alone}, at best {best_time}. "
+        f"Overlap: {share} of the shorter one's time. {reason.en}",
+        f"{result.chunks} 份、{result.buffers} 塊緩衝區：共 {total}；完全不重疊要 {alone}，最好的情況是 {best_time}。"
+        f"重疊的時間，占較短一方的 {share}。{reason.zh}",
+    )
+    alternative = Bilingual(
+        "Timeline with two rows, copy and work: a bar for each chunk.",
+        "時間軸，分成複製與運算兩列，每一份各畫成一個長條。",
+    )
+    return figures.Picture(figure, caption, alternative)
+
+
+# Made-up measurements, for tests and for pictures without a machine.
+EXAMPLE = {"copy_seconds": 5e-3, "work_seconds": 4e-3}
+
+
+def explorer(copy_seconds: float, work_seconds: float) -> Explorer:
+    """Return the explorer for the two measured numbers (see :func:`compute`)."""
+    return Explorer(
+        title=Bilingual("Can the copies hide behind the work?", "複製能不能藏在運算背後？"),
+        controls=(
+            Control(
+                "mode",
+                Bilingual("how", "做法"),
+                [(m, m) for m in (ONE, PINNED, PAGEABLE)],
+                PINNED,
+                slider=False,
+            ),
+            Control(
+                "chunks",
+                Bilingual("number of chunks", "切成幾份"),
+                [(str(n), n) for n in (1, 2, 4, 8, 16, 32)],
+                "8",
+            ),
+            Control(
+                "buffers",
+                Bilingual("buffers on the device", "裝置上的緩衝區"),
+                [(str(n), n) for n in (1, 2, 3)],
+                "2",
+            ),
+            Control(
+                "factor",
+                Bilingual("time of a copy", "複製一份的時間"),
+                [(f"× {f:g}", f) for f in (0.25, 0.5, 1, 2, 4)],
+                "× 1",
+            ),
+        ),
+        compute=lambda **choices: compute(copy_seconds, work_seconds, **choices),
+        render=render,
+    )

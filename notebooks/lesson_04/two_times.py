@@ -1,0 +1,65 @@
+"""When a call returns, and when its work is done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from course_utils import figures
+from torch_doctor.bilingual import Bilingual
+
+
+def returns(name: str, times: Mapping[str, tuple[float, float]]) -> None:
+    """Show when calls return and when their work is done, this machine's beside the recorded GPU's.
+
+    Args:
+        name: Name under which these times are recorded on other machines.
+        times: A label in plain ASCII → (seconds until the call returns, seconds until the work is done).
+
+    Raises:
+        ValueError: There is nothing to show.
+    """
+    if not times:
+        raise ValueError("returns() needs at least one pair of times.")
+
+    def draw(recorded: dict[str, Any] | None) -> Any:
+        rows = [(name, pair, figures.YOURS) for name, pair in times.items()]
+        if recorded:
+            rows += [
+                (f"{name} ({figures.RECORDED_LABEL})", tuple(pair), figures.RECORDED)
+                for name, pair in recorded["times"].items()
+            ]
+        rows.reverse()  # barh counts from below
+        figure, axes = figures.new(height=0.9 + 0.5 * len(rows))
+        places = range(len(rows))
+        done, colours = [pair[1] for _, pair, _ in rows], [colour for *_, colour in rows]
+        axes.barh(places, done, 0.62, color=colours, alpha=0.45)
+        axes.barh(places, [pair[0] for _, pair, _ in rows], 0.3, color=figures.GREY)
+        smallest, largest = min(min(pair) for _, pair, _ in rows), max(done)
+        axes.set_xlim(smallest / 3, largest * 30)
+        figures.logarithmic(axes.xaxis, "s")
+        axes.set_yticks(places, [name for name, *_ in rows])
+        axes.grid(visible=False, axis="y")
+        for place, (_, (early, late), _) in zip(places, rows, strict=True):
+            axes.annotate(
+                f"{figures.duration(early)} / {figures.duration(late)}",
+                (max(early, late), place),
+                (6, 0),
+                textcoords="offset points",
+                va="center",
+            )
+        return figure
+
+    figures.show_measured(
+        name,
+        {"times": {label: list(pair) for label, pair in times.items()}},
+        draw,
+        Bilingual(
+            "Narrow bar: until the call returns. Wide bar: until the work is done. Logarithmic scale.",
+            "細條：到呼叫傳回為止；粗條：到工作做完為止。對數刻度。",
+        ),
+        Bilingual(
+            "Bar chart: for each way of calling, the time until it returns and the time until its work is done.",
+            "長條圖：每種呼叫方式，到呼叫傳回為止、到工作做完為止，各要多久。",
+        ),
+    )

@@ -1,0 +1,196 @@
+"""Bytes that devices exchange in one training step: DataParallel against an all-reduce.
+
+P bytes of parameters, n devices, b examples for each. DataParallel sends the weights before the forward pass and collects
+the gradients after the backward pass. A ring all-reduce cuts the gradients into n pieces and passes them around in
+2(n − 1) steps; in every step each device sends one piece and receives one, at the same time.
+
+===================== ======================= =================================== ==============
+way                   all links together      one after another on one link        of it, weights
+===================== ======================= =================================== ==============
+DataParallel, star    2 (n − 1) P + data      2 (n − 1) P + data                   (n − 1) P
+DataParallel, chain   2 (n − 1) P + data      2 P + data                           P
+ring all-reduce       2 (n − 1) P             2 (n − 1) / n · P                    0
+===================== ======================= =================================== ==============
+
+*Star*: device 0 exchanges data with one device after the other. *Chain*: each device passes on what it receives, piece by
+piece, so the weights cross every link once; a library such as NCCL can do that. *Data*: the batch is on device 0, which
+sends n − 1 of its n pieces, gathers their outputs, and sends the gradients of these back.
+
+Left out: latencies and the time of the additions; a link carries both directions at full speed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from course_utils import figures
+from course_utils.explorer import Control, Explorer
+from course_utils.units import number
+from torch_doctor.bilingual import Bilingual
+
+FLOAT = 4  # bytes
+
+
+@dataclass(frozen=True)
+class Model:
+    """A network: number of parameters, bytes of an input, numbers in an output."""
+
+    parameters: int
+    input_bytes: int
+    outputs: int
+
+
+# LeNet: lesson 05. ResNets: torchvision, images of 3 × 224 × 224. BERT: Devlin et al. (2018), "110M", 512 tokens in,
+# two classes out.
+MODELS = {
+    "LeNet (0.06 M)": Model(61_706, 28 * 28 * FLOAT, 10),
+    "ResNet-18 (11.7 M)": Model(11_689_512, 3 * 224 * 224 * FLOAT, 1000),
+    "ResNet-50 (25.6 M)": Model(25_557_032, 3 * 224 * 224 * FLOAT, 1000),
+    "BERT base (110 M)": Model(110_000_000, 512 * 8, 2),
+}
+STAR, CHAIN, RING = "DataParallel, star", "DataParallel, chain", "ring all-reduce"
+WAYS = (STAR, CHAIN, RING)
+PARTS = ("weights", "gradients", "data")
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Bytes of one step.
+
+    Attributes:
+        devices: Number of devices.
+        serial: Way → part (see :data:`PARTS`) → bytes that cross the busiest link, one after another.
+        total: Way → bytes over all links together.
+        speed: Bytes per second of a link in each direction.
+    """
+
+    devices: int
+    serial: dict[str, dict[str, float]]
+    total: dict[str, float]
+    speed: float
+
+    def seconds(self, way: str) -> float:
+        """Return how long the busiest link takes in one step."""
+        return sum(self.serial[way].values()) / self.speed
+
+
+def compute(*, model: str, devices: int, batch: int, speed: float) -> Traffic:
+    """Return the bytes that devices exchange in one training step.
+
+    Args:
+        model: A key of :data:`MODELS`.
+        devices: Number of devices.
+        batch: Examples per device.
+        speed: Bytes per second of a link in each direction.
+
+    Raises:
+        ValueError: A number is not positive, or the model is not known.
+    """
+    if model not in MODELS:
+        raise ValueError(f"model {model!r} is not known; choose one of {', '.join(MODELS)}.")
+    if min(devices, batch) < 1 or speed <= 0:
+        raise ValueError(
+            f"traffic needs positive numbers, but got devices={devices}, batch={batch}, speed={speed}."
+        )
+    kind, others = MODELS[model], devices - 1
+    weights = kind.parameters * FLOAT
+    # Inputs out, outputs in, gradients of the outputs out.
+    data = others * batch * (kind.input_bytes + 2 * kind.outputs * FLOAT)
+    once = weights if others else 0
+    ring = 2 * others / devices * weights
+    return Traffic(
+        devices,
+        {
+            STAR: {"weights": others * weights, "gradients": others * weights, "data": data},
+            CHAIN: {"weights": once, "gradients": once, "data": data},
+            RING: {"weights": 0, "gradients": ring, "data": 0},
+        },
+        {
+            STAR: 2 * others * weights + data,
+            CHAIN: 2 * others * weights + data,
+            RING: devices * ring,
+        },
+        speed,
+    )
+
+
+_LABELS = {
+    "weights": Bilingual("weights", "權重"),
+    "gradients": Bilingual("gradients", "梯度"),
+    "data": Bilingual("batch and outputs", "批次與輸出"),
+}
+
+
+def caption(result: Traffic) -> Bilingual:
+    """Return the comparison in words."""
+    if result.devices == 1:
+        return Bilingual("One device: nothing travels.", "只有一個裝置，什麼都不用搬。")
+    # Without the data, so that the ratios are n and n / (n - 1).
+    carried = {way: sum(result.serial[way][part] for part in PARTS[:2]) for way in WAYS}
+    star, chain = (number(carried[way] / carried[RING]) for way in (STAR, CHAIN))
+    total = figures.amount(result.total[RING])
+    return Bilingual(
+        f"{result.devices} devices: the bytes that pass one after another through the busiest link, and how long that "
+        f"takes. All three move the same {total} of weights and gradients, over all links together. Of these, the star's "
+        f"busiest link carries {star} times as much as a link of the ring, the chain's {chain} times as much.",
+        f"{result.devices} 個裝置：最忙的那條連線，前後總共要傳多少位元組、花多少時間。所有連線加起來，三種方式要搬的權重和梯度都是 "
+        f"{total}。單看最忙的那條連線，星狀（star）要傳的是環狀（ring）一條連線的 {star} 倍，鏈狀（chain）是 {chain} 倍。",
+    )
+
+
+ALTERNATIVE = Bilingual(
+    "Three bars of bytes: DataParallel as a star, as a chain, and a ring all-reduce.",
+    "用三條長條比較位元組數：星狀的 DataParallel、鏈狀的 DataParallel，以及環狀的全歸約。",
+)
+
+
+def render(result: Traffic) -> figures.Picture:
+    """Return the picture of `result`."""
+    figure, axes = figures.new(height=2.35)
+    places = range(len(WAYS))
+    left = [0.0] * len(WAYS)
+    for part, colour in zip(PARTS, (figures.YOURS, figures.RECORDED, figures.PALE), strict=True):
+        sizes = [result.serial[way][part] for way in WAYS]
+        axes.barh(places, sizes, left=left, color=colour, height=0.62, label=str(_LABELS[part]))
+        left = [start + size for start, size in zip(left, sizes, strict=True)]
+    for place, (way, end) in enumerate(zip(WAYS, left, strict=True)):
+        text = f" {figures.amount(end)}, {figures.duration(result.seconds(way))}" if end else " 0"
+        axes.text(end, place, text, va="center", fontsize=10)
+    axes.set_xlim(0, (max(left) or 1) * 1.3)
+    axes.set_yticks(places, WAYS)
+    axes.invert_yaxis()
+    figures.bars_only(axes)
+    axes.legend(
+        loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderaxespad=0.2, fontsize=9, frameon=False
+    )
+    return figures.Picture(figure, caption(result), ALTERNATIVE)
+
+
+EXPLORER = Explorer(
+    title=Bilingual("What travels in one step?", "訓練一步要搬多少？"),
+    controls=(
+        Control(
+            "model",
+            Bilingual("model (parameters)", "模型（參數量）"),
+            [(name, name) for name in MODELS],
+            "ResNet-50 (25.6 M)",
+            slider=False,
+        ),
+        Control("devices", Bilingual("devices", "裝置數"), [(str(n), n) for n in (1, 2, 3, 4, 8)], "4"),
+        Control(
+            "batch",
+            Bilingual("examples per device", "每個裝置幾筆"),
+            [(str(n), n) for n in (8, 32, 128, 512)],
+            "32",
+        ),
+        Control(
+            "speed",
+            Bilingual("speed of a link, each way", "連線的單向速度"),
+            [("12 GB/s (PCIe 3)", 12e9), ("25 GB/s (PCIe 4)", 25e9), ("300 GB/s (NVLink)", 300e9)],
+            "25 GB/s (PCIe 4)",
+            slider=False,
+        ),
+    ),
+    compute=compute,
+    render=render,
+)

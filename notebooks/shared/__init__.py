@@ -1,0 +1,1 @@
+"""What two to four lessons share."""

@@ -1,0 +1,164 @@
+"""Charts that two to four lessons use: columns, bar charts side by side, stacked bars."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from course_utils import figures
+from course_utils.units import amount, quantity
+from torch_doctor.bilingual import Bilingual, measured
+
+
+def columns(name: str, values: Mapping[str, float]) -> None:
+    """Show one measured number per name as columns (logarithmic), this machine's beside the recorded GPU's.
+
+    Args:
+        name: The figure's name: for its caption and axis in the lesson's texts, and for the recording.
+        values: Name in plain ASCII → number.
+
+    Raises:
+        ValueError: There are no texts for `name`.
+    """
+    caption, _, y = figures.caption_and_axes(name)
+
+    def draw(recorded: figures.Recorded) -> Any:
+        figure, axes = figures.new()
+        groups = [(figures.HERE, values, figures.YOURS)]
+        if recorded:
+            groups.append((figures.RECORDED_LABEL, recorded["values"], figures.RECORDED))
+        _draw_columns(axes, groups, y)
+        return figure
+
+    numbers = measured(", ".join(f"{key} {quantity(value, y.unit)}" for key, value in values.items()))
+    figures.show_measured(
+        name,
+        {"values": {key: float(value) for key, value in values.items()}},
+        draw,
+        Bilingual(f"{caption.en} Here: {numbers}.", f"{caption.zh}這台機器：{numbers}。"),
+        Bilingual(f"Column chart of {y.en}.", f"長條圖，縱軸：{y.zh}。"),
+    )
+
+
+def _draw_columns(axes: Any, groups: Sequence[tuple[str, Mapping[str, float], str]], y: figures.Axis) -> None:
+    """Draw `groups` (legend, values by name, colour) beside each other, one place on the x axis per name."""
+    names = list(dict.fromkeys(key for _, group, _ in groups for key in group))
+    width = 0.8 / len(groups)
+    for place, (label, group, colour) in enumerate(groups):
+        shift = (place - (len(groups) - 1) / 2) * width
+        drawn = axes.bar(
+            [names.index(key) + shift for key in group],
+            list(group.values()),
+            width * 0.92,
+            color=colour,
+            label=label,
+        )
+        axes.bar_label(drawn, [quantity(value, y.unit) for value in group.values()], padding=2)
+    axes.set_xticks(range(len(names)), names)
+    axes.grid(visible=False, axis="x")
+    axes.set_ylabel(y.label)
+    figures.logarithmic(axes.yaxis, y.unit)
+    axes.margins(y=0.15)
+    if len(groups) > 1:
+        axes.legend()
+
+
+def panels(name: str, values: Mapping[str, Mapping[str, float]]) -> None:
+    """Show several quantities of the same few items as bar charts side by side, the recorded GPU's below.
+
+    Args:
+        name: The figure's name: for its texts in the lesson's room, and for the recording.
+        values: For each panel (a key of the figure's ``parts``): name in plain ASCII → number, in SI units.
+
+    Raises:
+        ValueError: There are no texts for `name`, or not exactly for these panels.
+    """
+    caption, parts = figures.caption_and_parts(name)
+    if set(parts) != set(values):
+        raise ValueError(f"figure {name!r} has texts for {list(parts)}, but got values for {list(values)}.")
+    numbers = {key: {n: float(v) for n, v in panel.items()} for key, panel in values.items()}
+
+    def draw(recorded: figures.Recorded) -> Any:
+        groups = [(figures.HERE, numbers, figures.YOURS)]
+        if recorded:
+            groups.append((figures.RECORDED_LABEL, recorded["panels"], figures.RECORDED))
+        names = list(dict.fromkeys(n for _, group, _ in groups for panel in group.values() for n in panel))
+        height = 0.75 + (0.55 + 0.26 * len(names)) * len(groups)
+        figure, grid = figures.new(
+            height=height, rows=len(groups), columns=len(parts), sharey=True, squeeze=False
+        )
+        for place, (row, (label, group, colour)) in enumerate(zip(grid, groups, strict=True)):
+            for axes, (key, part) in zip(row, parts.items(), strict=True):
+                _draw_bars(axes, group.get(key, {}), part.unit, names, colour, room=0.25 * len(parts))
+                if place == 0:
+                    axes.set_title(f"{part.en}\n{part.zh}" if part.en != part.zh else part.en, fontsize=10)
+            row[0].set_ylabel(label, fontsize=9)
+        grid[0][0].invert_yaxis()
+        return figure
+
+    titles_en, titles_zh = ", ".join(p.en for p in parts.values()), "、".join(p.zh for p in parts.values())
+    figures.show_measured(
+        name,
+        {"panels": numbers},
+        draw,
+        caption,
+        Bilingual(f"Bar charts side by side: {titles_en}.", f"並排的長條圖：{titles_zh}。"),
+    )
+
+
+def _draw_bars(
+    axes: Any, values: Mapping[str, float], unit: str, names: Sequence[str], colour: str, room: float
+) -> None:
+    """Draw one horizontal bar per value on the row of its name; `room` is the share of the width for the numbers."""
+    drawn = axes.barh(
+        [names.index(name) for name in values], list(values.values()), color=colour, height=0.62
+    )
+    axes.bar_label(drawn, [quantity(value, unit) for value in values.values()], padding=3, fontsize=9)
+    axes.set_xlim(0, max(values.values(), default=1) * (1 + room))
+    figures.bars_only(axes)
+    axes.set_yticks(range(len(names)), names)
+
+
+def stacked(name: str, rows: Mapping[str, Mapping[str, float]]) -> None:
+    """Show what memory is used for, as stacked bars. Bytes are counted, not measured: nothing is recorded.
+
+    Args:
+        name: The figure's name, for its texts in the lesson's room.
+        rows: A name in plain ASCII → (key of the figure's ``parts`` → bytes).
+
+    Raises:
+        ValueError: There are no texts for `name` or for one of the parts.
+    """
+    from IPython.display import display
+
+    caption, parts = figures.caption_and_parts(name)
+    if unknown := sorted({key for row in rows.values() for key in row} - set(parts)):
+        raise ValueError(f"figure {name!r} has texts for {list(parts)}, but got {unknown}.")
+    figure, axes = figures.new(height=1.35 + 0.42 * len(rows))
+    totals = _draw_layers(axes, rows, parts)
+    layers_en, layers_zh = ", ".join(p.en for p in parts.values()), "、".join(p.zh for p in parts.values())
+    numbers = ", ".join(f"`{row}` {measured(amount(total))}" for row, total in totals.items())
+    caption = Bilingual(f"{caption.en} Totals: {numbers}.", f"{caption.zh}總計：{numbers}。")
+    alternative = Bilingual(
+        f"Stacked bars of bytes: {layers_en}.", f"堆疊長條圖，依用途分的位元組數：{layers_zh}。"
+    )
+    display(figures.Picture(figure, caption, alternative))
+
+
+def _draw_layers(
+    axes: Any, rows: Mapping[str, Mapping[str, float]], parts: Mapping[str, figures.Axis]
+) -> dict[str, float]:
+    """Draw the stacked bars, one layer per part, and return the total of each row in bytes."""
+    colours = (figures.YOURS, figures.RECORDED, figures.THIRD, figures.FOURTH, figures.PALE)
+    totals = dict.fromkeys(rows, 0.0)
+    for (key, part), colour in zip(parts.items(), colours, strict=False):
+        sizes = [row.get(key, 0.0) for row in rows.values()]
+        axes.barh(list(rows), sizes, left=list(totals.values()), color=colour, height=0.62, label=part.label)
+        totals = {row: total + size for (row, total), size in zip(totals.items(), sizes, strict=True)}
+    for place, total in enumerate(totals.values()):
+        axes.text(total, place, f" {amount(total)}", va="center", fontsize=10)
+    axes.set_xlim(0, max(totals.values()) * 1.15)
+    axes.invert_yaxis()
+    figures.bars_only(axes)
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0.2)
+    return totals

@@ -1,0 +1,48 @@
+"""Several timelines, one above the other on the same scale: which of several ways keeps whom busy, and for how long."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from course_utils import figures
+from course_utils.lesson import text
+from shared import timeline
+from shared.timeline import Timeline
+from torch_doctor.bilingual import Bilingual, measured
+
+
+def picture(ways: Mapping[str, Timeline], caption: Bilingual) -> figures.Picture:
+    """Build the picture of :func:`timelines` (pure)."""
+    longest = max(way.seconds() for way in ways.values())
+    figure, parts = timeline.panels([len(way.lanes()) for way in ways.values()])
+    for axes, (name, way) in zip(parts, ways.items(), strict=True):
+        timeline.draw(axes, way, lanes=sorted(way.lanes()), until=longest)
+        axes.set_title(name, loc="left", fontsize=10)
+    times = ", ".join(f"{name} {figures.duration(way.seconds())}" for name, way in ways.items())
+    names = ", ".join(ways)
+    return figures.Picture(
+        figure,
+        Bilingual(f"{caption.en} Here: {measured(times)}.", f"{caption.zh}這台機器：{measured(times)}。"),
+        Bilingual(
+            f"Timelines one above the other, with a row per device or thread: {names}.",
+            f"上下排列的時間軸，每個裝置或執行緒一列：{names}。",
+        ),
+    )
+
+
+def timelines(name: str, ways: Mapping[str, Timeline]) -> None:
+    """Show several timelines on the same scale.
+
+    Args:
+        name: The figure's name, for its caption in the lesson's texts.
+        ways: A name in plain ASCII → who was busy when. Nothing is recorded for comparison.
+
+    Raises:
+        ValueError: There is no text for `name`, or nothing to show.
+    """
+    from IPython.display import display
+
+    if not ways:
+        raise ValueError("timelines() needs at least one timeline.")
+    found = text("figure", name)
+    display(picture(ways, Bilingual(found["en"], found["zh"])))

@@ -1,0 +1,127 @@
+"""A picture that is updated during training: one panel per quantity, one line per model.
+
+It is displayed once, and each update replaces it. A notebook is stored with the last state, but nbval compares the
+first one: so both have the same words, and everything that differs is marked as measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from matplotlib import ticker
+
+from course_utils import figures, recordings, run_mode
+from course_utils.figures import Axis, Picture
+from torch_doctor.bilingual import Bilingual, measured
+
+Lines = dict[str, dict[str, list[float]]]  # panel → line → one value per round
+
+
+def picture(
+    lines: Lines, parts: dict[str, Axis], rounds: int, recorded: dict[str, Any] | None, caption: Bilingual
+) -> Picture:
+    """Return the picture, with one panel per part.
+
+    Args:
+        lines: For each panel: name in plain ASCII → the values so far.
+        parts: Texts and unit of each panel.
+        rounds: How many values each line will have; sets the width of the panels from the start.
+        recorded: What :func:`recordings.recorded` returned, or None.
+        caption: What to look for.
+    """
+    figure, grid = figures.new(columns=len(parts), height=3.0, squeeze=False)
+    names = list(dict.fromkeys(name for panel in lines.values() for name in panel))
+    for axes, (key, part) in zip(grid[0], parts.items(), strict=True):
+        _draw_panel(axes, part, names, lines[key], recorded["lines"][key] if recorded else {})
+        axes.set_xlim(0.5, rounds + 0.5)
+    if names:
+        grid[0][-1].legend(fontsize=9)
+    last = "; ".join(
+        f"{name}: "
+        + ", ".join(
+            figures.quantity(lines[key][name][-1], parts[key].unit) for key in parts if lines[key].get(name)
+        )
+        for name in names
+    )
+    source = figures.recording(recorded)
+    titles_en, titles_zh = ", ".join(p.en for p in parts.values()), "、".join(p.zh for p in parts.values())
+    return Picture(
+        figure,
+        Bilingual(
+            f"{caption.en} Last values here: {measured(last or '-')}. {source.en}",
+            f"{caption.zh}這台機器最後的數值：{measured(last or '-')}。{source.zh}",
+        ),
+        Bilingual(f"Line charts over the epochs: {titles_en}.", f"隨 epoch 變化的折線圖：{titles_zh}。"),
+    )
+
+
+def _draw_panel(
+    axes: Any,
+    part: Axis,
+    names: Sequence[str],
+    lines: dict[str, list[float]],
+    recorded: dict[str, list[float]],
+) -> None:
+    """Draw the lines of one panel, measured here and recorded; every panel has the same colour for a name."""
+    colours = (figures.YOURS, figures.RECORDED, figures.THIRD, figures.FOURTH)
+    for name, colour in zip(names, colours, strict=False):
+        values = lines.get(name, [])
+        axes.plot(range(1, len(values) + 1), values, "o-", color=colour, label=name)
+        if there := recorded.get(name, []):
+            label = f"{name} ({figures.RECORDED_LABEL})"
+            axes.plot(range(1, len(there) + 1), there, "s--", color=colour, alpha=0.5, label=label)
+    axes.xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
+    axes.margins(y=0.1)  # the last point should not touch the edge
+    axes.set_ylim(bottom=0)
+    if part.unit:
+        axes.yaxis.set_major_formatter(ticker.EngFormatter(part.unit))
+    axes.set_xlabel("epoch")
+    axes.set_title(f"{part.en}\n{part.zh}", fontsize=10)
+
+
+class Live:
+    """A figure that is displayed when it is created, and updated by each :meth:`add`.
+
+    Args:
+        name: The figure's name, for its caption and ``parts`` in the lesson's texts, and for the recording.
+        rounds: How many values each line will have.
+
+    Raises:
+        ValueError: There are no texts for `name`.
+    """
+
+    def __init__(self, name: str, rounds: int) -> None:
+        from IPython.display import display
+
+        self.name, self.rounds = name, rounds
+        self.caption, self.parts = figures.caption_and_parts(name)
+        self.lines: Lines = {key: {} for key in self.parts}
+        self.handle = display(self._picture(), display_id=True)  # None without a front end
+
+    def _picture(self) -> Picture:
+        return picture(self.lines, self.parts, self.rounds, recordings.recorded(self.name), self.caption)
+
+    def add(self, line: str, **values: float) -> None:
+        """Add one round's value to each panel, and update the figure.
+
+        Args:
+            line: The line's name in plain ASCII.
+            values: A number for every panel, by the key of the figure's ``parts``.
+
+        Raises:
+            ValueError: The keys are not those of the panels.
+        """
+        if set(values) != set(self.parts):
+            raise ValueError(
+                f"figure {self.name!r} has the panels {list(self.parts)}, but got {list(values)}."
+            )
+        for key, value in values.items():
+            self.lines[key].setdefault(line, []).append(float(value))
+        run_mode.note("curve", self.name, {"lines": self.lines})
+        if self.handle is not None:
+            self.handle.update(self._picture())
+
+    def last(self, panel: str) -> Sequence[float]:
+        """Return the last value of each line of a panel, in the order in which the lines were added."""
+        return [values[-1] for values in self.lines[panel].values()]

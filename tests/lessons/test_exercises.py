@@ -1,0 +1,258 @@
+"""Every exercise of the course: its stub, its solution, its wrong answers with their hints, and hostile answers."""
+
+from __future__ import annotations
+
+import ast
+import html
+import inspect
+import traceback
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hostile_answers import ACTS, VALUES, forever
+from html_nesting import assert_nested
+from lesson_cells import NOTEBOOKS
+from published import PUBLISHED, Published, run
+from torch import nn
+
+from course_utils import check, lesson, settings
+from course_utils.exercise_hints import SOLVED
+from course_utils.exercises import Answer, Card, Exercise, Wrong, examine
+from torch_doctor.bilingual import Bilingual
+
+LESSONS = sorted({entry.lesson for entry in PUBLISHED.values()})
+GENERIC = ("Your answer raised", "The check cannot use", "still running after", "calls itself without end")
+each = pytest.mark.parametrize("key", PUBLISHED)
+
+
+def solution(entry: Published) -> Any:
+    return entry.answer(entry.solution)
+
+
+def generic(answer: Answer) -> bool:
+    return any(words in answer.message.en for words in GENERIC)
+
+
+def test_rooms_and_notebooks_have_the_same_exercises() -> None:
+    assert len(PUBLISHED) >= 24
+    for number in (path.name[:2] for path in NOTEBOOKS):
+        names = {entry.exercise.name for entry in PUBLISHED.values() if entry.lesson == number}
+        if not (NOTEBOOKS[0].parent / lesson.room(number)).is_dir():
+            assert not names, f"lesson {number} has exercises but no room"
+            continue
+        assert set(lesson.exercises(number)) == names
+        assert set(import_module(f"{lesson.room(number)}.wrong_answers").WRONG) == names
+
+
+@each
+def test_the_published_solution_passes(key: str) -> None:
+    assert examine(PUBLISHED[key].exercise, solution(PUBLISHED[key])) == Answer("solved", SOLVED)
+
+
+ALSO_RIGHT = [
+    ("02/mean_loss", "def mean_loss(losses):\n    return torch.stack(losses).cpu().mean().item()"),
+    ("02/mean_loss", "def mean_loss(losses):\n    return float(torch.stack(losses).cpu().numpy().mean())"),
+    ("02/mean_loss", "def mean_loss(losses):\n    return sum(losses).item() / len(losses)"),
+    ("01/on_gpu", "def on_gpu(tensor):\n    return tensor.is_cuda"),
+    ("01/on_gpu", "def on_gpu(tensor):\n    return str(tensor.device).startswith('cuda')"),
+    (
+        "01/freest_gpu",
+        """def freest_gpu(report):
+    best, most = None, -1
+    for line in report.strip().split("\\n"):
+        index, total, used = [int(x) for x in line.split(",")]
+        if total - used > most:
+            best, most = index, total - used
+    return best""",
+    ),
+]
+
+
+@pytest.mark.parametrize("key, source", ALSO_RIGHT)
+def test_other_right_answers_pass(key: str, source: str) -> None:
+    answer = examine(PUBLISHED[key].exercise, PUBLISHED[key].answer(source))
+    assert answer.state == "solved", answer.message.en
+
+
+@each
+def test_the_stub_is_not_yet(key: str) -> None:
+    entry = PUBLISHED[key]
+    answer = examine(entry.exercise, entry.answer(entry.stub))
+    assert answer.state == "notyet" and not generic(answer)
+    for nothing in (None, ...):
+        assert examine(entry.exercise, nothing).state == "notyet"
+
+
+@pytest.mark.parametrize(
+    "key, source, en, zh",
+    [
+        pytest.param(key, *row, id=f"{key}-{row[1]}")
+        for key, entry in PUBLISHED.items()
+        for row in entry.wrong
+    ],
+)
+def test_a_wrong_answer_gets_its_own_hint(key: str, source: str, en: str, zh: str) -> None:
+    answer = examine(PUBLISHED[key].exercise, PUBLISHED[key].answer(source))
+    assert answer.state == "wrong", f"{answer.state}: {answer.message.en}"
+    assert not generic(answer), answer.message.en
+    assert en in answer.message.en and zh in answer.message.zh
+
+
+@each
+def test_at_least_three_wrong_answers_and_as_many_hints(key: str) -> None:
+    entry = PUBLISHED[key]
+    hints = {examine(entry.exercise, entry.answer(source)).message for source, _, _ in entry.wrong}
+    assert len(hints) >= 3
+
+
+def lines_that_raise(file: Path) -> dict[int, str]:
+    """Return the first line of every ``raise Wrong(…)`` in a module → its text."""
+    return {
+        node.lineno: ast.unparse(node.exc)[:90]
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Raise)
+        and isinstance(node.exc, ast.Call)
+        and ast.unparse(node.exc.func) == "Wrong"
+    }
+
+
+@pytest.mark.parametrize("number", LESSONS)
+def test_every_hint_of_a_room_can_be_reached(number: str) -> None:
+    """A hint that no answer gets may be wrong, and nobody would notice."""
+    room = Path(inspect.getsourcefile(import_module(lesson.room(number)))).parent
+    expected = {str(file): lines_that_raise(file) for file in sorted(room.glob("*.py"))}
+    reached: dict[str, set[int]] = {name: set() for name in expected}
+    for entry in PUBLISHED.values():
+        if entry.lesson != number:
+            continue
+        for source, _, _ in entry.wrong:
+            try:
+                entry.exercise.examine(entry.answer(source))
+            except Wrong as wrong:
+                raised = [f for f in traceback.extract_tb(wrong.__traceback__) if f.filename != "<cell>"][-1]
+                if raised.filename in expected:  # not in a shared module
+                    lines = [line for line in expected[raised.filename] if line <= (raised.lineno or 0)]
+                    reached[raised.filename].add(max(lines))
+    assert sum(map(len, expected.values())) >= 5
+    missing = {
+        f"{Path(name).name}:{line}": text
+        for name, lines in expected.items()
+        for line, text in lines.items()
+        if line not in reached[name]
+    }
+    assert not missing
+
+
+@each
+def test_an_exercise_has_a_title_and_hints_in_steps(key: str) -> None:
+    exercise = PUBLISHED[key].exercise
+    assert isinstance(exercise.title, Bilingual) and len(exercise.hints) >= 2
+    for texts in ({hint.en for hint in exercise.hints}, {hint.zh for hint in exercise.hints}):
+        assert len(texts) == len(exercise.hints)
+    assert all(hint.en != hint.zh for hint in (exercise.title, *exercise.hints))
+    code = [line.strip() for line in PUBLISHED[key].solution.splitlines() if len(line.strip()) > 25]
+    assert not [line for line in code for hint in exercise.hints if line in hint.en], "a hint is no solution"
+
+
+# --- hostile answers ----------------------------------------------------------------------------------
+
+
+def hostile(entry: Published, act: Any) -> Any:
+    """Return an answer of the kind that the exercise asks for, in which `act` runs when the checker touches it."""
+    kind = entry.answer(entry.stub)
+    if isinstance(kind, type):
+
+        def create(self: Any, *_: Any) -> None:
+            nn.Module.__init__(self)
+            self.layers = nn.ModuleList([nn.Linear(8, 8), nn.Linear(8, 8)])
+            self.register_buffer("scale", torch.ones(8))
+
+        return type("Net", (nn.Module,), {"__init__": create, "forward": lambda self, x: act(x)})
+    if isinstance(kind, dict):
+
+        class Answers(dict):
+            def __getitem__(self, key: object) -> Any:
+                return act(key)
+
+        return Answers(kind)
+    if isinstance(kind, str):  # the text of a script: the checker strips the blank lines at its end
+
+        class Text(str):
+            def rstrip(self, *given: Any) -> Any:
+                return act(*given)
+
+        return Text(kind)
+    assert callable(kind)
+    return act
+
+
+def assert_explained(answer: Answer, exercise: Exercise) -> None:
+    """A hostile answer gets a hint like any other: in both languages, short, without a traceback."""
+    assert answer.state in ("wrong", "notyet")
+    page = Card(exercise, answer)._repr_mimebundle_()["text/html"]
+    assert_nested(page)
+    for text in (answer.message.en, answer.message.zh):
+        assert 10 < len(text) < 1500
+        assert "Traceback" not in text and "\n" not in text
+    assert html.escape("Exercise: ") in page
+
+
+@each
+def test_hostile_answers_are_explained(key: str, capsys: pytest.CaptureFixture[str]) -> None:
+    entry = PUBLISHED[key]
+    for name, act in ACTS.items():
+        try:
+            assert_explained(examine(entry.exercise, hostile(entry, act)), entry.exercise)
+        except AssertionError as error:
+            raise AssertionError(f"an answer that {name}") from error
+        assert "Traceback" not in capsys.readouterr().err
+    for value, answer in VALUES.items():
+        try:
+            assert_explained(examine(entry.exercise, answer), entry.exercise)
+        except AssertionError as error:
+            raise AssertionError(f"the answer is {value}") from error
+    assert examine(entry.exercise, solution(entry)).state == "solved", "a hostile answer broke the checker"
+
+
+@each
+def test_the_time_limit_ends_an_endless_answer(key: str) -> None:
+    entry = PUBLISHED[key]
+    answer = examine(entry.exercise, hostile(entry, forever), seconds=0.1)
+    assert answer.state == "wrong" and "0.1 seconds" in answer.message.en and "0.1 秒" in answer.message.zh
+    assert_explained(answer, entry.exercise)
+
+
+# --- in the lesson ------------------------------------------------------------------------------------
+
+
+@each
+def test_check_shows_the_card_and_remembers_what_is_solved(key: str, shown: list[Any]) -> None:
+    entry = PUBLISHED[key]
+    lesson.use(entry.lesson)
+    name, hints = entry.exercise.name, entry.exercise.hints
+    for answer, state in ((None, "notyet"), (entry.answer(entry.wrong[0][0]), "wrong")):
+        check(name, answer)
+        page = shown[-1]._repr_mimebundle_()["text/html"]
+        assert_nested(page)
+        assert f"course-{state}" in page and page.count("<details>") == len(hints)
+        assert page.index(hints[0].block()) < page.index(hints[-1].block())
+    assert not settings.solved(entry.lesson)
+    check(name, solution(entry))
+    bundle = shown[-1]._repr_mimebundle_()
+    assert "course-solved" in bundle["text/html"] and "<details>" not in bundle["text/html"]
+    assert bundle["text/plain"].startswith(f"exercise {name}: solved · 完成")
+    assert settings.solved(entry.lesson) == {name}
+
+
+def test_the_tests_can_fail() -> None:
+    """A checker that accepts everything, and one that gives the same hint to everything."""
+    entry = PUBLISHED["01/on_gpu"]
+    lenient = Exercise("on_gpu", Bilingual("a", "甲"), lambda _: None, ())
+    wrong = run(entry.wrong[0][0], "on_gpu")
+    with pytest.raises(AssertionError):
+        assert_explained(examine(lenient, wrong), lenient)
+    blunt = Exercise("on_gpu", Bilingual("a", "甲"), lambda answer: answer.nothing, ())
+    assert generic(examine(blunt, wrong))

@@ -1,0 +1,155 @@
+"""Every explorer of every room: over its whole grid of choices, as a picture, and as a widget."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from dataclasses import replace
+from typing import Any
+
+import ipywidgets
+import pytest
+from html_nesting import assert_nested
+from lesson_cells import calls
+from room_explorers import explorers
+
+from course_utils import figures
+from course_utils.explorer import Control, Explorer
+from torch_doctor.bilingual import Bilingual, Block, plain
+
+ALL = explorers()
+each = pytest.mark.parametrize("name", ALL)
+pytestmark = pytest.mark.usefixtures("no_warnings")
+
+
+def test_every_explorer_is_shown_by_its_lesson() -> None:
+    shown = set()
+    for name in ALL:
+        room, module = name.split(".")
+        uses = [*calls(f"{module}.EXPLORER.show"), *calls(f"{module}.explorer")]
+        assert uses, f"no notebook shows {name}"
+        shown |= {(f"lesson_{cell.lesson}", module) for cell, _ in uses}
+    assert shown == {tuple(name.split(".")) for name in ALL} and len(ALL) >= 14
+
+
+@each
+def test_every_choice_computes(name: str) -> None:
+    grid = list(ALL[name].grid())
+    assert len(grid) == math.prod(len(control.options) for control in ALL[name].controls) > 10
+    assert ALL[name].defaults() in grid
+    for choices in grid:
+        ALL[name].compute(**choices)
+
+
+def samples(explorer: Explorer) -> list[dict[str, Any]]:
+    """Return the default choices, and the last value of each control."""
+    defaults = explorer.defaults()
+    return [defaults, *(defaults | {control.name: control.options[-1][1]} for control in explorer.controls)]
+
+
+@each
+def test_pictures_are_drawn_and_have_texts_in_both_languages(name: str) -> None:
+    for choices in samples(ALL[name]):
+        shown = ALL[name].render(ALL[name].compute(**choices))
+        if isinstance(shown, Block):
+            assert_nested(shown.html)
+            assert 'lang="en"' in shown.html and 'lang="zh-Hant"' in shown.html
+            continue
+        for text in (shown.caption, shown.alternative):
+            assert (
+                re.search("[A-Za-z]{3}", text.en) and re.search("[一-鿿]{2}", text.zh) and text.en != text.zh
+            )
+        assert_nested(f"<p>{shown.caption.html()}</p>")
+        assert (
+            len(figures.png(shown.figure, small=False)) > 2000
+        )  # a missing glyph or a bad layout warns: an error
+
+
+@each
+def test_labels_are_the_same_in_every_language(name: str) -> None:
+    for control in ALL[name].controls:
+        options = [text for text, _ in control.options]
+        assert control.default in options and len(set(options)) == len(options)
+        assert not any(re.search("[一-鿿]", text) for text in options)
+        assert plain(control.label.en) and plain(control.label.zh)
+
+
+def inputs_of(box: Any) -> list[Any]:
+    kinds = (ipywidgets.SelectionSlider, ipywidgets.Dropdown)
+    found = [box] if isinstance(box, kinds) else []
+    return found + [w for child in getattr(box, "children", ()) for w in inputs_of(child)]
+
+
+@each
+def test_moving_a_control_changes_the_view(name: str, shown: list[Any]) -> None:
+    computed: list[Any] = []
+
+    def render(result: Any) -> Block:  # the drawing is tested above
+        computed.append(result)
+        return Block(repr(result), "")
+
+    explorer = replace(ALL[name], render=render)
+    explorer.show()
+    assert len(computed) == 1, "the first picture is drawn once"
+    bundle, box = shown[-1]._repr_mimebundle_(), shown[-1].widget
+    view = box.children[-1]
+    assert bundle["text/html"] == view.value, "live and static view start the same"
+    assert bundle["text/plain"].startswith(f"explorer: {plain(explorer.title.en)}")
+    assert len(inputs_of(box)) == len(explorer.controls)
+    choices, seen = explorer.defaults(), {view.value}
+    for widget, control in zip(inputs_of(box), explorer.controls, strict=True):
+        for index in (0, len(control.options) - 1):
+            widget.index = index
+            choices[control.name] = control.options[index][1]
+            assert view.value == repr(explorer.compute(**choices))
+            seen.add(view.value)
+    assert len(seen) > len(explorer.controls), "each control changes something"
+
+
+def fastest(action: Any, times: int = 6) -> float:
+    """Return the processor time of the fastest of several calls, in seconds."""
+    found = math.inf
+    for _ in range(times):
+        start = time.process_time()
+        action()
+        found = min(found, time.process_time() - start)
+    return found
+
+
+@pytest.fixture(scope="module")
+def plain_picture() -> float:
+    """Return the processor time that a plain chart with two logarithmic axes takes on this machine."""
+
+    def draw() -> None:
+        figure, axes = figures.new()
+        axes.plot([1, 10, 100], [1, 20, 300], label="a")
+        figures.logarithmic(axes.xaxis)
+        figures.logarithmic(axes.yaxis, "s")
+        axes.legend()
+        figures.png(figure, small=False)
+
+    return fastest(draw)
+
+
+@each
+def test_ten_pictures_a_second(name: str, plain_picture: float) -> None:
+    """Processor time of one move: 0.02 to 0.1 s on a quiet core of 2026.
+
+    A slow machine, or a core whose other hardware thread is busy, gets as long as five plain charts take on it.
+    """
+    explorer = ALL[name]
+    seconds = fastest(lambda: explorer.html(small=False, **explorer.defaults()))
+    assert seconds < max(0.1, 5 * plain_picture)
+
+
+def test_an_error_in_a_callback_is_shown(shown: list[Any]) -> None:
+    """The front end would only log it."""
+    control = Control("n", Bilingual("n", "n"), [("0", 0), ("1", 1)], "1", slider=False)
+    Explorer(Bilingual("a", "甲"), (control,), lambda n: 1 / n, lambda x: Block(str(x), "")).show()
+    box = shown[-1].widget
+    with pytest.raises(ZeroDivisionError):
+        inputs_of(box)[0].index = 0
+    assert "ZeroDivisionError" in box.children[-1].value
+    inputs_of(box)[0].index = 1
+    assert box.children[-1].value == "1.0", "the next choice works again"

@@ -1,0 +1,481 @@
+"""Lesson 03: number formats, rooflines and batch sizes against numbers by hand, and its histogram."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+import struct
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from html_nesting import assert_nested
+
+from course_utils import figures
+from course_utils.explorer import Explorer
+from course_utils.gpu_ratings import ratings
+from lesson_03 import batch_size, float_formats, number_formats, roofline_model
+from lesson_03.float_formats import FORMATS
+from lesson_03.magnitudes import histogram
+from lesson_03.number_formats import VALUES
+from torch_doctor.bilingual import Bilingual
+
+pytestmark = pytest.mark.usefixtures("no_warnings")
+
+
+def texts(explorer: Explorer, **choices: Any) -> str:
+    """Return all texts of the picture for `choices` (else the default ones); measured parts are in ⟨ ⟩."""
+    picture = explorer.render(explorer.compute(**explorer.defaults() | choices))
+    return "\n".join(
+        str(text) for both in (picture.caption, picture.alternative) for text in (both.en, both.zh)
+    )
+
+
+def unmarked(text: str) -> str:
+    """Return what every machine shows: `text` without its measured parts."""
+    return re.sub("⟨[^⟩]*⟩", "⟨⟩", text)
+
+
+# --- number formats ------------------------------------------------------------------------------------------
+
+FACTS = {
+    # name: (bytes, exponent, fraction, largest, smallest normal, smallest, eps), from the formats' definitions
+    "float64": (8, 11, 52, (2 - 2.0**-52) * 2.0**1023, 2.0**-1022, 2.0**-1074, 2.0**-52),
+    "float32": (4, 8, 23, (2 - 2.0**-23) * 2.0**127, 2.0**-126, 2.0**-149, 2.0**-23),
+    "tf32": (4, 8, 10, (2 - 2.0**-10) * 2.0**127, 2.0**-126, 2.0**-136, 2.0**-10),
+    "bfloat16": (2, 8, 7, (2 - 2.0**-7) * 2.0**127, 2.0**-126, 2.0**-133, 2.0**-7),
+    "float16": (2, 5, 10, 65504.0, 2.0**-14, 2.0**-24, 2.0**-10),
+    "float8_e5m2": (1, 5, 2, 57344.0, 2.0**-14, 2.0**-16, 2.0**-2),
+    "float8_e4m3fn": (1, 4, 3, 448.0, 2.0**-6, 2.0**-9, 2.0**-3),
+}
+
+
+def stored(format: str, value: str) -> float_formats.Stored:
+    return float_formats.compute(format=format, value=value)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_what_a_format_holds(name: str) -> None:
+    kind = FORMATS[name]
+    found = (
+        kind.bytes,
+        kind.exponent,
+        kind.fraction,
+        kind.largest,
+        kind.smallest_normal,
+        kind.smallest,
+        kind.eps,
+    )
+    assert found == FACTS[name] and set(FACTS) == set(FORMATS)
+    assert 1 + kind.exponent + kind.fraction + kind.unused == 8 * kind.bytes
+    if name != "tf32":
+        facts = torch.finfo(getattr(torch, name))
+        assert (kind.largest, kind.smallest_normal, kind.eps) == (facts.max, facts.smallest_normal, facts.eps)
+    above_one = kind.number(kind.pattern(1.0) + 1)
+    assert above_one - 1.0 == kind.eps
+    assert kind.number(1) == kind.smallest and kind.number(kind.pattern(kind.largest)) == kind.largest
+    assert not math.isfinite(kind.number(kind.pattern(kind.largest) + 1))
+
+
+BY_HAND = [
+    # format, value, stored, spacing, outcome
+    ("float16", "0.1", 0.0999755859375, 2.0**-14, "rounded"),
+    ("float16", "2048", 2048.0, 2.0, "exact"),
+    ("float16", "2049", 2048.0, 2.0, "rounded"),
+    ("bfloat16", "257", 256.0, 2.0, "rounded"),
+    ("float16", "65504", 65504.0, 32.0, "exact"),
+    ("float16", "65519", 65504.0, 32.0, "rounded"),
+    ("float16", "65520", math.inf, 32.0, "inf"),
+    ("bfloat16", "65520", 65536.0, 512.0, "rounded"),
+    ("float16", "1e-8", 0.0, 2.0**-24, "zero"),
+    ("float16", "1e-5", 168 * 2.0**-24, 2.0**-24, "subnormal"),
+    ("float16", "1e38", math.inf, 32.0, "inf"),
+    ("float32", "1e39", math.inf, 2.0**104, "inf"),
+    ("float32", "16777217", 16777216.0, 2.0, "rounded"),
+    ("float64", "16777217", 16777217.0, 2.0**-28, "exact"),
+    ("tf32", "16777217", 16777216.0, 2.0**14, "rounded"),
+    ("tf32", "2049", 2048.0, 2.0, "rounded"),
+    ("tf32", "257", 257.0, 2.0**-2, "exact"),
+    ("float32", "1e-40", 71362 * 2.0**-149, 2.0**-149, "subnormal"),
+    ("float32", "1e-46", 0.0, 2.0**-149, "zero"),
+    ("float64", "0.1", 0.1, 2.0**-56, "rounded"),
+    ("float16", "1/16384", 2.0**-14, 2.0**-24, "exact"),
+    ("float16", "1/32768", 2.0**-15, 2.0**-24, "subnormal"),
+    ("float8_e5m2", "65504", math.inf, 8192.0, "inf"),
+    ("float8_e5m2", "300", 320.0, 64.0, "rounded"),
+    ("float8_e4m3fn", "300", 288.0, 32.0, "rounded"),
+    ("float8_e4m3fn", "1e-5", 0.0, 2.0**-9, "zero"),
+]
+
+
+@pytest.mark.parametrize("format, value, result, spacing, outcome", BY_HAND)
+def test_numbers_by_hand(format: str, value: str, result: float, spacing: float, outcome: str) -> None:
+    found = stored(format, value)
+    assert (found.stored, found.spacing, found.outcome) == (result, spacing, outcome)
+
+
+def test_small_numbers_survive_in_bfloat16() -> None:
+    assert stored("bfloat16", "1e-8").stored == pytest.approx(1e-8, rel=2**-8)
+    assert stored("bfloat16", "1e38").stored == pytest.approx(1e38, rel=2**-8)
+
+
+@pytest.mark.parametrize("value", ["465", "500", "2049", "1e38"])
+def test_overflow_of_e4m3fn_is_that_of_this_release(value: str) -> None:
+    """PyTorch stored nan up to 2.11 or so; since then, the largest number."""
+    found = stored("float8_e4m3fn", value)
+    direct = torch.tensor(float(value)).to(torch.float8_e4m3fn).float().item()
+    if math.isnan(direct):
+        assert math.isnan(found.stored) and found.outcome == "nan"
+    else:
+        assert found.stored == direct == 448.0 and found.outcome == "saturated"
+    assert found.centre == 448.0 and found.above is None and found.below == 416.0
+    assert stored("float8_e4m3fn", "464").stored == 448.0, "a tie goes to the even number"
+    assert stored("float8_e4m3fn", "464").outcome == "rounded"
+
+
+def test_an_older_release_stored_nan(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(float_formats.Format, "pattern", lambda self, value: 0x7E if value == 448 else 0x7F)
+    found = stored("float8_e4m3fn", "2049")
+    assert math.isnan(found.stored) and found.outcome == "nan" and found.exponent + found.fraction == "1" * 7
+    caption = number_formats.render(found).caption
+    assert "**nan**" in caption.en and "newer ones store the largest number" in caption.en
+
+
+def test_bits_are_those_of_an_independent_encoder() -> None:
+    for value in VALUES:
+        number = float(Fraction(value))
+        for format, code, width in (("float64", ">d", 64), ("float32", ">f", 32), ("float16", ">e", 16)):
+            found = stored(format, value)
+            if not math.isfinite(found.stored):
+                continue  # struct refuses what overflows
+            expected = f"{int.from_bytes(struct.pack(code, number)):0{width}b}"
+            assert found.sign + found.exponent + found.fraction == expected, (format, value)
+
+
+def test_every_number_is_the_nearest_one() -> None:
+    """The bits give the number, it is between its neighbours, and none of them is nearer."""
+    for choices in number_formats.EXPLORER.grid():
+        found, true = float_formats.compute(**choices), Fraction(choices["value"])
+        kind = found.format
+        assert found.sign == "0" and len(found.exponent) == kind.exponent
+        assert len(found.fraction) == kind.fraction
+        if not math.isfinite(found.stored):
+            assert true > kind.largest and str(found.error) == str(found.stored) and found.above is None
+            continue
+        exponent, fraction = int(found.exponent, 2), Fraction(int(found.fraction, 2), 2**kind.fraction)
+        bias = 2 ** (kind.exponent - 1) - 1
+        made = (min(exponent, 1) + fraction) * Fraction(2) ** (max(exponent, 1) - bias)
+        assert found.stored == made, choices
+        distance = abs(Fraction(found.stored) - true)
+        assert found.error == float(distance / true)
+        if found.above is not None:
+            assert found.stored < found.above == found.stored + found.spacing
+            assert distance <= Fraction(found.spacing) / 2
+        if found.below is not None:
+            assert found.below < found.stored and distance <= abs(Fraction(found.below) - true)
+        normal = found.outcome in ("exact", "rounded")
+        assert normal == (found.stored >= kind.smallest_normal and found.outcome != "saturated")
+        assert found.error <= kind.eps / 2 or not normal
+
+
+def test_tf32_is_float16s_fraction_with_float32s_range() -> None:
+    for value in ("0.1", "1/3", "1", "3.14159265", "257", "300", "2048", "2049"):
+        assert stored("tf32", value).stored == stored("float16", value).stored
+    assert stored("tf32", "1e38").outcome == "rounded"
+    # Ties go to the even fraction: 2049 lies between 2048 (even) and 2050, 2051 between 2050 and 2052 (even).
+    assert [stored("tf32", v).stored for v in ("2049", "2051", "2053")] == [2048.0, 2052.0, 2052.0]
+    assert stored("tf32", "2047.5").stored == 2048.0, "the carry reaches the exponent"
+
+
+@pytest.mark.parametrize(
+    "format, value, formula",
+    [
+        ("float16", "0.1", "= (1 + 614/1024) × 2⁻⁴ = 0.09997558594"),
+        ("float16", "1e-5", "= (0 + 168/1024) × 2⁻¹⁴ = 1.001358032e-05"),
+        ("bfloat16", "257", "= (1 + 0/128) × 2⁸ = 256"),
+        ("float16", "65520", "exponent all ones: inf · 指數全是 1：inf"),
+    ],
+)
+def test_how_the_bits_give_the_number(format: str, value: str, formula: str) -> None:
+    assert number_formats._formula(stored(format, value)) == formula
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "1e309"])
+def test_numbers_that_the_figure_cannot_show_are_refused(value: str) -> None:
+    with pytest.raises(ValueError, match="positive numbers"):
+        stored("float32", value)
+
+
+def test_the_position_on_the_small_number_line() -> None:
+    assert stored("bfloat16", "257").position == 0.5
+    assert stored("float16", "65520").position == 0.5
+    assert stored("float16", "1e-8").position == pytest.approx(1e-8 * 2**24)
+
+
+OUTCOMES = {
+    "exact": ("float16", "1", "exactly"),
+    "rounded": ("float16", "0.1", "relative error of 0.00024"),
+    "subnormal": ("float16", "1e-5", "fewer digits"),
+    "zero": ("float16", "1e-8", "underflow, for the smallest number above 0 is 5.96e-08"),
+    "inf": ("float16", "65520", "overflow, for the largest number is 65504"),
+}
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES)
+def test_the_caption_says_what_happened(outcome: str) -> None:
+    format, value, words = OUTCOMES[outcome]
+    assert stored(format, value).outcome == outcome
+    caption = texts(number_formats.EXPLORER, format=format, value=value)
+    assert words in caption and "⟨" not in caption, "exact facts, the same on every machine"
+
+
+def test_the_caption_says_what_tf32_is() -> None:
+    assert "float32 of 4 bytes" in texts(number_formats.EXPLORER, format="tf32", value="0.1")
+
+
+# --- roofline -----------------------------------------------------------------------------------------
+
+FLOPS, BANDWIDTH = 70e9, 10e9
+HERE = {
+    "machine": roofline_model.MEASURED,
+    "operation": "x @ w",
+    "batch": 1,
+    "width": 1024,
+    "dtype": "float32",
+}
+
+
+def roof(half: float | None = None, **choices: Any) -> roofline_model.Roofline:
+    return roofline_model.compute(FLOPS, BANDWIDTH, half=half, **HERE | choices)
+
+
+def test_a_linear_layer_by_hand() -> None:
+    """2·1024² operations on 4·(1024² + 2·1024) bytes: a half per byte, so a fourteenth of the peak of 70 GFLOP/s."""
+    result = roof()
+    assert result.flops == 2_097_152 and result.bytes == 4_202_496
+    assert result.intensity == pytest.approx(0.499, abs=1e-3) and result.ridge == 7.0
+    assert result.attainable == pytest.approx(4.99e9, rel=1e-3) and result.bound == "memory"
+    assert result.share == pytest.approx(0.499 / 7, rel=1e-3)
+    assert result.seconds == pytest.approx(4_202_496 / 10e9), "the bytes alone decide"
+    large = roof(batch=1024)
+    assert large.flops == 2 * 1024**3 and large.bytes == 12 * 1024**2
+    assert large.bound == "compute" and large.share == 1.0
+    assert large.seconds == pytest.approx(2 * 1024**3 / 70e9)
+
+
+@pytest.mark.parametrize(
+    "operation, flops, size, intensity", [("x + y", 1, 12, 1 / 12), ("gelu(x)", 5, 8, 5 / 8)]
+)
+def test_elementwise_by_hand(operation: str, flops: int, size: int, intensity: float) -> None:
+    for batch in (1, 64):
+        result = roof(operation=operation, batch=batch)
+        assert (result.flops, result.bytes) == (flops * batch * 1024, size * batch * 1024)
+        assert result.intensity == pytest.approx(intensity) and result.compute_bound_from is None
+        half = roof(operation=operation, batch=batch, dtype="bfloat16")
+        assert half.intensity == pytest.approx(2 * intensity) and half.seconds == result.seconds / 2
+
+
+def test_a_point_is_never_above_the_roofline() -> None:
+    for choices in roofline_model.explorer(FLOPS, BANDWIDTH).grid():
+        result = roofline_model.compute(FLOPS, BANDWIDTH, **choices)
+        line = result.intensity * result.bandwidth
+        assert result.attainable <= line and result.seconds >= result.bytes / result.bandwidth * (1 - 1e-12)
+        assert (result.intensity, result.attainable) in result.sweep
+        assert [y for _, y in result.sweep] == sorted(y for _, y in result.sweep)
+        if choices["operation"] == "x @ w":
+            assert [x for x, _ in result.sweep] == sorted({x for x, _ in result.sweep}), (
+                "grows with the batch"
+            )
+        assert result.attainable == min(result.peak, line) and 0 < result.share <= 1
+        assert (result.bound == "compute") == (result.share == 1.0)
+
+
+def test_from_which_batch_on_a_layer_is_bound_by_arithmetic() -> None:
+    for width, dtype in itertools.product((16, 27, 29, 256, 1024, 4096), ("float32", "bfloat16")):
+        first = roof(width=width, dtype=dtype).compute_bound_from
+        if first is None:
+            assert roof(width=width, dtype=dtype, batch=10**9).bound == "memory"
+        else:
+            assert roof(width=width, dtype=dtype, batch=first).bound == "compute"
+            assert first == 1 or roof(width=width, dtype=dtype, batch=first - 1).bound == "memory"
+    assert roof(width=27).compute_bound_from is None, "27 / 4 operations per byte are fewer than 7"
+    assert roof().compute_bound_from == 15  # 4·7·1024 / (2·(1024 − 28)) = 14.4
+    slow = roofline_model.compute(1e9, 1e10, **HERE | {"operation": "gelu(x)"})
+    assert slow.compute_bound_from == 1 and slow.bound == "compute"
+
+
+def test_half_precision_doubles_the_intensity_and_has_its_own_peak() -> None:
+    single, same, own = roof(), roof(dtype="bfloat16"), roof(half=280e9, dtype="bfloat16")
+    assert same.bytes == own.bytes == single.bytes / 2
+    assert (single.peak, same.peak, own.peak) == (FLOPS, FLOPS, 280e9)
+    assert (single.assumed, same.assumed, own.assumed) == (False, True, False)
+    assert roof(half=280e9).peak == FLOPS
+    choices = roofline_model.explorer(FLOPS, BANDWIDTH).defaults() | {"dtype": "bfloat16"}
+    assert roofline_model.explorer(FLOPS, BANDWIDTH, 280e9).compute(**choices).peak == 280e9
+
+
+def test_published_machines_have_their_published_figures() -> None:
+    for name, row in ratings().items():
+        for half in (None, 1.0):
+            result = roof(machine=name, dtype="bfloat16", half=half)
+            assert (result.peak, result.bandwidth, result.assumed) == (row["half"], row["bandwidth"], False)
+    assert roof(machine="NVIDIA H200", dtype="bfloat16").ridge == pytest.approx(206, abs=0.1)
+    single = roof(machine="NVIDIA H200", batch=8192)
+    assert (single.peak, single.attainable, single.bound) == (67e12, 67e12, "compute")
+
+
+def test_the_roofline_says_whose_numbers_they_are() -> None:
+    explorer = roofline_model.explorer(FLOPS, BANDWIDTH)
+    mine, half = texts(explorer), texts(explorer, dtype="bfloat16")
+    assert "33.6 MFLOP / 4.33 MB = 7.76 FLOP/B" in unmarked(mine)
+    assert "GFLOP/s" in mine and not re.search("GFLOP/s|ridge", unmarked(mine))
+    assert "half precision was not measured" in half
+    rated = texts(explorer, dtype="bfloat16", machine="NVIDIA L4")
+    assert "ratings of the NVIDIA L4, not measurements" in rated and "⟨" not in rated
+    # The peak of (measured) differs between machines, so the words that depend on it are marked, too.
+    other = texts(roofline_model.explorer(1000 * FLOPS, BANDWIDTH))
+    assert "memory is the limit" in other and "arithmetic is the limit (from" in mine
+    assert unmarked(mine) == unmarked(other)
+
+
+@pytest.mark.parametrize("bad", [{"batch": 0}, {"width": 0}])
+def test_a_roofline_of_nothing_is_refused(bad: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match="positive numbers"):
+        roof(**bad)
+    with pytest.raises(ValueError, match="positive numbers"):
+        roofline_model.compute(0.0, 1e9, **HERE)
+
+
+# --- batch size --------------------------------------------------------------------------------------------
+
+SIZES = [2**k for k in range(13)]
+STEPS = (SIZES, [1e-3 + 1e-5 * b for b in SIZES])  # 1 ms, and 10 µs for every example
+BYTES = ([16, 64, 256, 1024], [10e6 + 5e4 * b for b in (16, 64, 256, 1024)])
+CHOICES = {"batch": 64, "accumulate": 1, "examples": 1437, "memory": 100e6}
+
+
+def batch(points: Any = STEPS, bytes_points: Any = BYTES, **choices: Any) -> batch_size.Batch:
+    return batch_size.compute(points, bytes_points, **CHOICES | choices)
+
+
+def test_a_batch_by_hand() -> None:
+    """64 examples take 1.64 ms: 39,024 per second; 1437 examples are 23 steps, the last one not full."""
+    result = batch()
+    assert result.seconds == pytest.approx(1.64e-3) and result.throughput == pytest.approx(39_024, abs=1)
+    assert result.effective == 64 and result.updates == 23
+    assert result.epoch_seconds == pytest.approx(23 * 1.64e-3)
+    assert result.memory is not None
+    assert result.memory.fixed == pytest.approx(10e6) and result.memory.per_example == pytest.approx(5e4)
+    assert result.memory.used == pytest.approx(13.2e6) and result.memory.fits
+    assert result.memory.largest == 1024, "90 MB are left for 50 kB each: 1800"
+
+
+def test_accumulation_means_fewer_updates_and_the_same_epoch() -> None:
+    plain, four = batch(), batch(accumulate=4)
+    assert four.effective == 256 and four.updates == 6
+    assert four.epoch_seconds == plain.epoch_seconds
+    assert plain.memory is not None and four.memory is not None
+    assert four.memory.used == plain.memory.used
+
+
+def test_the_knee_by_hand() -> None:
+    """4096 examples in 41.96 ms are 97,617 per second; four fifths of that are reached from 357 examples on."""
+    assert batch().knee == 512
+    assert batch(points=([1, 2, 4], [1.0, 1.0, 4.0])).knee == 2, "of the best, not of the last"
+
+
+def test_time_between_and_beyond_the_measured_points() -> None:
+    points = ([2, 8, 32], [1e-3, 2e-3, 5e-3])
+    assert batch(points, batch=4).seconds == pytest.approx(2**0.5 * 1e-3), "linear in log-log space"
+    assert batch(points, batch=64).seconds == pytest.approx(10e-3), "proportional beyond the last"
+    assert batch(points, batch=1).seconds == pytest.approx(1e-3), "not less than the first"
+    for size, seconds in zip(*STEPS, strict=True):
+        assert batch(batch=size).seconds == pytest.approx(seconds)
+    result = batch()
+    assert np.allclose(result.throughputs, [b / s for b, s in zip(*STEPS, strict=True)])
+
+
+def test_what_fits() -> None:
+    assert batch(memory=10.05e6).memory.largest == 1  # type: ignore[union-attr]
+    tight = batch(memory=10.04e6).memory
+    assert tight is not None and tight.largest is None and not tight.fits
+    found = [batch(memory=m).memory.largest or 0 for m in (1e6, 1e7, 2e7, 1e8, 1e9, 8e9)]  # type: ignore[union-attr]
+    assert found == sorted(found) and found[-1] == 2**17
+    for budget, size in itertools.product((11e6, 50e6, 100e6), SIZES):
+        room = batch(memory=budget, batch=size).memory
+        assert room is not None and room.largest is not None and room.fits == (size <= room.largest)
+
+
+def test_memory_that_a_line_cannot_explain() -> None:
+    for noise in (0, 0.4):  # an example cannot cost a part of a byte
+        flat = batch(bytes_points=([1, 2, 4], [8e6, 8e6 + noise, 8e6 + 3 * noise])).memory
+        assert flat is not None and flat.per_example == 0 and flat.fixed == pytest.approx(8e6)
+        assert flat.largest == math.inf
+    falling = batch(bytes_points=([1, 2], [9e6, 8e6])).memory
+    assert falling is not None and falling.per_example == 0 and falling.used == pytest.approx(8.5e6)
+    steep = batch(bytes_points=([1, 2], [1e6, 3e6])).memory  # the line would start below zero
+    assert steep is not None and steep.fixed == 0 and steep.per_example == pytest.approx(7e6 / 5)
+
+
+def test_without_measured_memory_there_is_no_memory() -> None:
+    explorer = batch_size.explorer(STEPS)
+    assert [control.name for control in explorer.controls] == ["batch", "accumulate", "examples"]
+    assert explorer.compute(**explorer.defaults()).memory is None
+    shown = texts(explorer)
+    assert "emory" not in shown and "記憶體" not in shown and "time of a step" in shown
+    assert "memory with the budget" in texts(batch_size.explorer(STEPS, BYTES))
+
+
+def test_the_batch_caption_marks_what_was_measured_and_only_that() -> None:
+    shown = []
+    for points in (STEPS, (SIZES, [5e-3 + 1e-6 * b for b in SIZES])):
+        shown.append(unmarked(texts(batch_size.explorer(points, BYTES), accumulate=4)))
+    assert shown[0] == shown[1] and "64 × 4 = 256 examples per update, 6 updates per epoch" in shown[0]
+    mine = texts(batch_size.explorer(STEPS, BYTES), **CHOICES)
+    assert "1.64 ms" in mine and "39,024/s" in mine and "From batch 512 on" in mine
+    assert "13.2 MB of 100 MB, it fits. The largest power of two that does is 1,024." in mine
+    long = texts(batch_size.explorer(STEPS), batch=1, accumulate=1, examples=1_281_167)
+    assert "21.6 minutes" in long and "21.6 分鐘" in long
+    large = texts(batch_size.explorer(STEPS, BYTES), **CHOICES | {"memory": 1e6})
+    assert "it does not fit. Not even one example does." in large
+
+
+@pytest.mark.parametrize(
+    "points",
+    [([1], [1.0]), ([2, 1], [1.0, 1.0]), ([1, 2], [1.0]), ([0, 1], [1.0, 1.0]), ([1, 2], [1.0, 0.0])],
+)
+def test_too_few_or_unordered_points_are_refused(points: Any) -> None:
+    with pytest.raises(ValueError, match="batch: points needs"):
+        batch(points)
+    with pytest.raises(ValueError, match="batch: bytes_points needs"):
+        batch(bytes_points=points)
+
+
+def test_a_batch_of_nothing_is_refused() -> None:
+    for name in ("batch", "accumulate", "examples"):
+        with pytest.raises(ValueError, match="count from 1"):
+            batch(**{name: 0})
+    with pytest.raises(ValueError, match="memory="):
+        batch(memory=None)
+
+
+# --- histogram ----------------------------------------------------------------------------------------
+
+
+def test_a_histogram_counts_powers_of_two_and_no_zeros(
+    shown: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    axes = figures.Axis("size", "大小"), figures.Axis("share", "比例")
+    monkeypatch.setattr(figures, "caption_and_axes", lambda _: (Bilingual("A caption.", "圖說。"), *axes))
+    groups = {"small": [0.0, 2**-20, -(2**-18)], "scaled": torch.tensor([0.5, 2.0])}
+    histogram("gradients", groups, marks={"edge": 2**-24})
+    assert_nested(shown[0].html(small=False))
+    drawn = shown[0].figure.axes[0]
+    filled = {(round(bar.get_x()), round(bar.get_height())) for bar in drawn.patches if bar.get_height()}
+    assert filled == {(-20, 50), (-18, 50), (-1, 50), (1, 50)}
+    assert [line.get_xdata()[0] for line in drawn.lines] == [-24]
+    assert [text.get_text().strip() for text in drawn.texts] == ["edge"]
+    assert shown[0].alternative.zh == "大小的直方圖（small、scaled）。"

@@ -1,0 +1,616 @@
+"""Lesson 04: its explorers' schedules, waits as PyTorch has them, its picture of launches, and its checkers' parts."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import itertools
+import pickle
+import re
+import time
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from html_nesting import assert_nested
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from course_utils import recordings, run_mode
+from lesson_04 import copy_pipeline, hidden_waits, stream_overlap
+from lesson_04.check_prefetch import examine_prefetch
+from lesson_04.check_race import FakeStream, Record, Step, first_race
+from lesson_04.check_timing import FakeDevice, examine_fair_timing
+from lesson_04.copy_pipeline import ONE, PAGEABLE, PINNED
+from lesson_04.hidden_waits import LINES
+from lesson_04.slow_images import SlowImages
+from lesson_04.two_times import returns
+from shared.digits import digits
+from shared.timeline import Span, Timeline
+
+pytestmark = pytest.mark.usefixtures("no_warnings")
+
+COPY, WORK = 5e-3, 4e-3
+PIPELINE = copy_pipeline.explorer(COPY, WORK)
+
+
+def lane(plan: Timeline, name: str) -> list[Span]:
+    return [span for span in plan.spans if span.lane == name]
+
+
+def texts(html: str) -> tuple[str, str]:
+    """Return the caption's two texts without tags."""
+    found = re.search(r'<span lang="en">(.*)</span><span lang="zh-Hant">(.*)</span></figcaption>', html, re.S)
+    assert found
+    return re.sub("<[^>]*>", "", found[1]), re.sub("<[^>]*>", "", found[2])
+
+
+# --- pipeline -----------------------------------------------------------------------------------------
+
+
+def plan(copy: float = 1, work: float = 1, **choices: Any) -> copy_pipeline.Pipeline:
+    usual = {"chunks": 4, "buffers": 2, "factor": 1, "mode": PINNED}
+    return copy_pipeline.compute(copy, work, **usual | choices)
+
+
+@pytest.mark.parametrize("copy, work, choices, total", [
+    (1, 1, {}, 5),                       # c0 | c1 w0 | c2 w1 | c3 w2 | w3
+    (1, 1, {"buffers": 1}, 8), (1, 1, {"mode": ONE}, 8), (1, 1, {"mode": PAGEABLE}, 8),
+    (1, 2, {}, 9), (2, 1, {}, 9),        # 1 + 4 · 2, 4 · 2 + 1
+    (1, 2, {"buffers": 1}, 12), (1, 1, {"chunks": 1}, 2), (1, 1, {"factor": 2}, 9),
+    (1, 1, {"chunks": 4, "buffers": 3}, 5),
+])  # fmt: skip
+def test_pipeline_by_hand(copy: float, work: float, choices: dict[str, Any], total: float) -> None:
+    assert plan(copy, work, **choices).total == pytest.approx(total)
+
+
+def test_the_schedule_of_four_chunks_by_hand() -> None:
+    """Copies of 1 and work of 3 with two buffers: the third copy waits until the first chunk is worked on."""
+    found = plan(1, 3)
+    assert [(s.start, s.end) for s in lane(found.plan, "copy")] == [(0, 1), (1, 2), (4, 5), (7, 8)]
+    assert [(s.start, s.end) for s in lane(found.plan, "work")] == [(1, 4), (4, 7), (7, 10), (10, 13)]
+    # Copies at 1..2, 4..5 and 7..8 lie within work: 3 of 4 seconds.
+    assert found.share == pytest.approx(3 / 4) and found.alone == 16 and found.best == 13
+
+
+def grid_of_pipelines() -> Iterator[tuple[dict[str, Any], copy_pipeline.Pipeline]]:
+    for choices in PIPELINE.grid():
+        for copy, work in ((COPY, WORK), (1e-3, 9e-3), (2e-3, 2e-3)):
+            found = copy_pipeline.compute(copy, work, **choices)
+            yield choices | {"copy": copy * choices["factor"], "work": work}, found
+
+
+def test_the_rules_hold_everywhere() -> None:
+    for choices, found in grid_of_pipelines():
+        copies, works = lane(found.plan, "copy"), lane(found.plan, "work")
+        assert len(copies) == len(works) == choices["chunks"]
+        for copied, worked in zip(copies, works, strict=True):
+            assert worked.start >= copied.end, "work needs its copy"
+            assert copied.end - copied.start == pytest.approx(choices["copy"])
+            assert worked.end - worked.start == pytest.approx(choices["work"])
+        for spans in (copies, works):
+            assert all(a.end <= b.start for a, b in itertools.pairwise(spans)), (
+                "one thing at a time, in order"
+            )
+        for moment in [span.start for span in found.plan.spans]:
+            # In a buffer from the start of its copy to the end of its work.
+            held = sum(c.start <= moment < w.end for c, w in zip(copies, works, strict=True))
+            assert held <= choices["buffers"] if choices["mode"] == PINNED else held <= 1
+        if choices["mode"] != PINNED:
+            both = sorted(found.plan.spans, key=lambda s: s.start)
+            assert all(a.end <= b.start for a, b in itertools.pairwise(both)), "one queue"
+
+
+def test_the_bounds_hold_everywhere() -> None:
+    for choices, found in grid_of_pipelines():
+        sums = choices["chunks"] * choices["copy"], choices["chunks"] * choices["work"]
+        slack = 1e-9
+        assert max(sums) < found.best <= found.total + slack <= found.alone + 2 * slack
+        assert found.alone == pytest.approx(sum(sums))
+        assert 0 <= found.share <= 1
+        # What overlaps is what is saved.
+        saved = found.alone - found.total
+        assert saved == pytest.approx(found.share * min(sums), abs=1e-9)
+        if choices["mode"] != PINNED or choices["buffers"] == 1 or choices["chunks"] == 1:
+            assert found.total == pytest.approx(found.alone) and found.share == pytest.approx(0, abs=1e-9)
+        else:  # with equal chunks the second buffer is all that it takes
+            assert found.total == pytest.approx(found.best)
+            assert found.share == pytest.approx(1 - 1 / choices["chunks"])
+
+
+def test_each_control_matters() -> None:
+    usual = PIPELINE.defaults()
+    total = copy_pipeline.compute(COPY, WORK, **usual).total
+    for name, value in (("chunks", 16), ("buffers", 1), ("factor", 2), ("mode", ONE)):
+        assert copy_pipeline.compute(COPY, WORK, **usual | {name: value}).total > 1.2 * total
+
+
+def test_what_was_measured_is_marked_and_the_rest_is_the_same_on_every_machine() -> None:
+    for choices in PIPELINE.grid():
+        if choices["chunks"] in (1, 8) and choices["buffers"] < 3 and choices["factor"] == 1:
+            pages = [
+                copy_pipeline.explorer(*seconds).html(**choices) for seconds in ((5e-3, 4e-3), (1e-4, 3e-4))
+            ]
+            kept = [re.sub('<span class="measured">[^<]*</span>|base64,[^"]*', "M", page) for page in pages]
+            assert kept[0] == kept[1] and pages[0] != pages[1]
+
+
+@pytest.mark.parametrize("choices, en, zh", [
+    ({}, "the copies and the last piece of work", "全部的複製"), ({"factor": 0.25}, "the first copy", "全部的運算"),
+    ({"buffers": 1}, "nowhere to go", "沒有地方放"), ({"mode": ONE}, "one queue", "一個佇列"),
+    ({"mode": PAGEABLE}, "the host is stuck", "可分頁"), ({"chunks": 1}, "nothing to overlap", "只有一份"),
+])  # fmt: skip
+def test_the_reason_is_named(choices: dict[str, Any], en: str, zh: str) -> None:
+    explorer = PIPELINE
+    said = texts(explorer.html(**explorer.defaults() | choices))
+    assert en in said[0] and zh in said[1]
+
+
+def test_the_numbers_of_the_default_pipeline() -> None:
+    """8 chunks, 5 ms to copy, 4 ms to work: 44 ms instead of 72 ms; 28 of 32 ms overlap."""
+    en, zh = texts(PIPELINE.html(**PIPELINE.defaults()))
+    assert en.startswith(
+        "8 chunks, 2 buffers: 44 ms in all; without overlap 72 ms, at best 44 ms. Overlap: 88% of"
+    )
+    assert zh.startswith(
+        "8 份、2 塊緩衝區：共 44 ms；完全不重疊要 72 ms，最好的情況是 44 ms。重疊的時間，占較短一方的 88%。"
+    )
+
+
+@pytest.mark.parametrize("bad", [{"chunks": 0}, {"buffers": 0}, {"factor": 0}, {"mode": "two streams"}])
+def test_a_pipeline_that_is_none_is_refused(bad: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="positive numbers|is not known"):
+        plan(**bad)
+    with pytest.raises(ValueError, match="positive numbers"):
+        plan(copy=0.0)
+
+
+# --- waits: as PyTorch has them -----------------------------------------------------------------------
+
+
+def names(device: str) -> dict[str, Any]:
+    """Return what the lines of code use, on `device`."""
+    host = torch.randn(1000)
+    x = torch.randn(1000, device=device)
+    batch = {"batch": host, "pinned": host.pin_memory() if device == "cuda" else host}
+    gpu = {"x": x, "mask": x > 0, "loss": x.sum(), "other": x.sum() + 1}
+    return batch | gpu | {"log": [], "device": device, "torch": torch}
+
+
+class Copies(TorchDispatchMode):
+    """Counts the copies between devices that are waited for, and those that are only queued."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.blocking = self.queued = 0
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if function is torch.ops.aten._to_copy.default and kwargs["device"] != args[0].device:
+            if kwargs.get("non_blocking"):
+                self.queued += 1
+            else:
+                self.blocking += 1
+        return function(*args, **kwargs)
+
+
+def needs_value_or_waits_for_a_copy(code: str) -> bool:
+    """Run `code` on tensors without data: a line that needs a value cannot run.
+
+    The device "meta" plays the GPU. It holds shapes and no values, which is all that the host knows of a GPU's
+    tensors before the GPU is done.
+    """
+    with Copies() as copies, contextlib.redirect_stdout(io.StringIO()):
+        try:
+            exec(code, names("meta"))
+            failed = False
+        except (RuntimeError, NotImplementedError) as error:
+            assert "meta" in str(error).lower(), error
+            failed = True
+    if copies.queued:  # a copy from "meta" is refused, but what counts here is that nobody would wait for it
+        return False
+    return failed or copies.blocking > 0
+
+
+# Printing a tensor on "meta" leaves the values out, and `torch.tensor` copies below the level seen here.
+NOT_ON_META = {"print(loss)", "torch.tensor(3.0, device=device)"}
+
+
+@pytest.mark.parametrize("code", [code for code in LINES if code not in NOT_ON_META])
+def test_a_line_waits_if_it_needs_a_value(code: str) -> None:
+    assert needs_value_or_waits_for_a_copy(code) is LINES[code].waits
+
+
+def test_printing_needs_the_value(capsys: pytest.CaptureFixture[str]) -> None:
+    exec("print(loss)", {"loss": torch.tensor(3.25)})
+    assert "3.25" in capsys.readouterr().out and LINES["print(loss)"].waits
+
+
+def test_a_tensor_from_a_number_is_made_on_the_host_first() -> None:
+    """Otherwise the dispatcher would see the device asked for, as it does with `torch.full`."""
+
+    class Seen(TorchDispatchMode):
+        devices: list[Any] = []
+
+        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            self.devices.append((kwargs or {}).get("device"))
+            return function(*args, **(kwargs or {}))
+
+    with Seen():
+        torch.tensor(3.0, device="meta")
+    assert torch.device("meta") not in Seen.devices
+    with Seen():
+        torch.full((), 3.0, device="meta")
+    assert torch.device("meta") in Seen.devices
+    assert LINES["torch.tensor(3.0, device=device)"].waits
+    assert not LINES["torch.full((), 3.0, device=device)"].waits
+
+
+@pytest.mark.parametrize("code", LINES)
+def test_every_line_runs(code: str) -> None:
+    with contextlib.redirect_stdout(io.StringIO()):
+        exec(code, names("cpu"))
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("code", LINES)
+def test_a_real_gpu_agrees(code: str) -> None:
+    """PyTorch's own alarm goes off in the lines that wait, and in no other."""
+    there = names("cuda")
+    program = compile(code, "line", "exec")
+    silent = contextlib.redirect_stdout(io.StringIO())
+    with silent:
+        exec(program, there)  # what a first use loads and allocates may wait
+    torch.cuda.synchronize()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # "a prototype feature"
+        torch.cuda.set_sync_debug_mode("error")
+    try:
+        with silent:
+            exec(program, there)
+        waited = False
+    except RuntimeError as error:
+        assert "synchroniz" in str(error), error
+        waited = True
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+        torch.cuda.synchronize()
+    assert waited is LINES[code].waits
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("code", LINES)
+def test_a_real_gpu_that_is_busy_is_waited_for(code: str) -> None:
+    """The alarm does not know all waits, so the queue itself is asked: is the long work done after the line?"""
+    there = names("cuda")
+    program = compile(code, "line", "exec")
+    silent = contextlib.redirect_stdout(io.StringIO())
+    with silent:
+        exec(program, there)
+    torch.cuda.synchronize()
+    done = torch.cuda.Event()
+    torch.cuda._sleep(300_000_000)  # clock cycles: more than a tenth of a second
+    done.record()
+    with silent:
+        exec(program, there)
+    waited = done.query()
+    torch.cuda.synchronize()
+    assert waited is LINES[code].waits
+
+
+# --- waits: the model ---------------------------------------------------------------------------------
+
+
+def test_waiting_by_hand() -> None:
+    """1 ms of work, 20 launches of 10 µs, 200 µs of Python: the first operation is queued after 210 µs."""
+    found = hidden_waits.compute(line="loss.item()", seconds=1e-3)
+    us = [(s.name, round(s.start * 1e6), round(s.end * 1e6)) for s in found.with_line.spans]
+    assert us[:6] == [
+        ("python", 0, 200), ("launch 0", 200, 400), ("wait", 400, 1210),
+        ("python", 1210, 1410), ("launch 1", 1410, 1610), ("wait", 1610, 2420),
+    ]  # fmt: skip
+    assert us[-3:] == [("work 0", 210, 1210), ("work 1", 1420, 2420), ("work 2", 2630, 3630)]
+    # Without the line the host is far ahead, and the GPU never pauses.
+    gpu = [(s.name, round(s.start * 1e6), round(s.end * 1e6)) for s in lane(found.without, "GPU")]
+    assert gpu == [("work 0", 210, 1210), ("work 1", 1210, 2210), ("work 2", 2210, 3210)]
+    assert found.idle_share(found.with_line) == pytest.approx(210 / 1210)
+    assert found.idle_share(found.without) == pytest.approx(0)
+
+
+def test_a_wait_never_helps_and_other_lines_change_nothing() -> None:
+    for choices in hidden_waits.EXPLORER.grid():
+        found = hidden_waits.compute(**choices)
+        for steps in (found.with_line, found.without):
+            for name in ("host", "GPU"):
+                spans = lane(steps, name)
+                assert all(a.end <= b.start + 1e-12 for a, b in itertools.pairwise(spans))
+            assert steps.busy("GPU") == pytest.approx(3 * choices["seconds"])
+            assert -1e-9 <= found.idle_share(steps) < 1
+        if found.line.waits:
+            assert found.with_line.seconds() > found.without.seconds()
+            assert found.idle_share(found.with_line) > found.idle_share(found.without)
+        else:
+            assert found.with_line == found.without
+
+
+def test_the_longer_the_gpu_works_the_less_a_wait_costs() -> None:
+    seconds = [value for _, value in hidden_waits.EXPLORER.controls[1].options]
+    shares = [
+        found.idle_share(found.with_line)
+        for found in (hidden_waits.compute(line="x.cpu()", seconds=s) for s in seconds)
+    ]
+    assert shares == sorted(shares, reverse=True) and shares[0] > 0.5 and shares[-1] < 0.1
+
+
+def test_the_verdict_and_the_numbers_are_said() -> None:
+    en, zh = texts(hidden_waits.EXPLORER.html(line="x[mask]", seconds=1e-3))
+    assert en.startswith("The host waits. How many elements") and zh.startswith("主機會等。選出幾個元素")
+    assert "idle for 17% of the time, without this line for 0%" in en and "17%" in zh
+    en, zh = texts(hidden_waits.EXPLORER.html(line="x.shape", seconds=1e-4))
+    assert en.startswith("The host does not wait.") and zh.startswith("主機不用等。")
+    assert "idle for 75% of the time, with or without this line" in en and "75%" in zh
+
+
+def test_lines_and_reasons_are_all_different() -> None:
+    assert (
+        len({line.why.en for line in LINES.values()})
+        == len({line.why.zh for line in LINES.values()})
+        == len(LINES)
+    )
+    waiting = [line.waits for line in LINES.values()]
+    assert 8 <= sum(waiting) <= len(waiting) - 8
+
+
+@pytest.mark.parametrize("bad", [{"line": "x.cuda()"}, {"seconds": 0}])
+def test_unknown_lines_and_times_are_refused(bad: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="one of the lines loss.item"):
+        hidden_waits.compute(**{"line": "x.cpu()", "seconds": 1e-3} | bad)
+
+
+# --- streams ------------------------------------------------------------------------------------------
+
+
+def test_streams_by_hand() -> None:
+    """20 µs per kernel, 4 µs per launch: one stream 4 + 16 · 20, two 8 + 8 · 20."""
+    found = stream_overlap.compute(share=50, duration=20e-6, launch=4e-6, streams=2)
+    assert found.one == pytest.approx(324e-6) and found.two == pytest.approx(168e-6)
+    assert found.reason == "overlaps" and found.gain == pytest.approx(324 / 168)
+    first = [(round(s.start * 1e6), round(s.end * 1e6)) for s in lane(found.plan, "stream 1")[:3]]
+    second = [(round(s.start * 1e6), round(s.end * 1e6)) for s in lane(found.plan, "stream 2")[:3]]
+    assert first == [(4, 24), (24, 44), (44, 64)] and second == [(8, 28), (28, 48), (48, 68)]
+    # A full GPU: one after the other, whatever the stream.
+    full = stream_overlap.compute(share=100, duration=20e-6, launch=4e-6, streams=2)
+    assert full.two == pytest.approx(324e-6) and full.reason == "GPU full"
+    assert [round(s.start * 1e6) for s in lane(full.plan, "stream 2")[:2]] == [24, 64]
+    # Over before the next launch: 16 launches and one kernel.
+    tiny = stream_overlap.compute(share=5, duration=2e-6, launch=10e-6, streams=2)
+    assert tiny.one == tiny.two == pytest.approx(162e-6) and tiny.reason == "launches"
+
+
+def test_the_rules_of_streams_hold_everywhere() -> None:
+    for choices in stream_overlap.EXPLORER.grid():
+        found = stream_overlap.compute(**choices)
+        kernels = [span for span in found.plan.spans if span.lane != "host"]
+        launches = lane(found.plan, "host")
+        assert len(kernels) == len(launches) == 16
+        assert {s.lane for s in kernels} == {f"stream {n + 1}" for n in range(choices["streams"])}
+        for launched, kernel in zip(launches, kernels, strict=True):
+            assert launched.name.split()[1] == kernel.name.split()[1] and kernel.start >= launched.end
+        for name in {s.lane for s in kernels}:
+            assert all(a.end <= b.start for a, b in itertools.pairwise(lane(found.plan, name))), "FIFO"
+        for moment in [s.start for s in kernels]:
+            assert choices["share"] * sum(s.start <= moment < s.end for s in kernels) <= 100
+        for kernel, others in ((k, kernels[:i]) for i, k in enumerate(kernels)):
+            # Nobody waits without a reason: something ends, or is launched, just when a kernel starts.
+            causes = [launches[kernels.index(kernel)].end, *(s.end for s in others)]
+            assert any(kernel.start == cause for cause in causes)
+
+
+def test_gain_and_reason_belong_together() -> None:
+    seen = set()
+    for choices in stream_overlap.EXPLORER.grid():
+        found = stream_overlap.compute(**choices)
+        seen.add(found.reason)
+        assert 1 <= found.gain + 1e-12 and found.gain <= 2
+        if found.reason == "overlaps":
+            assert found.gain > 1.5
+        else:
+            assert found.gain == pytest.approx(1)
+        if choices["share"] == 100:
+            assert found.reason != "overlaps"
+            if choices["streams"] == 2:
+                assert found.plan.overlap("stream 1", "stream 2") == pytest.approx(0, abs=1e-12)
+        if choices["duration"] < choices["launch"]:
+            assert found.reason == "launches"
+        if choices["share"] == 50 and choices["duration"] >= 200e-6:
+            assert found.gain > 1.9
+    assert seen == {"launches", "GPU full", "overlaps"}
+
+
+def test_each_reason_is_said() -> None:
+    explorer = stream_overlap.EXPLORER
+    for choices, en, zh in (
+        (
+            {},
+            "Kernels of 25% of the GPU. One stream: 324 µs; two streams: 168 µs, a speed-up of 1.93. They overlap",
+            "加速比 1.93",
+        ),
+        ({"share": 100}, "The GPU is full", "GPU 已經滿了"),
+        ({"duration": 2e-6}, "The launches decide", "關鍵在啟動"),
+    ):
+        said = texts(explorer.html(**explorer.defaults() | choices))
+        assert en in said[0] and zh in said[1]
+
+
+@pytest.mark.parametrize(
+    "bad", [{"share": 0}, {"share": 101}, {"duration": 0}, {"launch": 0}, {"streams": 3}]
+)
+def test_impossible_streams_are_refused(bad: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="1 or 2 streams"):
+        stream_overlap.compute(**{"share": 50, "duration": 1e-5, "launch": 1e-5, "streams": 2} | bad)
+
+
+# --- launches ------------------------------------------------------------------------------------------
+
+TIMES = {"small": (3e-6, 1e-4), "large": (3e-6, 2e-2)}
+RECORDED = {"times": {"pinned, non_blocking": [8e-6, 5e-3]}, "run": "NVIDIA H200, PyTorch 2.13.0, 2026-01-01"}
+
+
+@pytest.mark.parametrize("recorded", [None, RECORDED])
+def test_a_picture_of_launches(
+    recorded: dict[str, Any] | None, shown: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noted: list[Any] = []
+    monkeypatch.setattr(run_mode, "note", lambda *what: noted.append(what))
+    monkeypatch.setattr(recordings, "recorded", lambda _: recorded)
+    returns("launches", TIMES)
+    assert noted == [("curve", "launches", {"times": {"small": [3e-6, 1e-4], "large": [3e-6, 2e-2]}})]
+    drawn = shown[0]
+    page = drawn.html()
+    assert_nested(page)
+    assert ("not recorded yet" in page) == (recorded is None)
+    (axes,) = drawn.figure.axes
+    rows = [label.get_text() for label in axes.get_yticklabels()]
+    assert rows[-2:] == ["large", "small"], "the first name is at the top"
+    assert len(rows) == (3 if recorded else 2)
+    widths = sorted(bar.get_width() for bar in axes.patches)
+    assert widths[0] == 3e-6 and max(widths) == 2e-2
+    left, right = axes.get_xlim()
+    assert left < 3e-6 and right > 2e-2
+    assert {"3 µs / 100 µs", "3 µs / 20 ms"} <= {text.get_text() for text in axes.texts}
+
+
+def test_no_times_are_refused() -> None:
+    with pytest.raises(ValueError, match="at least one"):
+        returns("nothing", {})
+
+
+# --- slow images ---------------------------------------------------------------------------------------
+
+
+def test_slow_images_are_the_digits_and_take_their_time() -> None:
+    data = SlowImages(count=3, seconds=0.01)
+    start = time.perf_counter()
+    images, labels = zip(*(data[place] for place in range(len(data))), strict=True)
+    assert time.perf_counter() - start >= 0.03
+    assert len(data) == 3
+    assert torch.equal(torch.stack(images), digits().images[:3].flatten(1))
+    assert torch.equal(torch.stack(labels), digits().labels[:3])
+
+
+def test_slow_images_can_be_sent_to_another_process() -> None:
+    data = pickle.loads(pickle.dumps(SlowImages(count=2, seconds=0)))
+    assert torch.equal(data[1][0], digits().images[1].flatten())
+    assert len(pickle.dumps(SlowImages(count=2))) < 5_000, "not the whole data set"
+
+
+# --- the fake device -----------------------------------------------------------------------------------
+
+
+def test_a_fake_device_is_busy_while_the_host_runs_ahead() -> None:
+    device = FakeDevice(work=0.25)
+    device.action()
+    assert device.clock() == 100 + device.LAUNCH, "a launch does not wait"
+    device.synchronize()
+    assert device.clock() == pytest.approx(100 + device.LEFT_OVER + 0.25 + device.FIRST)
+    before = device.clock()
+    device.action()
+    device.action()
+    device.synchronize()
+    assert device.clock() - before == pytest.approx(2 * 0.25 + device.LAUNCH)
+    device.synchronize()
+    assert device.clock() - before == pytest.approx(2 * 0.25 + device.LAUNCH), "nothing left to wait for"
+    assert device.log.count("synchronize") == 3
+
+
+@pytest.mark.parametrize("timing", ["block", "fastest of several", "median of several"])
+def test_any_correct_way_of_timing_passes(timing: str) -> None:
+    def block(action: Any, synchronize: Any, clock: Any) -> float:
+        action(), synchronize()
+        start = clock()
+        for _ in range(7):
+            action()
+        synchronize()
+        return (clock() - start) / 7
+
+    def samples(action: Any, synchronize: Any, clock: Any) -> list[float]:
+        found = []
+        for _ in range(9):
+            synchronize()
+            start = clock()
+            action(), synchronize()
+            found.append(clock() - start)
+        return sorted(found)
+
+    ways = {
+        "block": block,
+        "fastest of several": lambda *given: samples(*given)[0],
+        "median of several": lambda *given: samples(*given)[4],
+    }
+    examine_fair_timing(ways[timing])
+
+
+# --- races ---------------------------------------------------------------------------------------------
+
+
+def ran(*orders: tuple[str, ...]) -> list[Step]:
+    """Return the steps of a program: (stream, reads, writes) runs one, (stream, other) lets a stream wait."""
+    record = Record()
+    both = {name: FakeStream(name, record) for name in ("a", "b")}
+    for order in orders:
+        if len(order) == 2:
+            both[order[0]].wait_stream(both[order[1]])
+        else:
+            both[order[0]].run(f"step {len(record.steps)}", reads=order[1], writes=order[2])
+    return record.steps
+
+
+@pytest.mark.parametrize("orders, race", [
+    ([("a", "", "x"), ("a", "x", "")], None),  # one stream is in order
+    ([("a", "", "x"), ("b", "x", "")], (0, 1)),  # read after write
+    ([("a", "x", ""), ("b", "", "x")], (0, 1)),  # write after read
+    ([("a", "", "x"), ("b", "", "x")], (0, 1)),  # write after write
+    ([("a", "x", ""), ("b", "x", "")], None),  # two readers
+    ([("a", "", "x"), ("b", "", "y")], None),  # different memory
+    ([("a", "", "x"), ("b", "a"), ("b", "x", "")], None),
+    ([("a", "", "x"), ("a", "b"), ("b", "x", "")], (0, 1)),  # the wrong one waits
+    ([("b", "a"), ("a", "", "x"), ("b", "x", "")], (0, 1)),  # waits for what came before only
+    ([("a", "", "x"), ("b", "a"), ("b", "", "y"), ("a", "b"), ("a", "y", "")], None),
+    ([("a", "", "x"), ("b", "a"), ("b", "x", ""), ("a", "", "x")], (1, 2)),
+    ([("a", "", "x"), ("b", "a"), ("b", "", "z"), ("a", "b"), ("a", "", "y"), ("b", "y", "")], (2, 3)),
+])  # fmt: skip
+def test_races(orders: list[tuple[str, ...]], race: tuple[int, int] | None) -> None:
+    assert first_race(ran(*orders)) == race
+
+
+def test_order_is_handed_on() -> None:
+    """What a stream waited for, whoever waits for that stream has waited for as well."""
+    steps = ran(("a", "", "x"), ("b", "a"), ("b", "", "y"), ("a", "b"), ("a", "", "z"))
+    assert [sorted(step.before) for step in steps] == [[], [0], [0, 1]]
+
+
+def test_an_event_stands_where_it_was_recorded() -> None:
+    record = Record()
+    a, b = FakeStream("a", record), FakeStream("b", record)
+    a.run("one")
+    event = a.record_event()
+    a.run("two")
+    b.wait_event(event)
+    b.run("three")
+    assert sorted(record.steps[2].before) == [0]
+
+
+# --- the prefetcher ------------------------------------------------------------------------------------
+
+
+def test_a_prefetcher_may_start_the_next_copy_before_or_after_it_waits() -> None:
+    def waits_first(batches: Any, start_copy: Any, wait: Any) -> Any:
+        tickets = (start_copy(batch) for batch in batches)
+        here = next(tickets, None)
+        while here is not None:
+            batch = wait(here)
+            here = next(tickets, None)
+            yield batch
+
+    examine_prefetch(waits_first)

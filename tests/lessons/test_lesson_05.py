@@ -1,0 +1,362 @@
+"""Lesson 05: tensors that pretend to be on GPUs, the lesson's own DataParallel, and its explorers."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import math
+import re
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+import torch
+from lesson_cells import cells
+from torch import nn
+
+from course_utils.exercises import Wrong
+from course_utils.explorer import Explorer
+from course_utils.figures import png
+from lesson_05 import batch_split, check_gradients, parallel_traffic
+from lesson_05.parallel_traffic import CHAIN, MODELS, RING, STAR, WAYS, Traffic
+from lesson_05.pretended_gpus import PretendedDevices, pretend
+from shared.networks import lenet
+from torch_doctor.bilingual import Bilingual, plain
+
+pytestmark = pytest.mark.usefixtures("no_warnings")
+
+
+# --- pretended GPUs -----------------------------------------------------------------------------------
+
+
+def gpu(k: int, *values: float) -> torch.Tensor:
+    return pretend(torch.tensor(values), f"cuda:{k}")
+
+
+def test_results_are_on_the_device_of_their_operands() -> None:
+    with PretendedDevices():
+        a = gpu(1, 1, 2)
+        made = [
+            a + 1,
+            2 * a,
+            a.sum(),
+            a.clone(),
+            torch.zeros_like(a),
+            a[0],
+            a.view(2, 1),
+            torch.stack([a, a]),
+        ]
+        assert {t.device for t in [a, *made]} == {torch.device("cuda:1")}
+        assert torch.zeros(3, device=a.device).device == a.device
+        assert [piece.device for piece in a.chunk(2)] == [a.device] * 2
+        a.chunk(2)[1].add_(5)
+        assert a.tolist() == [1, 7], "a view shares the memory"
+
+
+@pytest.mark.parametrize("to", [
+    lambda t, o: t.to(o.device), lambda t, o: t.to("cuda:1"), lambda t, o: t.to(1), lambda t, o: t.to(o),
+    lambda t, o: t.to(device="cuda:1"), lambda t, o: t.to(o.device, non_blocking=True), lambda t, o: t.cuda(1),
+    lambda t, o: t.to(o.device, torch.float64).float(), lambda t, o: t.cpu().to(o.device),
+])  # fmt: skip
+def test_every_way_to_move_a_tensor(to: Callable[[Any, Any], Any]) -> None:
+    with PretendedDevices():
+        t, other = gpu(0, 1, 2), gpu(1, 10, 20)
+        moved = to(t, other)
+        assert moved.device == other.device and (moved + other).tolist() == [11, 22]
+        moved.add_(1)
+        assert t.tolist() == [1, 2] and t.device == torch.device("cuda:0"), "a copy"
+
+
+def test_moving_to_the_same_device_returns_the_tensor_itself() -> None:
+    with PretendedDevices():
+        t = gpu(0, 1, 2)
+        assert t.to("cuda:0") is t and t.to("cuda") is t and t.to(t) is t
+        assert t.to("cuda:0", copy=True) is not t
+
+
+@pytest.mark.parametrize("mix", [
+    lambda a, b: a + b, lambda a, b: a.add_(b), lambda a, b: torch.stack([a, b]), lambda a, b: torch.cat((a, b)),
+    lambda a, b: sum([a, b]), lambda a, b: a + torch.ones(2), lambda a, b: torch.add(a, other=b),
+])  # fmt: skip
+def test_two_devices_do_not_mix(mix: Callable[[Any, Any], Any]) -> None:
+    with PretendedDevices(), pytest.raises(Wrong, match="2 devices at once"):
+        mix(gpu(0, 1, 2), gpu(1, 3, 4))
+
+
+def test_copying_between_devices_is_allowed() -> None:
+    with PretendedDevices():
+        a, b = gpu(0, 1, 2), gpu(1, 3, 4)
+        a.copy_(b)
+        assert a.tolist() == [3, 4] and a.device == torch.device("cuda:0")
+        b[:] = torch.tensor([5.0, 6.0])
+        assert b.tolist() == [5, 6]
+        assert (a + torch.tensor(1.0)).tolist() == [4, 5], "a single number may be anywhere"
+
+
+def ring(tensors: list[torch.Tensor]) -> None:
+    n = len(tensors)
+    pieces = [list(t.view(-1).chunk(n)) for t in tensors]
+    for turn in range(n - 1):
+        for i in range(n):
+            k, target = (i - turn) % n, tensors[(i + 1) % n]
+            pieces[(i + 1) % n][k] += pieces[i][k].to(target.device)
+    for turn in range(n - 1):
+        for i in range(n):
+            pieces[(i + 1) % n][(i + 1 - turn) % n].copy_(pieces[i][(i + 1 - turn) % n])
+
+
+def in_the_first(tensors: list[torch.Tensor]) -> None:
+    for t in tensors[1:]:
+        tensors[0][:] += t.to(tensors[0].device)
+    for t in tensors[1:]:
+        t[:] = tensors[0].to(t.device)
+
+
+def on_the_host(tensors: list[torch.Tensor]) -> None:
+    total = torch.stack([t.cpu() for t in tensors]).sum(0)
+    for t in tensors:
+        t.copy_(total)
+
+
+def in_a_new_one(tensors: list[torch.Tensor]) -> None:
+    total = torch.zeros(tensors[0].shape, device=tensors[0].device, dtype=tensors[0].dtype)
+    for t in tensors:
+        total += t.to(device=total.device)
+    for t in tensors:
+        t.data[...] = total
+
+
+def reduced(tensors: list[torch.Tensor]) -> None:
+    total = functools.reduce(torch.add, [t.to(tensors[-1].device) for t in tensors])
+    for t in tensors:
+        t.copy_(total)
+
+
+@pytest.mark.parametrize("way", [ring, in_the_first, on_the_host, in_a_new_one, reduced])
+def test_any_right_all_reduce_passes(way: Callable[[list[torch.Tensor]], None]) -> None:
+    check_gradients.examine_all_reduce(way)
+
+
+@pytest.mark.parametrize("way", [
+    lambda g, n: sum(a * b for a, b in zip(g, n, strict=True)) / sum(n),
+    lambda g, n: torch.einsum("i...,i->...", torch.stack(g), torch.tensor(n, dtype=torch.float64) / sum(n)),
+])  # fmt: skip
+def test_any_right_combination_passes(way: Callable[..., Any]) -> None:
+    check_gradients.examine_uneven(way)
+
+
+def test_the_lessons_lenet_is_the_shared_one() -> None:
+    namespace: dict[str, Any] = {}
+    source = next(c.text for c in cells("code") if c.id == "hand-lenet")
+    function = next(n for n in ast.parse(source).body if isinstance(n, ast.FunctionDef) and n.name == "lenet")
+    exec("import torch\nfrom torch import nn\n" + ast.unparse(function), namespace)
+    torch.manual_seed(0)
+    shared = lenet().state_dict()
+    assert str(namespace["lenet"]()) == str(lenet())
+    assert all(torch.equal(a, shared[name]) for name, a in namespace["lenet"]().state_dict().items())
+
+
+# --- the lesson's own DataParallel ---------------------------------------------------------------------
+
+BUILT = ("hand-scatter-try", "hand-apply-build", "wrap-class")
+
+
+@pytest.fixture(scope="module")
+def built() -> dict[str, Any]:
+    """Return what the lesson builds: scatter, parallel_apply, gather and ByHand."""
+    namespace: dict[str, Any] = {"torch": torch, "nn": nn, "ThreadPoolExecutor": ThreadPoolExecutor}
+    source = {c.id: c.text for c in cells("code") if c.lesson == "05"}
+    exec("import copy", namespace)
+    for name in BUILT:
+        body = [n for n in ast.parse(source[name]).body if not isinstance(n, (ast.For, ast.Expr))]
+        exec(compile(ast.Module(body, []), name, "exec"), namespace)
+    return namespace
+
+
+@pytest.mark.parametrize("batch", [1, 2, 7, 30])
+@pytest.mark.parametrize("devices", [1, 2, 3, 8])
+def test_by_hand_is_one_device(built: dict[str, Any], batch: int, devices: int) -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 3)).double()
+    x, y = torch.rand(batch, 6, dtype=torch.float64), torch.randint(3, (batch,))
+    found = []
+    for net in (model, built["ByHand"](model, [torch.device("cpu")] * devices)):
+        net.zero_grad()
+        out = net(x)
+        nn.functional.cross_entropy(out, y).backward()
+        found.append([out.detach(), *(p.grad.clone() for p in model.parameters())])
+    assert all(torch.allclose(a, b, atol=1e-14) for a, b in zip(*found, strict=True))
+
+
+def test_a_thread_of_the_lesson_inherits_no_grad(built: dict[str, Any]) -> None:
+    model, pieces = nn.Linear(4, 2), [torch.rand(3, 4)] * 2
+    with torch.no_grad():
+        assert not any(out.requires_grad for out in built["parallel_apply"]([model, model], pieces))
+    assert all(out.requires_grad for out in built["parallel_apply"]([model, model], pieces))
+
+
+def test_by_hand_trains_and_saves_like_the_real_one(built: dict[str, Any]) -> None:
+    net = built["ByHand"](nn.BatchNorm1d(2), [torch.device("cpu")] * 2)
+    assert list(net.state_dict()) == list(nn.DataParallel(nn.BatchNorm1d(2)).state_dict())
+    net(torch.rand(8, 2))
+    assert net.module.num_batches_tracked.item() == 1, "counted by the first copy alone"
+
+
+def test_an_error_in_a_copy_is_raised(built: dict[str, Any]) -> None:
+    net = built["ByHand"](nn.BatchNorm1d(2), [torch.device("cpu")] * 3)
+    with pytest.raises(ValueError, match="more than 1 value per channel"):
+        net(torch.rand(7, 2))
+    with pytest.raises(RuntimeError, match="must be on cpu"):
+        built["ByHand"](nn.Linear(2, 2).to("meta"), [torch.device("cpu")])(torch.rand(1, 2))
+
+
+# --- explorers ----------------------------------------------------------------------------------------
+
+EXPLORERS: dict[str, Explorer] = {"split": batch_split.EXPLORER, "traffic": parallel_traffic.EXPLORER}
+
+
+def texts(caption: Bilingual) -> tuple[str, str]:
+    """Return the two texts of a caption without markup."""
+    return plain(caption.en), plain(caption.zh)
+
+
+@pytest.mark.parametrize("name", EXPLORERS)
+def test_pictures_are_drawn_without_a_warning(name: str) -> None:
+    """The defaults, and every third value of each control."""
+    explorer = EXPLORERS[name]
+    sample = [{c.name: v} for c in explorer.controls for _, v in [*c.options[::3], c.options[-1]]]
+    for changes in [{}, *sample]:
+        picture = explorer.render(explorer.compute(**explorer.defaults() | changes))
+        png(picture.figure, small=False)
+        en, zh = texts(picture.caption)
+        assert re.search("[a-z]{3}.*[.]$", en) and re.search("[一-鿿].*。$", zh)
+
+
+def test_both_languages_have_the_same_numbers() -> None:
+    for module in (batch_split, parallel_traffic):
+        for choices in module.EXPLORER.grid():
+            numbers = [
+                set(re.findall(r"\d[\d.]*(?<!\.)", text))
+                for text in texts(module.caption(module.compute(**choices)))
+            ]
+            assert numbers[0] == numbers[1]
+
+
+@pytest.mark.parametrize("batch, devices, sizes", [
+    (30, 3, (10, 10, 10)), (10, 3, (4, 4, 2)), (10, 8, (2, 2, 2, 2, 2)), (6, 4, (2, 2, 2)), (1, 8, (1,)),
+    (33, 8, (5, 5, 5, 5, 5, 5, 3)), (64, 1, (64,)),
+])  # fmt: skip
+def test_splits_by_hand(batch: int, devices: int, sizes: tuple[int, ...]) -> None:
+    assert batch_split.compute(batch=batch, devices=devices).sizes == sizes
+
+
+def test_the_rule_of_a_split_holds_everywhere() -> None:
+    for choices in EXPLORERS["split"].grid():
+        split = batch_split.compute(**choices)
+        largest = math.ceil(split.batch / split.devices)
+        assert sum(split.sizes) == split.batch and min(split.sizes) > 0
+        assert set(split.sizes[:-1]) <= {largest} and split.sizes[-1] <= largest
+        assert split.idle == split.devices - math.ceil(split.batch / largest) >= 0
+        assert 1 <= split.gain <= split.devices
+        assert (split.gain == split.devices) == (split.batch % split.devices == 0)
+
+
+def test_the_grid_has_what_the_lesson_asks_for() -> None:
+    """More than 30 examples of which one of eight devices gets none."""
+    found = [
+        c["batch"] for c in EXPLORERS["split"].grid() if batch_split.compute(**c | {"devices": 8}).idle == 1
+    ]
+    assert any(batch > 30 for batch in found)
+
+
+@pytest.mark.parametrize("batch, devices, en, zh", [
+    (10, 8, "10 examples over 8 devices: 2+2+2+2+2. 3 devices have nothing to do.", "有 3 個裝置沒事做"),
+    (33, 8, "1 device has nothing to do.", "有 1 個裝置沒事做"),
+    (10, 3, "4+4+2. The last device gets less", "最後一個裝置分到的比較少"),
+    (30, 3, "10+10+10. All get the same. At best 3 times", "最快是單一裝置的 3 倍"),
+    (1, 1, "1 example over 1 device: 1. One device", "只有一個裝置"),
+])  # fmt: skip
+def test_the_caption_of_a_split(batch: int, devices: int, en: str, zh: str) -> None:
+    captions = texts(batch_split.caption(batch_split.compute(batch=batch, devices=devices)))
+    assert en in captions[0] and zh in captions[1]
+
+
+@pytest.mark.parametrize("batch, devices", [(0, 3), (3, 0), (-1, 1)])
+def test_a_split_of_nothing_is_refused(batch: int, devices: int) -> None:
+    with pytest.raises(ValueError, match="at least 1 example"):
+        batch_split.compute(batch=batch, devices=devices)
+
+
+def traffic(**choices: Any) -> Traffic:
+    usual = {"model": "ResNet-50 (25.6 M)", "devices": 4, "batch": 32, "speed": 1e9}
+    return parallel_traffic.compute(**usual | choices)
+
+
+def test_traffic_by_hand() -> None:
+    """LeNet, 4 devices, 16 images each: 61,706 floats are 246,824 bytes, an image 3,136, its scores 40."""
+    found = traffic(model="LeNet (0.06 M)", batch=16)
+    data = 3 * 16 * (3136 + 40 + 40)
+    assert found.serial == {
+        STAR: {"weights": 740_472, "gradients": 740_472, "data": data},
+        CHAIN: {"weights": 246_824, "gradients": 246_824, "data": data},
+        RING: {"weights": 0, "gradients": 370_236, "data": 0},
+    }
+    assert found.total == {STAR: 1_480_944 + data, CHAIN: 1_480_944 + data, RING: 1_480_944}
+    assert found.seconds(RING) == pytest.approx(370_236 / 1e9)
+    en, zh = texts(parallel_traffic.caption(found))
+    assert "the same 1.48 MB" in en and "carries 4 times" in en and "the chain's 1.33 times" in en
+    assert "1.48 MB" in zh and "4 倍" in zh and "1.33 倍" in zh
+
+
+def test_lenet_has_the_parameters_of_the_shared_one() -> None:
+    assert MODELS["LeNet (0.06 M)"].parameters == sum(p.numel() for p in lenet().parameters())
+
+
+def test_all_ways_send_the_same_total_and_differ_by_n_on_one_link() -> None:
+    for choices in EXPLORERS["traffic"].grid():
+        found = parallel_traffic.compute(**choices)
+        n, weights = found.devices, MODELS[choices["model"]].parameters * 4
+        own = {way: sum(v for k, v in found.serial[way].items() if k != "data") for way in WAYS}
+        assert own[STAR] == pytest.approx(n * own[RING])
+        assert own[CHAIN] * (n - 1) == pytest.approx(n * own[RING])
+        for way in WAYS:
+            assert found.total[way] - found.serial[way]["data"] == pytest.approx(2 * (n - 1) * weights)
+            assert found.seconds(way) == pytest.approx(sum(found.serial[way].values()) / choices["speed"])
+
+
+def run_ring(values: list[torch.Tensor]) -> tuple[list[torch.Tensor], int]:
+    """Pass pieces around a ring of tensors; return the results and the bytes that each device sends."""
+    n, sent = len(values), [0] * len(values)
+    pieces = [list(v.clone().chunk(n)) for v in values]
+    for turn in range(2 * (n - 1)):
+        moving = [(i, (i - turn) % n, pieces[i][(i - turn) % n].clone()) for i in range(n)]
+        for i, k, piece in moving:
+            target = pieces[(i + 1) % n][k]
+            target.add_(piece) if turn < n - 1 else target.copy_(piece)
+            sent[i] += piece.nbytes
+    assert len(set(sent)) == 1
+    return [torch.cat(p) for p in pieces], sent[0]
+
+
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_the_bytes_are_those_of_a_simulated_ring(n: int) -> None:
+    make = torch.Generator().manual_seed(0)
+    values = [torch.randint(100, (12,), generator=make).float() for _ in range(n)]
+    results, sent = run_ring(values)
+    assert all(torch.equal(result, torch.stack(values).sum(0)) for result in results)
+    assert sent == 2 * (n - 1) / n * values[0].nbytes
+
+
+def test_one_device_moves_nothing() -> None:
+    found = traffic(devices=1)
+    assert not any(found.total.values()) and not any(found.seconds(way) for way in WAYS)
+    assert "nothing travels" in texts(parallel_traffic.caption(found))[0]
+
+
+@pytest.mark.parametrize("bad, words", [
+    ({"devices": 0}, "positive"), ({"batch": 0}, "positive"), ({"speed": 0}, "positive"), ({"model": "x"}, "LeNet"),
+])  # fmt: skip
+def test_traffic_out_of_range_is_refused(bad: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        traffic(**bad)

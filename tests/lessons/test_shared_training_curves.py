@@ -1,0 +1,96 @@
+"""The picture that is updated during training."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import IPython.display
+import pytest
+from html_nesting import assert_nested
+
+from course_utils import lesson, run_mode
+from shared import training_curves
+from shared.training_curves import Live
+
+pytestmark = pytest.mark.usefixtures("no_warnings")
+
+
+@pytest.fixture(autouse=True)
+def texts_of_lesson_05() -> None:
+    lesson.use("05")
+
+
+class Handle:
+    """What ``display(…, display_id=True)`` returns."""
+
+    def __init__(self) -> None:
+        self.updates: list[Any] = []
+
+    def update(self, picture: Any) -> None:
+        self.updates.append(picture)
+
+
+@pytest.fixture
+def handle(monkeypatch: pytest.MonkeyPatch) -> Handle:
+    handle, displayed = Handle(), []
+
+    def display(picture: Any, display_id: bool) -> Handle:
+        assert display_id is True and not displayed, "displayed once"
+        displayed.append(picture)
+        handle.updates.append(picture)
+        return handle
+
+    monkeypatch.setattr(IPython.display, "display", display)
+    return handle
+
+
+def compared(picture: Any) -> tuple[str, str]:
+    """Return what the notebook checks compare of a picture."""
+    bundle = picture._repr_mimebundle_()
+    html = re.sub(r'<span class="measured">[^<]*</span>|base64,[^"]*', "", bundle["text/html"])
+    return html, bundle["text/plain"]
+
+
+def test_a_live_figure_is_updated_with_the_same_words(
+    handle: Handle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noted: list[Any] = []
+    monkeypatch.setattr(run_mode, "note", lambda *what: noted.append(what))
+    figure = Live("resnet", 2)
+    figure.add("one device", accuracy=50.0, seconds=2.5)
+    figure.add("one device", accuracy=75.0, seconds=2.0)
+    figure.add("parallel", accuracy=60.0, seconds=4.0)
+    assert len(handle.updates) == 4
+    assert len({compared(picture) for picture in handle.updates}) == 1, (
+        "nbval sees the first, the file the last"
+    )
+    for picture in handle.updates:
+        assert_nested(picture.html())
+    assert "one device: 75, 2 s; parallel: 60, 4 s" in handle.updates[-1].html()
+    left, right = handle.updates[-1].figure.axes
+    assert [list(line.get_ydata()) for line in left.lines] == [[50, 75], [60]]
+    assert [list(line.get_ydata()) for line in right.lines] == [[2.5, 2.0], [4.0]]
+    assert left.get_xlim() == handle.updates[0].figure.axes[0].get_xlim() == (0.5, 2.5)
+    assert list(figure.last("accuracy")) == [75, 60]
+    kind, name, values = noted[-1]
+    assert (kind, name) == ("curve", "resnet")
+    again = training_curves.picture(
+        values["lines"], figure.parts, 2, values | {"run": "there"}, figure.caption
+    )
+    assert "there" in again.html() and len(again.figure.axes[0].lines) == 4, "recorded values can be drawn"
+
+
+def test_a_live_figure_asks_for_a_value_for_every_panel(handle: Handle) -> None:
+    figure = Live("resnet", 2)
+    with pytest.raises(ValueError, match="panels"):
+        figure.add("one device", accuracy=50.0)
+    with pytest.raises(ValueError, match="no figure 'nobody'"):
+        Live("nobody", 1)
+
+
+def test_a_live_figure_works_without_a_front_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(IPython.display, "display", lambda *_, **__: None)
+    figure = Live("resnet", 1)
+    figure.add("one device", accuracy=1.0, seconds=1.0)
+    assert list(figure.last("seconds")) == [1.0]

@@ -1,0 +1,185 @@
+"""The lessons' texts: complete in both languages, each used by its lesson, each question with a reason for all choices."""
+
+from __future__ import annotations
+
+import string
+from collections import Counter
+from typing import Any
+
+import ipywidgets
+import pytest
+from html_nesting import assert_nested
+from lesson_cells import NOTEBOOKS, cells, first_arguments
+
+from course_utils import figures, lesson, predict
+from course_utils.predictions import question
+from torch_doctor.bilingual import CHOICES, markup, plain
+
+USES = {
+    "question": ("predict",),
+    "claim": ("claim",),
+    "figure": (
+        "figures.curves", "columns", "panels", "stacked", "histogram", "timeline.show", "timelines", "Live",
+    ),
+}  # fmt: skip
+LESSONS = [path.name[:2] for path in NOTEBOOKS if (path.parent / lesson.room(path.name[:2])).is_dir()]
+ENTRIES = [
+    (number, kind, name)
+    for number in LESSONS
+    for kind in lesson.KINDS
+    for name in lesson.all_texts(number)[kind]
+]
+QUESTIONS = [(number, name) for number, kind, name in ENTRIES if kind == "question"]
+
+
+def test_there_is_something_to_test() -> None:
+    assert len(LESSONS) >= 7 and len(cells("code")) > 400 and len(ENTRIES) > 200 and len(QUESTIONS) >= 60
+
+
+# --- TOML and notebooks agree -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", lesson.KINDS)
+def test_every_text_is_used_by_its_lesson_and_every_use_has_a_text(kind: str) -> None:
+    used = Counter(first_arguments(*USES[kind]))
+    assert set(used) == {(number, name) for number, its_kind, name in ENTRIES if its_kind == kind}
+    assert kind == "figure" or max(used.values()) == 1, "nothing is stated or asked twice"
+
+
+def test_names_of_recorded_values_are_unique_in_the_whole_course() -> None:
+    figures_used = Counter(first_arguments("figures.bars", *USES["figure"]))
+    assert max(figures_used.values()) == 1
+    names = [name for _, name in [*figures_used, *first_arguments("claim")]]
+    assert len(set(names)) == len(names), "two lessons record under the same name"
+
+
+def test_claims_are_numbered_by_lesson() -> None:
+    for number, name in first_arguments("claim"):
+        assert name.startswith(f"{int(number)}."), name
+
+
+# --- complete -----------------------------------------------------------------------------------------
+
+
+def check_pairs(entry: dict[str, Any]) -> None:
+    """Every text has its twin in the other language, with the same placeholders, and differs from it."""
+    for key, value in entry.items():
+        if isinstance(value, list):
+            for part in value:
+                check_pairs(part)
+            continue
+        if isinstance(value, str):
+            assert value.strip() == value and value, key
+        if key.endswith(("en", "zh")):
+            other = key[:-2] + {"en": "zh", "zh": "en"}[key[-2:]]
+            assert other in entry, f"{key} without {other}"
+            assert_nested(markup(value))
+            fields = [[f for _, f, _, _ in string.Formatter().parse(entry[k]) if f] for k in (key, other)]
+            assert fields[0] == fields[1]
+
+
+@pytest.mark.parametrize("number", LESSONS)
+def test_both_languages_are_there(number: str) -> None:
+    for kind, entries in lesson.all_texts(number).items():
+        for name, entry in entries.items():
+            assert {"en", "zh"} <= set(entry), f"{kind} {name}"
+            assert any("\u4e00" <= character <= "\u9fff" for character in entry["zh"]), (
+                f"{kind} {name}: no Chinese"
+            )
+            try:
+                check_pairs(entry)
+            except AssertionError as error:
+                raise AssertionError(f"{kind} {name} of lesson {number}: {error}") from error
+
+
+def test_a_missing_translation_is_found() -> None:
+    for broken in (
+        {"en": "a", "zh": "甲", "why_en": "b"},
+        {"en": "{x}", "zh": "甲"},
+        {"en": "a ", "zh": "甲"},
+    ):
+        with pytest.raises(AssertionError):
+            check_pairs(broken)
+
+
+@pytest.mark.parametrize(
+    "number, name", [(number, name) for number, kind, name in ENTRIES if kind == "figure"]
+)
+def test_a_figures_axes_and_parts_have_names(number: str, name: str) -> None:
+    lesson.use(number)
+    caption, x, y = figures.caption_and_axes(name)
+    chart = next(use for use in USES["figure"] if name in {found for _, found in first_arguments(use)})
+    named = {"figures.curves": (True, True), "histogram": (True, True), "columns": (False, True)}
+    assert caption.en and caption.zh
+    assert (bool(x.label), bool(y.label)) == named.get(chart, (False, False)), chart
+    assert {x.scale, y.scale} <= {"log", "linear"}
+    has_parts = "parts" in lesson.text("figure", name)
+    assert has_parts == (chart in ("panels", "stacked", "Live"))
+    if has_parts:
+        _, parts = figures.caption_and_parts(name)
+        assert parts and all(part.en and part.zh for part in parts.values())
+
+
+# --- questions ----------------------------------------------------------------------------------------
+
+each_question = pytest.mark.parametrize("number, name", QUESTIONS)
+
+
+@each_question
+def test_a_question_has_a_right_and_a_wrong_choice_and_a_reason_for_each(number: str, name: str) -> None:
+    lesson.use(number)
+    asked = question(name)
+    assert {choice.right for choice in asked.choices} == {True, False}
+    for texts in ([choice.text for choice in asked.choices], [choice.reason for choice in asked.choices]):
+        assert len({text.en for text in texts}) == len({text.zh for text in texts}) == len(texts)
+    assert all(len(choice.reason.en) > 30 for choice in asked.choices), "a reason explains"
+    assert 2 <= len(asked.choices) <= 5
+
+
+def test_the_right_choice_is_not_always_at_the_same_place() -> None:
+    places: Counter[int] = Counter()
+    for number, name in QUESTIONS:
+        lesson.use(number)
+        places[[choice.right for choice in question(name).choices].index(True)] += 1
+    assert max(places.values()) <= 0.7 * len(QUESTIONS), places
+
+
+def widgets_of(widget: Any, kind: type) -> list[Any]:
+    found = [widget] if isinstance(widget, kind) else []
+    return found + [w for child in getattr(widget, "children", ()) for w in widgets_of(child, kind)]
+
+
+@each_question
+def test_every_choice_answers_when_it_is_clicked_in_each_language(
+    number: str, name: str, shown: list[Any]
+) -> None:
+    lesson.use(number)
+    predict(name)
+    asked, box = question(name), shown[-1].widget
+    buttons = widgets_of(box, ipywidgets.Button)
+    reply = widgets_of(box, ipywidgets.HTML)[-1]
+    assert len(buttons) == len(asked.choices) * len(CHOICES)
+    assert reply.value == "", "no answer before a click"
+    labels = {"en": lambda text: plain(text.en), "zh": lambda text: plain(text.zh), "both": str}
+    for row, language in enumerate(CHOICES):
+        here = buttons[row * len(asked.choices) :][: len(asked.choices)]
+        for button, choice in zip(here, asked.choices, strict=True):
+            assert button.description == labels[language](choice.text)
+            button.click()
+            assert choice.reason.block() in reply.value
+            assert ("course-solved" in reply.value) == choice.right
+            assert_nested(reply.value)
+            assert [b for b in here if "course-chosen" in b._dom_classes] == [button]
+
+
+@each_question
+def test_without_a_kernel_the_question_can_be_read(number: str, name: str, shown: list[Any]) -> None:
+    lesson.use(number)
+    predict(name)
+    bundle = shown[-1]._repr_mimebundle_()
+    asked, page = question(name), bundle["text/html"]
+    assert_nested(page)
+    folded = page.index("<details>")
+    for choice in asked.choices:
+        assert choice.text.html() in page and page.index(choice.reason.block()) > folded
+        assert choice.reason.en not in bundle["text/plain"], "the plain form gives nothing away"

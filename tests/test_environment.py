@@ -1,0 +1,142 @@
+"""The environment: what is declared, pinned and offered agrees, and `make` makes it from nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PINS = [Requirement(line) for line in (ROOT / "constraints.txt").read_text().splitlines() if line[0] != "#"]
+CONDA = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+needs_make = pytest.mark.skipif(os.name != "posix" or not shutil.which("make"), reason="needs make")
+
+
+# --- what is repeated agrees ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["test"]])
+def test_a_direct_dependency_is_pinned_within_its_range(text: str) -> None:
+    requirement = Requirement(text)
+    (pin,) = [pin for pin in PINS if canonicalize_name(pin.name) == canonicalize_name(requirement.name)]
+    (exact,) = pin.specifier
+    assert (exact.operator, pin.marker) == ("==", None)
+    assert exact.version in requirement.specifier
+
+
+def test_torch_is_pinned_alone_and_exactly() -> None:
+    """Each build of torch pins its own CUDA libraries; pinning them here would rule out all builds but one."""
+    assert [str(pin) for pin in PINS if pin.name == "torch"] == ["torch==2.13.0"]
+    assert not [pin.name for pin in PINS if pin.name.startswith(("nvidia", "cuda", "triton"))]
+
+
+def test_all_files_offer_the_same_pythons() -> None:
+    classifiers = {text.rsplit(" ", 1)[1] for text in PROJECT["classifiers"]}
+    conda = SpecifierSet(CONDA["dependencies"][0].removeprefix("python "))
+    minors = range(8, 20)
+    assert classifiers == {"3.11", "3.12", "3.13", "3.14"}
+    assert {f"3.{minor}" for minor in minors if f"3.{minor}" in conda} == classifiers
+    assert PROJECT["requires-python"] == ">=3.11"
+    assert set(re.findall(r"python(3\.\d+)", MAKEFILE.split("IN :=")[0].split("PYTHON ?=")[1])) == classifiers
+    assert CONDA["dependencies"][1:] == ["pip", {"pip": ["-c constraints.txt", "-e ."]}]
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
+def test_every_make_command_of_the_documents_exists(name: str) -> None:
+    named = set(re.findall(r"(?:`|^)make ([a-z-]+)", (ROOT / name).read_text(encoding="utf-8"), re.M))
+    targets = set(re.findall(r"^([a-z-]+):", MAKEFILE, re.M))
+    assert {"test"} <= named <= targets
+
+
+def test_jupyterlab_knows_every_setting_that_is_set() -> None:
+    """An unknown plugin or key would be ignored without a word."""
+    jupyter = Path(sys.prefix, "share", "jupyter")
+    for plugin, values in json.loads((ROOT / "tools/jupyterlab_defaults.json").read_text()).items():
+        package, name = plugin.split(":")
+        places = (jupyter / "lab/schemas", jupyter / "labextensions" / package / "schemas")
+        schema = next(path for place in places if (path := place / package / f"{name}.json").exists())
+        properties = json.loads(schema.read_text(encoding="utf-8"))["properties"]
+        for key, value in values.items():
+            assert type(value) is type(properties[key]["default"]), f"{plugin}: {key}"
+            inner = set(value) if isinstance(value, dict) else set()
+            assert inner <= set(properties[key]["default"] if inner else ()), f"{plugin}: {key}"
+
+
+# --- the Makefile --------------------------------------------------------------------------------------------
+
+
+@needs_make
+@pytest.mark.parametrize(
+    ("python", "told"),
+    [
+        ("/nowhere/python", "needs Python 3.11"),
+        ("old", "needs Python 3.11"),
+        ("bare", "apt install python3-venv"),
+    ],
+)
+def test_an_unsuitable_python_is_explained_in_both_languages(tmp_path: Path, python: str, told: str) -> None:
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    for name in ("pyproject.toml", "constraints.txt", "tools/jupyterlab_defaults.json"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    for name, script in {"old": "exit 1", "bare": '[ "$1" = -c ]'}.items():  # bare: has no venv
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+        (tmp_path / name).chmod(0o755)
+    path = python if python.startswith("/") else f"{tmp_path}/{python}"
+    result = subprocess.run(["make", "lab", f"PYTHON={path}"], cwd=tmp_path, capture_output=True, text=True)
+    assert result.returncode != 0
+    assert told in result.stdout and re.search("[一-鿿]", result.stdout)
+
+
+@needs_make
+@pytest.mark.nightly
+def test_make_makes_the_environment_from_nothing_once_and_again_when_it_is_broken(tmp_path: Path) -> None:
+    """Minutes, and the network: make it, do nothing, make it again after an interrupted installation and a move."""
+    folder, moved = tmp_path / "the course", tmp_path / "moved"
+    tracked = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True
+    ).stdout
+    for name in filter(None, tracked.split("\0")):
+        if (ROOT / name).exists():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, folder / name)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+
+    def make(where: Path) -> float:
+        begin = time.perf_counter()
+        command = ["make", ".venv/lab", f"PYTHON={sys.executable}"]
+        subprocess.run(command, cwd=where, env=environment, capture_output=True, check=True)
+        question = "import torch, course_utils; print(torch.__version__, course_utils.__file__)"
+        python = where / ".venv/bin/python"
+        answer = subprocess.run(
+            [python, "-c", question], cwd=tmp_path, env=environment, capture_output=True, check=True
+        )
+        assert re.match(rb"2\.13\.0", answer.stdout) and str(where) in answer.stdout.decode()
+        return time.perf_counter() - begin
+
+    make(folder)
+    before = (folder / ".venv/lab").stat().st_mtime_ns
+    make(folder)
+    assert (folder / ".venv/lab").stat().st_mtime_ns == before, "installed again without a reason"
+
+    site = folder / f".venv/lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
+    shutil.rmtree(site / "torch")  # what is left of an installation that was killed
+    (folder / ".venv/unfinished").touch()
+    make(folder)
+
+    folder.rename(moved)
+    make(moved)

@@ -1,0 +1,261 @@
+"""Who may import whom, what lessons import, and that the package works without its repository.
+
+The layers, from the top: a lesson's room (`notebooks/lesson_05`), `notebooks/shared`, `course_utils`,
+`notebook_torchrun`, `torch_doctor`.
+A module imports from its own layer or below, and no two modules import each other, not inside functions either.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from functools import partial
+from graphlib import CycleError, TopologicalSorter
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import grimp
+import pytest
+
+import course_utils
+
+ROOT = Path(__file__).parents[1]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
+ROOMS = sorted(path.parent.name for path in (ROOT / "notebooks").glob("lesson_*/__init__.py"))
+LIBRARIES = ["course_utils", "notebook_torchrun", "torch_doctor"]
+OWN = [*LIBRARIES, "shared", *ROOMS]
+
+
+# --- layers and cycles ---------------------------------------------------------------------------------------
+
+
+def layer(module: str) -> int:
+    """Return how high a module's package is; a module may import from lower packages and from its own."""
+    package = module.split(".")[0]
+    below = ["torch_doctor", "notebook_torchrun", "course_utils", "shared"]
+    return len(below) if package.startswith("lesson_") else below.index(package)
+
+
+def problems(packages: list[str]) -> list[str]:
+    """Return one line per import that points up or sideways, and the first cycle of modules."""
+    graph = grimp.build_graph(*packages, cache_dir=None)
+    imports = {module: graph.find_modules_directly_imported_by(module) for module in sorted(graph.modules)}
+    found = [
+        f"{module} imports {other}"
+        for module, others in imports.items()
+        for other in sorted(others)
+        if module.split(".")[0] != other.split(".")[0] and layer(module) <= layer(other)
+    ]
+    try:
+        TopologicalSorter(imports).prepare()
+    except CycleError as error:
+        found.append("cycle: " + " <- ".join(error.args[1]))
+    return found
+
+
+def test_imports_point_down_and_never_in_a_circle() -> None:
+    assert len(ROOMS) >= 7
+    assert problems(OWN) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "source", "found"),
+    [
+        ("lesson_02/e.py", "import course_utils.a", None),
+        ("lesson_02/e.py", "import lesson_01.c", "lesson_02.e imports lesson_01.c"),
+        ("course_utils/f.py", "import shared.b", "course_utils.f imports shared.b"),
+        ("course_utils/f.py", "def f():\n  from lesson_01 import c", "course_utils.f imports lesson_01.c"),
+        ("torch_doctor/d.py", "from course_utils.a import x", "torch_doctor.d imports course_utils.a"),
+        ("torch_doctor/d.py", "def f():\n  import torch_doctor.g", "cycle: torch_doctor."),
+        ("course_utils/__init__.py", "import course_utils.a, course_utils.h", "cycle: course_utils"),
+    ],
+)
+def test_a_planted_import_is_found(
+    file: str, source: str, found: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {
+        "torch_doctor/d.py": "import json",
+        "torch_doctor/g.py": "from torch_doctor import d",
+        "course_utils/a.py": "import torch_doctor.d",
+        "course_utils/h.py": "from course_utils import __version__",
+        "shared/b.py": "from course_utils import a",
+        "lesson_01/c.py": "from shared.b import a",
+    }
+    for name, text in (files | {file: source}).items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).with_name("__init__.py").touch()
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    packages = sorted(path.name for path in tmp_path.iterdir())
+    for name in [module for module in sys.modules if module.split(".")[0] in packages]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    if found is None:
+        assert problems(packages) == []
+    else:
+        assert any(line.startswith(found) for line in problems(packages)), problems(packages)
+
+
+def names_of_modules(source: str, package: str = "") -> list[str]:
+    """Return the strings in `source` with which it could import a module of the course by its name.
+
+    Docstrings do not count, nor does the name of its own `package`: that is how a package finds its data files.
+    """
+    tree = ast.parse(source)
+    documentation = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    strings = [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documentation
+    ]
+    name = re.compile(rf"lesson_|^({'|'.join(LIBRARIES)}|shared)(\.\w+)+$")
+    return [text for text in strings if name.search(text) and text != package]
+
+
+def test_no_module_is_imported_by_its_name_in_a_string() -> None:
+    """Only course_utils/lesson.py does that: it loads the room of the lesson that setup("05") names."""
+    found = {}
+    for path in (path for name in LIBRARIES for path in (ROOT / name).rglob("*.py")):
+        module = path.relative_to(ROOT)
+        found[module.as_posix()] = names_of_modules(path.read_text("utf-8"), ".".join(module.parent.parts))
+    assert found.pop("course_utils/lesson.py"), "the rooms are loaded somewhere else"
+    assert {module: names for module, names in found.items() if names} == {}
+
+
+def test_an_import_by_a_string_is_found() -> None:
+    source = '"""lesson_01 and course_utils.a in a docstring."""\nx = f"lesson_{n}", "shared.b", "shared", "course_utils.c"'
+    assert sorted(names_of_modules(source)) == ["course_utils.c", "lesson_", "shared.b"]
+    assert "course_utils.c" not in names_of_modules(source, "course_utils.c")
+
+
+def test_every_imported_package_is_declared() -> None:
+    """Learners install what pyproject.toml names; the tools and tests of authors are not among it."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    declared = {re.match(r"[\w-]+", text)[0] for text in project["dependencies"]} | {"ipython"}  # ipykernel's
+    graph = grimp.build_graph(*OWN, include_external_packages=True, cache_dir=None)
+    outside = {name for name in graph.modules if graph.is_module_squashed(name)}
+    outside -= {*OWN, *sys.stdlib_module_names, *(name for name in outside if name.split(".")[0] in OWN)}
+    homes = packages_distributions()
+    unknown = {name for name in outside if not declared & {home.lower() for home in homes.get(name, [])}}
+    assert unknown == set()
+    assert {"torch", "numpy"} <= outside
+
+
+# --- the public face -----------------------------------------------------------------------------------------
+
+
+def imports(path: Path) -> Iterator[tuple[str, list[str]]]:
+    """Yield (module, names) of every import in a notebook; no names for `import module`."""
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        lines = "".join(cell["source"]).splitlines() if cell["cell_type"] == "code" else []
+        if lines and lines[0].startswith("%%"):
+            continue
+        for node in ast.walk(ast.parse("\n".join("" if line[:1] in ("%", "!") else line for line in lines))):
+            if isinstance(node, ast.ImportFrom):
+                yield node.module or "", [alias.name for alias in node.names]
+            elif isinstance(node, ast.Import):
+                yield from ((alias.name, []) for alias in node.names)
+
+
+def test_lessons_import_the_whole_face_and_nothing_behind_it() -> None:
+    used: set[str] = set()
+    for path in NOTEBOOKS:
+        for module, names in imports(path):
+            top = module.split(".")[0]
+            if top == "course_utils":
+                assert module == top and names, (
+                    f"{path.name} imports {module}; use `from course_utils import ...`"
+                )
+                used |= set(names)
+            elif top.startswith("lesson_"):
+                assert top == f"lesson_{path.name[:2]}", (
+                    f"{path.name} imports {module}, another lesson's room"
+                )
+    assert used == set(course_utils.__all__)
+
+
+def test_importing_costs_next_to_nothing() -> None:
+    """In a kernel that has imported torch: an eighth of torch's CPU time at most, which is about 0.1 s, on any machine.
+
+    A limit in seconds would depend on what else the machine is doing. The fastest of three.
+    """
+    code = (
+        "import IPython.display, sys, time\n"
+        "start = time.process_time()\n"
+        "import torch\n"
+        "import gc; gc.disable()\n"  # a collection of all that torch has made takes as long, whenever it happens
+        "middle, before = time.process_time(), set(sys.modules)\n"
+        "import course_utils\n"
+        "print((time.process_time() - middle) / (middle - start), *set(sys.modules) - before)\n"
+    )
+    # With compiled files, as on every start but the first.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    run = partial(
+        subprocess.run,
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        check=True,
+    )
+    results = [run().stdout.decode().split() for _ in range(3)]
+    assert min(float(share) for share, *_ in results) < 1 / 8
+    assert not {"matplotlib", "ipywidgets", "sklearn", "torch.distributed.run"} & set(results[0])
+
+
+# --- outside of the repository -------------------------------------------------------------------------------
+
+USE = """
+from pathlib import Path
+
+import course_utils, torch_doctor
+from course_utils import compare, facts, launch, setup, try_gpu
+from torch_doctor import doctor, explain
+
+for package in (course_utils, torch_doctor):
+    assert Path(package.__file__).is_relative_to(Path("installed").resolve()), package.__file__
+setup()
+assert compare(lambda: sum(range(1000)), lambda: sum(range(10))).ratio > 1
+facts({"device": try_gpu()})
+assert "no kernel image" in str(explain("RuntimeError: CUDA error: no kernel image is available for execution on the device"))
+assert str(doctor())
+run = launch("ranks.py", processes=2, show="quiet")
+assert run.failure is None and sorted(run.lines) == [(0, "rank 0"), (1, "rank 1")], run
+print("used")
+"""
+RANKS = """
+import torch.distributed as dist
+
+dist.init_process_group("gloo")
+print("rank", dist.get_rank())
+dist.destroy_process_group()
+"""
+
+
+def test_the_package_works_without_the_repository(tmp_path: Path) -> None:
+    """Build the wheel, install it into a folder, and use it from there as a learner's own notebook would."""
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
+    wheel = [*pip, "wheel", "--no-deps", "--no-build-isolation", f"--wheel-dir={tmp_path}", str(ROOT)]
+    subprocess.run(wheel, check=True, timeout=120)
+    (built,) = tmp_path.glob("*.whl")
+    installed = tmp_path / "installed"
+    subprocess.run(
+        [*pip, "install", "--no-deps", f"--target={installed}", str(built)], check=True, timeout=120
+    )
+    (tmp_path / "use.py").write_text(USE, encoding="utf-8")
+    (tmp_path / "ranks.py").write_text(RANKS, encoding="utf-8")
+    result = subprocess.run(
+        [sys.executable, "use.py"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(installed), "COURSE_DATA_DIR": str(tmp_path / "data")},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=120,
+    )
+    assert result.stdout.rstrip().endswith("used"), result.stdout + result.stderr

@@ -1,0 +1,355 @@
+"""Machines that do not exist: folders for /proc, /sys and /dev, a small driver library, a torch and an nvidia-smi.
+
+The doctor's probes run on them for real, in their own processes. What a probe cannot be shown here (a file that root may
+not open, another operating system) is changed in what it reported; see :meth:`Machine.report`.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from torch_doctor.diagnosis.diagnose import Diagnosis, diagnose
+from torch_doctor.diagnosis.run_probes import run_probes
+
+# Both libraries read what to say from the environment. With the variable CUDA_VISIBLE_DEVICES set, the driver counts
+# FAKE_VISIBLE GPUs.
+_CUDA_C = r"""
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static int number(const char *name, int otherwise) { char *s = getenv(name); return s ? atoi(s) : otherwise; }
+static int count(void) {
+    int all = number("FAKE_COUNT", 0);
+    return getenv("CUDA_VISIBLE_DEVICES") ? number("FAKE_VISIBLE", all) : all;
+}
+int cuDriverGetVersion(int *v) { *v = number("FAKE_DRIVER", 13000); return 0; }
+int cuInit(unsigned f) {
+    if (number("FAKE_DRIVER_HANGS", 0)) sleep(60);
+    int code = number("FAKE_CUINIT", 0);
+    return code ? code : count() ? 0 : 100;
+}
+int cuDeviceGetCount(int *n) { *n = count(); return 0; }
+int cuDeviceGet(int *d, int i) { *d = i; return 0; }
+int cuDeviceGetName(char *s, int n, int d) { strncpy(s, "Fake GPU", n); return 0; }
+int cuDeviceGetAttribute(int *v, int a, int d) {
+    int c = number("FAKE_CAPABILITY", 86);
+    *v = a == 75 ? c / 10 : a == 76 ? c % 10 : number("FAKE_MODE", 0);
+    return 0;
+}
+"""
+_NVML_C = r"""
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static int number(const char *name, int otherwise) { char *s = getenv(name); return s ? atoi(s) : otherwise; }
+int nvmlInit_v2(void) { if (number("FAKE_NVML_HANGS", 0)) sleep(60); return number("FAKE_NVML", 0); }
+int nvmlShutdown(void) { return 0; }
+int nvmlSystemGetDriverVersion(char *s, unsigned n) { strncpy(s, "580.65.06", n); return 0; }
+int nvmlDeviceGetCount_v2(unsigned *n) { *n = number("FAKE_NVML_COUNT", number("FAKE_COUNT", 0)); return 0; }
+int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **h) { *h = (void *)(long)(i + 1); return number("FAKE_NVML_DEVICE", 0); }
+int nvmlDeviceGetName(void *h, char *s, unsigned n) { strncpy(s, "Fake GPU", n); return 0; }
+int nvmlDeviceGetComputeMode(void *h, unsigned *m) { *m = number("FAKE_MODE", 0); return 0; }
+int nvmlDeviceGetMigMode(void *h, unsigned *c, unsigned *p) { *c = *p = number("FAKE_MIG", 0); return 0; }
+int nvmlDeviceGetMaxMigDeviceCount(void *h, unsigned *n) { *n = 7; return 0; }
+int nvmlDeviceGetMigDeviceHandleByIndex(void *h, unsigned i, void **m) { return i < number("FAKE_PARTS", 0) ? 0 : 6; }
+int nvmlDeviceGetMemoryInfo(void *h, unsigned long long *m) { m[0] = 24ULL << 30; m[2] = 1ULL << 30; return 0; }
+int nvmlDeviceGetUtilizationRates(void *h, unsigned *u) { u[0] = number("FAKE_BUSY", 0); u[1] = 0; return 0; }
+int nvmlDeviceGetTemperature(void *h, int s, unsigned *t) { *t = 50; return 0; }
+int nvmlDeviceGetCurrentClocksEventReasons(void *h, unsigned long long *r) { *r = number("FAKE_THROTTLE", 0); return 0; }
+int nvmlDeviceGetComputeRunningProcesses_v3(void *h, unsigned *n, void *p) { *n = number("FAKE_PROCESSES", 0); return 0; }
+"""
+
+# A stand-in for both where there is no C compiler: it answers for ctypes, in every process that starts.
+_STAND_IN = """
+import ctypes, os, time
+_real = ctypes.CDLL
+def _number(name, otherwise=0):
+    return int(os.environ.get(name, otherwise))
+def _count():
+    everything = _number("FAKE_COUNT")
+    return _number("FAKE_VISIBLE", everything) if "CUDA_VISIBLE_DEVICES" in os.environ else everything
+def _write(pointer, value):
+    if hasattr(pointer, "_obj"):
+        pointer._obj.value = value
+    else:
+        pointer.value = value
+    return 0
+class _Cuda:
+    def cuDriverGetVersion(self, v): return _write(v, _number("FAKE_DRIVER", 13000))
+    def cuInit(self, flags):
+        if _number("FAKE_DRIVER_HANGS"): time.sleep(60)
+        return _number("FAKE_CUINIT") or (0 if _count() else 100)
+    def cuDeviceGetCount(self, n): return _write(n, _count())
+    def cuDeviceGet(self, d, i): return _write(d, i)
+    def cuDeviceGetName(self, s, n, d): return _write(s, b"Fake GPU")
+    def cuDeviceGetAttribute(self, v, a, d):
+        c = _number("FAKE_CAPABILITY", 86)
+        return _write(v, c // 10 if a == 75 else c % 10 if a == 76 else _number("FAKE_MODE"))
+class _Nvml:
+    def nvmlInit_v2(self):
+        if _number("FAKE_NVML_HANGS"): time.sleep(60)
+        return _number("FAKE_NVML")
+    def nvmlShutdown(self): return 0
+    def nvmlSystemGetDriverVersion(self, s, n): return _write(s, b"580.65.06")
+    def nvmlDeviceGetCount_v2(self, n): return _write(n, _number("FAKE_NVML_COUNT", _number("FAKE_COUNT")))
+    def nvmlDeviceGetHandleByIndex_v2(self, i, h): return _number("FAKE_NVML_DEVICE")
+    def nvmlDeviceGetName(self, h, s, n): return _write(s, b"Fake GPU")
+    def nvmlDeviceGetComputeMode(self, h, m): return _write(m, _number("FAKE_MODE"))
+    def nvmlDeviceGetMigMode(self, h, c, p): return _write(c, _number("FAKE_MIG"))
+    def nvmlDeviceGetMaxMigDeviceCount(self, h, n): return _write(n, 7)
+    def nvmlDeviceGetMigDeviceHandleByIndex(self, h, i, m): return 0 if i.value < _number("FAKE_PARTS") else 6
+    def nvmlDeviceGetMemoryInfo(self, h, m):
+        m._obj.total, m._obj.used = 24 << 30, 1 << 30
+        return 0
+    def nvmlDeviceGetUtilizationRates(self, h, u):
+        u._obj.gpu = _number("FAKE_BUSY")
+        return 0
+    def nvmlDeviceGetTemperature(self, h, s, t): return _write(t, 50)
+    def nvmlDeviceGetCurrentClocksEventReasons(self, h, r): return _write(r, _number("FAKE_THROTTLE"))
+    def nvmlDeviceGetComputeRunningProcesses_v3(self, h, n, p): return _write(n, _number("FAKE_PROCESSES"))
+def _load(name, *rest, **named):
+    kind = {"libcuda.so.1": _Cuda, "libnvidia-ml.so.1": _Nvml}.get(name)
+    if kind is None:
+        return _real(name, *rest, **named)
+    if name not in os.environ.get("FAKE_LIBRARIES", "").split(":"):
+        raise OSError(name + ": cannot open shared object file: No such file or directory")
+    return kind()
+ctypes.CDLL = _load
+"""
+
+# Asks the driver as the real one does, and fails as the real one does. What it was built for stands in FAKE_TORCH.
+_TORCH = """
+import builtins, ctypes, json, os, time, types
+_fake = json.loads(os.environ["FAKE_TORCH"])
+if _fake.get("slow"):
+    time.sleep(60)
+if _fake.get("raises"):
+    _kind, _text = _fake["raises"]
+    raise (ModuleNotFoundError(_text, name="torch") if _kind == "missing" else getattr(builtins, _kind)(_text))
+__version__ = _fake["version"]
+version = types.SimpleNamespace(cuda=_fake.get("cuda"), hip=_fake.get("hip"), xpu=_fake.get("xpu"))
+_C = types.SimpleNamespace(_cuda_getArchFlags=lambda: " ".join(_fake.get("arch", [])))
+backends = types.SimpleNamespace(mps=types.SimpleNamespace(is_available=lambda: False))
+xpu = types.SimpleNamespace(is_available=lambda: bool(_fake.get("xpu")))
+def _cudnn():
+    if _fake.get("cudnn_error"):
+        raise RuntimeError(_fake["cudnn_error"])
+    return 91000
+backends.cudnn = types.SimpleNamespace(version=_cudnn)
+def get_num_threads():
+    return _fake.get("threads", 8)
+class _Tensor:
+    def __matmul__(self, other):
+        if _fake.get("use_error"):
+            raise RuntimeError(_fake["use_error"])
+        return self
+    def reshape(self, *shape): return self
+    def sum(self): return self
+    def item(self): return _fake.get("result", _right)
+_right = sum(sum(range(c, 64, 8)) * sum(range(8 * c, 8 * c + 8)) for c in range(8))
+def arange(n, device):
+    return _Tensor()
+def _driver():
+    if not (version.cuda or version.hip):
+        return 0, "Torch not compiled with CUDA enabled"
+    try:
+        lib = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return 0, "Found no NVIDIA driver on your system."
+    if version.hip:
+        return _fake.get("count", 0), "No HIP GPUs are available"
+    number = ctypes.c_int()
+    lib.cuDriverGetVersion(ctypes.byref(number))
+    if number.value // 1000 < int(version.cuda.split(".")[0]):
+        return 0, f"The NVIDIA driver on your system is too old (found version {number.value})."
+    code = lib.cuInit(0)
+    if code:
+        return 0, "No CUDA GPUs are available" if code == 100 else f"Unexpected error from cudaGetDeviceCount(). Error {code}: fake"
+    lib.cuDeviceGetCount(ctypes.byref(number))
+    return number.value, "No CUDA GPUs are available"
+def _init():
+    count, text = _driver()
+    if not count:
+        raise RuntimeError(text)
+def _visible():
+    value = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return [] if value in ("", "-1", "none", "all", "NoDevFiles", "0,0") else [0]
+cuda = types.SimpleNamespace(
+    device_count=lambda: _driver()[0], is_available=lambda: _driver()[0] > 0, init=_init, _parse_visible_devices=_visible,
+    get_arch_list=lambda: _fake.get("arch", []), get_device_name=lambda i: "Fake GPU",
+    get_device_capability=lambda i: divmod(int(os.environ.get("FAKE_CAPABILITY", 86)), 10),
+)
+"""
+
+ARCH = ["sm_75", "sm_80", "sm_86", "sm_90", "sm_100", "sm_120"]
+CUDA_BUILD = {"version": "2.13.0+cu130", "cuda": "13.0", "arch": ARCH}
+CPU_BUILD = {"version": "2.13.0+cpu"}
+VENDORS = {"nvidia": "0x10de", "amd": "0x1002", "intel": "0x8086"}
+
+
+def libraries(folder: Path) -> Path | None:
+    """Compile both fake libraries once; None where there is no C compiler."""
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if compiler is None:
+        return None
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, source in (("cuda", _CUDA_C), ("nvml", _NVML_C)):
+        (folder / f"{name}.c").write_text(source)
+        subprocess.run(
+            [compiler, "-w", "-shared", "-fPIC", "-o", folder / f"{name}.so", folder / f"{name}.c"],
+            check=True,
+        )
+    return folder
+
+
+class Machine:
+    """One machine under construction. Methods return the machine, so that they can be strung together."""
+
+    def __init__(self, folder: Path, compiled: Path | None) -> None:
+        self.folder, self.compiled = folder, compiled
+        self.root = folder / "root"
+        self.changes: dict[str, Any] = {}
+        self.caller: dict[str, Any] = {}
+        self.library_folder = self.root / "usr/lib/x86_64-linux-gnu"
+        for path in ("bin", "home", "packages"):
+            (folder / path).mkdir(parents=True)
+        self.environment = {
+            "PATH": str(folder / "bin"),
+            "HOME": str(folder / "home"),
+            "PYTHONPATH": str(folder / "packages"),
+            "LD_LIBRARY_PATH": str(self.library_folder),
+        }
+        self.file("proc/version", "Linux version 6.8.0-45-generic").file(
+            "proc/sys/kernel/osrelease", "6.8.0-45-generic"
+        )
+        self.file("sys/bus/pci/devices/0000:00:00.0/class", "0x060000").torch(**CPU_BUILD)
+        # A library that cannot be loaded ends the search, so that the tests also run where there is a real one.
+        self.library_folder.mkdir(parents=True)
+        for name in ("libcuda.so.1", "libnvidia-ml.so.1"):
+            (self.library_folder / name).touch()
+        if compiled is None:
+            self.package("sitecustomize.py", _STAND_IN)
+
+    # --- parts ----------------------------------------------------------------------------------------
+
+    def file(self, path: str, text: str = "") -> Machine:
+        """Put a file below the machine's root."""
+        target = self.root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+        return self
+
+    def package(self, path: str, text: str = "") -> Machine:
+        """Put a file where Python finds packages."""
+        target = self.folder / "packages" / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+        return self
+
+    def set(self, **variables: object) -> Machine:
+        """Set environment variables."""
+        self.environment |= {name: str(value) for name, value in variables.items()}
+        return self
+
+    def command(self, name: str, script: str) -> Machine:
+        """Put a command on the path."""
+        path = self.folder / "bin" / name
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+        return self
+
+    def smi(self, text: str = "GPU 0: Fake GPU (UUID: GPU-12345678-1234)", code: int = 0) -> Machine:
+        """Let ``nvidia-smi`` print `text` and exit with `code`."""
+        return self.command("nvidia-smi", f"cat <<'EOF'\n{text}\nEOF\nexit {code}".replace("cat", "/bin/cat"))
+
+    def cards(
+        self, count: int, driver: str = "nvidia", vendor: str = "nvidia", power: str = "active"
+    ) -> Machine:
+        """Put graphics cards on the bus."""
+        for index in range(count):
+            folder = f"sys/bus/pci/devices/0000:{VENDORS[vendor][-2:]}:{index:02x}.0"
+            self.file(f"{folder}/vendor", VENDORS[vendor]).file(f"{folder}/class", "0x030000")
+            self.file(f"{folder}/device", "0x2684").file(f"{folder}/power/runtime_status", power)
+            if driver:
+                (self.root / folder / "driver").symlink_to(f"../../../../bus/pci/drivers/{driver}")
+        return self
+
+    def module(self, version: str = "580.65.06") -> Machine:
+        """Load the driver's kernel module."""
+        return self.file(
+            "proc/driver/nvidia/version",
+            f"NVRM version: NVIDIA UNIX x86_64 Kernel Module  {version}  Wed Jul 30 01:07:51 UTC 2025\n",
+        )
+
+    def nodes(self, *names: str) -> Machine:
+        """Make files in /dev."""
+        for name in names:
+            self.file(f"dev/{name}")
+        return self
+
+    def library(self, path: str = "", version: str = "580.65.06", **answers: object) -> Machine:
+        """Install the driver's library (in `path`), with the answers it gives."""
+        self._install("cuda", "libcuda.so", path, version)
+        return self.set(**answers)
+
+    def nvml(self, **answers: object) -> Machine:
+        """Install the managing half of the driver, with the answers it gives."""
+        self._install("nvml", "libnvidia-ml.so", "", "580.65.06")
+        return self.set(**answers)
+
+    def _install(self, source: str, name: str, path: str, version: str) -> None:
+        self.set(FAKE_LIBRARIES=f"{self.environment.get('FAKE_LIBRARIES', '')}:{name}.1")
+        if self.compiled is None:
+            return
+        folder = self.root / path.strip("/") if path else self.library_folder
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copy(self.compiled / f"{source}.so", folder / f"{name}.{version}")
+        (folder / f"{name}.1").unlink(missing_ok=True)
+        (folder / f"{name}.1").symlink_to(f"{name}.{version}")
+        if path:
+            self.set(LD_LIBRARY_PATH=f"{folder}:{self.library_folder}")
+
+    def torch(self, **build: object) -> Machine:
+        """Install a torch with this build."""
+        self.package("torch/__init__.py", _TORCH).package("torch/version.py")
+        return self.set(FAKE_TORCH=json.dumps(build))
+
+    def gpus(self, count: int, build: dict[str, Any] | None = None, **answers: object) -> Machine:
+        """Install `count` GPUs with everything that belongs to them, and a torch with CUDA."""
+        self.cards(count).module().nodes("nvidiactl", "nvidia-uvm", *[f"nvidia{i}" for i in range(count)])
+        self.library(FAKE_COUNT=count, **answers).nvml()
+        self.smi("\n".join(f"GPU {i}: Fake GPU (UUID: GPU-12345678-1234)" for i in range(count)))
+        return self.torch(**(CUDA_BUILD if build is None else build))
+
+    def asks(self, **state: object) -> Machine:
+        """Say what the notebook that asks knows about itself."""
+        self.caller |= state
+        return self
+
+    def report(self, path: str, value: object) -> Machine:
+        """Let a probe report something that cannot be shown to it here (``"bus.nodes.nvidia0"``, ``"EPERM"``)."""
+        self.changes[path] = value
+        return self
+
+    # --- the examination ------------------------------------------------------------------------------
+
+    def found(self, question: str = "cuda", patience: float = 1.0) -> dict[str, dict[str, Any]]:
+        """Run the real probes on this machine."""
+        found = run_probes(
+            question, root=str(self.root), environment=self.environment, caller=self.caller, patience=patience
+        )
+        for path, value in self.changes.items():
+            *parts, last = path.split(".")
+            place: Any = found
+            for part in parts:
+                place = place.setdefault(part, {})
+            place[last] = value
+        return found
+
+    def diagnosis(self, question: str = "cuda", patience: float = 1.0) -> Diagnosis:
+        """Run the real probes and return the diagnosis."""
+        return diagnose(self.found(question, patience), question)

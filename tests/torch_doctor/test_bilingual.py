@@ -1,0 +1,134 @@
+"""Pairs of texts: the small markup, marks of measured values, and the forms for notebooks and terminals."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from html_nesting import assert_nested
+
+from torch_doctor.bilingual import Bilingual, Shown, by_language, chosen_language, markup, measured, plain
+
+
+def test_the_nesting_check_can_fail() -> None:
+    for broken in ("<p>", "</p>", "<b><i></b></i>"):
+        with pytest.raises(AssertionError):
+            assert_nested(broken)
+
+
+# --- markup -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("a `b` c", "a <code>b</code> c"),
+        ("a **b** c", "a <strong>b</strong> c"),
+        ("takes ⟨3⟩ times", 'takes <span class="measured">3</span> times'),
+        ("**use `x` now**", "<strong>use <code>x</code> now</strong>"),
+        ("`<b>` & <i>", "<code>&lt;b&gt;</code> &amp; &lt;i&gt;"),
+        ("`f(**a)` and `g(**b)`", "<code>f(**a)</code> and <code>g(**b)</code>"),
+        ("`a ⟨3⟩ b`", '<code>a <span class="measured">3</span> b</code>'),
+        ("2 * 3 * 4 and a ` alone", "2 * 3 * 4 and a ` alone"),
+        ("**a** and **b**", "<strong>a</strong> and <strong>b</strong>"),
+        ("", ""),
+    ],
+)
+def test_markup(text: str, expected: str) -> None:
+    assert markup(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "`a ** b` and `c ** d`",
+        "**a `b**c` d**",
+        "`**`**`**`",
+        "⟨`a`⟩ **⟨b⟩**",
+        "⟨**a**⟩",
+        "`⟨`⟩`",
+        "**⟨**⟩",
+        "<`>**<**",
+    ],
+)
+def test_markup_never_gives_broken_html(text: str) -> None:
+    assert_nested(markup(text))
+
+
+@pytest.mark.parametrize("text", ["⟨`a` **b**⟩", "⟨a ⟨b⟩", "⟨<b>⟩", "a ⟨`x`, 3⟩ b"])
+def test_only_text_stands_inside_a_measured_mark(text: str) -> None:
+    """The notebook checks replace a mark only if no tag stands inside."""
+    found = re.findall(r'<span class="measured">(.*?)</span>', markup(text))
+    assert found and not any("<" in inside for inside in found)
+
+
+def test_plain_drops_markup_and_keeps_marks() -> None:
+    assert plain("**use `x`** in ⟨3⟩") == "use x in ⟨3⟩"
+
+
+def test_measured_cannot_be_closed_from_inside() -> None:
+    assert measured("a⟩b⟨c") == "⟨abc⟩"
+    assert measured(3.5) == "⟨3.5⟩"
+
+
+# --- pairs --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("en, zh", [("", "字"), ("word", ""), ("word", "  \n"), (None, "字"), ("word", 3)])
+def test_a_missing_language_is_refused(en: object, zh: object) -> None:
+    with pytest.raises(ValueError, match="both languages"):
+        Bilingual(en, zh)  # type: ignore[arg-type]
+
+
+def test_html_carries_both_languages_and_escapes() -> None:
+    pair = Bilingual(en="a < `b`", zh="甲 < `乙`")
+    assert pair.html() == (
+        '<span lang="en">a &lt; <code>b</code></span><span lang="zh-Hant">甲 &lt; <code>乙</code></span>'
+    )
+    assert pair.block() == (
+        '<p lang="en">a &lt; <code>b</code></p><p lang="zh-Hant">甲 &lt; <code>乙</code></p>'
+    )
+    assert str(pair) == "a < b · 甲 < 乙"
+
+
+def test_a_name_stands_once() -> None:
+    assert Bilingual(en="CUDA", zh="CUDA").html() == "CUDA"
+    assert str(Bilingual(en="`x`", zh="`x`")) == "x"
+
+
+def test_format_fills_both() -> None:
+    assert Bilingual(en="{n} GPUs", zh="{n} 張 GPU").format(n=2) == Bilingual("2 GPUs", "2 張 GPU")
+
+
+def test_a_notebook_shows_html_and_a_terminal_shows_text() -> None:
+    bundle = Bilingual(en="**a**", zh="**甲**")._repr_mimebundle_()
+    assert set(bundle) == {"text/html", "text/plain"}
+    assert "<strong>甲</strong>" in bundle["text/html"] and bundle["text/plain"] == "a · 甲"
+    assert_nested(bundle["text/html"])
+
+
+def test_widgets_come_once_per_language() -> None:
+    import ipywidgets
+
+    pair = Bilingual(en="**go**", zh="`走`")
+    made = by_language(lambda pick: ipywidgets.Button(description=pick(pair)))
+    assert [button.description for button in made] == ["go", "走", "go · 走"]
+    assert [button._dom_classes for button in made] == [
+        ("course-only-en",),
+        ("course-only-zh",),
+        ("course-only-both",),
+    ]
+
+
+def test_without_a_kernel_the_static_form_is_shown() -> None:
+    import ipywidgets
+
+    bundle = Shown(ipywidgets.HTML("live"), "<p>static</p>", "text")._repr_mimebundle_()
+    assert bundle["text/html"] == "<p>static</p>" and bundle["text/plain"] == "text"
+    assert "application/vnd.jupyter.widget-view+json" in bundle
+
+
+def test_the_language_of_plain_text_is_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    for value, language in {"en": "en", "zh": "zh", "both": "both", "fr": "both", "": "both"}.items():
+        monkeypatch.setenv("TORCH_DOCTOR_LANGUAGE", value)
+        assert chosen_language() == language

@@ -1,0 +1,443 @@
+"""The clinic's catalogue and its reading: every entry in order, found by its own text and by no other's, cause before consequence."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator
+
+import clinic_ordinary
+import numpy as np
+import pytest
+import torch
+from html_nesting import assert_nested
+
+from torch_doctor import explain
+from torch_doctor.errors import card as cards
+from torch_doctor.errors import catalogue, matching
+from torch_doctor.errors.catalogue import CARD, entries
+from torch_doctor.errors.matching import find_cause, matches
+from torch_doctor.terminal import columns
+
+ENTRIES = entries()
+SAMPLES = [(name, sample) for name, entry in ENTRIES.items() for sample in entry.samples]
+# What the list of messages that the clinic began with named; two were renamed.
+FIRST = """no-cuda-build no-cuda-build-alt no-driver driver-old no-gpus cuda-unknown cuda-getcount-code fork-reinit
+sm-unsupported cudnn-incompat undefined-symbol dev-mismatch dev-mismatch-meta input-weight-type index-device cuda-numpy
+grad-numpy bf16-numpy load-no-cuda invalid-ordinal bad-device-str mm-dtype scalar-type op-not-impl oom oom-driver oom-host
+device-assert cpu-twin-index illegal-access cublas cudnn scaler-order scaler-fp16 amp-disabled amp-bce pin-cuda pin-no-acc
+dl-worker-exc dl-worker-dead dl-shm dl-timeout dl-too-many nb-main-attr nb-pickle spawn-exit spawn-raised spawn-args
+start-method-set dp-src-device dp-replica dp-attr sd-prefix dp-imbalance dp-scalar pg-not-init pg-twice env-missing no-nccl
+port-used client-timeout clients-missing no-backend-dev ddp-device-ids ddp-no-params ddp-model-differs ddp-unused
+ddp-unused-flag ddp-ready-twice coll-mismatch gloo-peer gloo-timeout monitored nccl-watchdog nccl-error nccl-dup-gpu
+nccl-device-unknown nccl-aborted pg-not-destroyed torchrun-child scheduler-order shape rank-ge-world syncbn-cpu dl-args
+other-accel nvml-missing bad-backend cpu-build-quiet""".split()
+
+
+def found(text: str) -> str | None:
+    match = find_cause(text).match
+    return match.entry.name if match else None
+
+
+# --- the catalogue ------------------------------------------------------------------------------------
+
+
+def test_no_entry_of_the_first_list_is_dropped() -> None:
+    assert len(FIRST) == len(set(FIRST)) == 89
+    assert set(FIRST) <= set(ENTRIES)
+
+
+def test_entries_are_complete() -> None:
+    for name in ENTRIES:
+        is_complete(name)
+
+
+def is_complete(name: str) -> None:
+    entry = ENTRIES[name]
+    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name), name
+    assert entry.patterns and entry.samples and entry.source.startswith("https://"), name
+    assert re.fullmatch("0[0-7]", entry.lesson), name
+    assert entry.similar and set(entry.similar) <= set(ENTRIES) - {name}, name
+    assert set(entry.supersedes) <= set(ENTRIES) - {name}, name
+    assert len(entry.message) < 120 and "\n" not in entry.message, name
+    for part in CARD:
+        text = getattr(entry, part)
+        assert len(text.en) < 420 and len(text.zh) < 230, (name, part)
+    for pattern in entry.patterns:
+        catalogue.expression(pattern)
+
+
+def test_what_is_said_to_be_provoked_can_be() -> None:
+    for name, entry in ENTRIES.items():
+        programs = [entry.provoke, entry.provoke_alone]
+        assert sum(program is not None for program in programs) <= 1, name
+        if entry.verified == "ran":
+            assert entry.requires in ("cpu", "cpu_build") and any(programs), f"{name}: without a program"
+        if entry.requires in ("cuda", "two_gpus"):
+            assert any(programs), f"{name}: needs a program for machines with a GPU"
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"patterns": None}, r"\[x\] lacks patterns"),
+        ({"colour": "red"}, "unknown fields colour"),
+        ({"role": "hero"}, "'hero'; possible are cause"),
+        ({"verified": "maybe"}, "'maybe'; possible are ran"),
+    ],
+)
+def test_a_faulty_file_is_refused(change: dict[str, object], complaint: str) -> None:
+    entry = {
+        "message": "x", "patterns": ["x"], "requires": "cpu", "verified": "ran", "lesson": "01", "source": "https://x",
+        "similar": [], "samples": ["x"],
+    } | {part: {"en": "e", "zh": "z"} for part in CARD}  # fmt: skip
+    entry |= change
+
+    def toml(value: object) -> str:
+        if isinstance(value, dict):
+            return "{ " + ", ".join(f'{key} = "{text}"' for key, text in value.items()) + " }"
+        return repr(value).replace("'", '"')
+
+    lines = [f"{key} = {toml(value)}" for key, value in entry.items() if value is not None]
+    with pytest.raises(ValueError, match=complaint):
+        catalogue.read("f.toml", '[topic]\nen = "t"\nzh = "t"\n[x]\n' + "\n".join(lines))
+
+
+# --- finding ------------------------------------------------------------------------------------------
+
+
+def test_a_sample_matches_its_entry_and_no_other() -> None:
+    wrong = {
+        (name, sample): names
+        for name, sample in SAMPLES
+        if (names := [match.entry.name for match in matches(sample)]) != [name]
+    }
+    assert not wrong
+
+
+def raw(name: str, text: str) -> bool:
+    return any(pattern.search(text) for pattern in catalogue.expressions(name))
+
+
+def test_hiding_is_not_how_samples_get_their_one_match() -> None:
+    """Two entries that both claim one message would be an ambiguity that `hides` only covers up."""
+    twice = [
+        (name, other)
+        for name, sample in SAMPLES
+        for other in ENTRIES
+        if other != name and raw(other, sample) and other not in ENTRIES[name].supersedes
+    ]
+    assert twice == []
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        lambda text: f"\x1b[0;31m{text}\x1b[0m",
+        lambda text: text.replace("\n", "\r\n"),
+        lambda text: "\n".join(f"> {line}" for line in text.splitlines()),
+        lambda text: "\n".join(f"[rank1]: {line}" for line in text.splitlines()),
+        lambda text: "\n".join(f"[default0]:{line}" for line in text.splitlines()),
+        lambda text: "\n".join(f"(Worker pid=12, ip=10.0.0.1) {line}" for line in text.splitlines()),
+        lambda text: "\n".join(f"│ {line} │" for line in text.splitlines()),
+        lambda text: (
+            f"Epoch 3:  12%|█▏        | 3/25 [00:01<00:08]\n{text}\nProcess finished with exit code 1"
+        ),
+        lambda text: text.replace("'", "’"),
+        lambda text: text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"),
+        lambda text: re.sub(r"(?<=\S) (?=\S)", "\n    ", text, count=1) if '"' not in text[:20] else text,
+    ],
+    ids=[
+        "colours",
+        "windows",
+        "quoted",
+        "rank",
+        "default",
+        "ray",
+        "rich",
+        "notebook",
+        "quotes",
+        "html",
+        "wrapped",
+    ],
+)
+def test_noise_does_not_hide_a_message(noise: Callable[[str], str]) -> None:
+    wrong = {(name, sample): found(noise(sample)) for name, sample in SAMPLES[::4]}
+    assert not {key: other for key, other in wrong.items() if other != key[0]}
+
+
+def programs() -> Iterator[tuple[str, dict[str, object]]]:
+    for code in clinic_ordinary.PYTHON.strip().splitlines():
+        yield code.replace("\\n", "\n"), {}
+    for code in clinic_ordinary.NUMPY.strip().splitlines():
+        yield code, {"np": np}
+    for code in clinic_ordinary.TORCH.strip().splitlines():
+        yield code, {"torch": torch}
+
+
+def test_an_everyday_error_is_not_claimed() -> None:
+    claimed = []
+    for code, names in programs():
+        try:
+            exec(code, {**names, "__name__": "__main__"})
+        except BaseException as error:
+            texts = (f"{type(error).__name__}: {error}", matching.text_of(error))
+            claimed += [(code, entry) for entry in map(found, texts) if entry]
+        else:
+            pytest.fail(f"no error: {code}")
+    assert not claimed
+
+
+def test_an_everyday_message_is_not_claimed() -> None:
+    claimed = {text: entry for text in clinic_ordinary.TEXTS.strip().splitlines() if (entry := found(text))}
+    assert not claimed
+
+
+def test_there_are_enough_everyday_errors() -> None:
+    assert len(list(programs())) >= 100 and len(clinic_ordinary.TEXTS.strip().splitlines()) >= 25
+
+
+def test_an_everyday_message_is_claimed_where_processes_are_started() -> None:
+    """The same words mean something else in another place; that is what `context` is for."""
+    message = "AttributeError: Can't pickle local object 'f.<locals>.g'"
+    assert found(message) is None
+    assert found(f'  File "lib/multiprocessing/reduction.py", line 60, in dump\n{message}') == "nb-pickle"
+
+
+# --- several ranks ------------------------------------------------------------------------------------
+
+VICTIM = "RuntimeError: [/x/gloo/transport/tcp/pair.cc:547] Connection closed by peer [127.0.0.1]:31617"
+CAUSE = "RuntimeError: Expected all tensors to be on the same device, but found at least two devices, cuda:1 and cpu!"
+WRAPPER = "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: "
+
+
+def test_the_cause_goes_before_its_victims() -> None:
+    text = f"[rank0]: {VICTIM}\n[rank2]: {VICTIM}\n[rank1]: {CAUSE}\n{WRAPPER}\n"
+    finding = find_cause(text)
+    assert (finding.match.entry.name, finding.match.rank, finding.ranks) == ("dev-mismatch", 1, 3)
+    assert [match.entry.name for match in finding.others] == ["gloo-peer", "torchrun-child"]
+    assert finding.unknown is None
+
+
+def test_lines_of_two_ranks_may_be_mixed() -> None:
+    text = "\n".join(
+        [
+            "[rank1]: Traceback (most recent call last):",
+            f"[rank0]: {VICTIM}",
+            '[rank1]:   File "train.py", line 12, in <module>',
+            "[rank1]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB.",
+        ]
+    )
+    finding = find_cause(text)
+    assert (finding.match.entry.name, finding.match.rank) == ("oom", 1)
+
+
+def test_of_two_causes_the_earlier_by_the_clock_is_first() -> None:
+    late = "[rank0]:[E1118 12:00:05.000 x.cpp:1] CUDA error: an illegal memory access was encountered"
+    early = "[rank3]:[E1118 12:00:04.900 x.cpp:1] CUDA error: device-side assert triggered"
+    # The entry with the more exact message hides the other one, so two that do not know of each other are compared.
+    late = late.replace(
+        "CUDA error: an illegal memory access was encountered", "CUDA out of memory. Tried to allocate 1"
+    )
+    assert find_cause(f"{late}\n{early}").match.rank == 3
+    assert find_cause(f"{early}\n{late}").match.rank == 3
+
+
+def test_an_unknown_cause_is_quoted_before_what_it_caused() -> None:
+    finding = find_cause(f"[rank0]: {VICTIM}\n[rank1]: KeyError: 'labels'\n{WRAPPER}\n")
+    assert (finding.match.entry.name, finding.unknown, finding.unknown_rank) == (
+        "gloo-peer",
+        "KeyError: 'labels'",
+        1,
+    )
+    text = cards.Explanation(finding).text("en")
+    assert "does not know (rank ⟨1⟩): ⟨KeyError: 'labels'⟩" in re.sub(r"\s+", " ", text)
+
+
+def test_a_wrapper_gives_way_to_what_it_wraps() -> None:
+    head = "RuntimeError: Caught RuntimeError in DataLoader worker process 0.\nOriginal Traceback (most recent call last):\n"
+    assert found(head + "RuntimeError: Cannot re-initialize CUDA in forked subprocess.") == "fork-reinit"
+    finding = find_cause(head + "ValueError: no such picture")
+    assert (finding.match.entry.name, finding.unknown) == ("dl-worker-exc", "ValueError: no such picture")
+
+
+def test_ranks_are_told_by_every_launcher() -> None:
+    for text in (
+        f"[rank7]: {CAUSE}",
+        f"[default7]:{CAUSE}",
+        f"7: {CAUSE}\n8: {VICTIM}",
+        f"x [Rank 7] {CAUSE}",
+    ):
+        assert find_cause(text).match.rank == 7
+    assert find_cause(CAUSE).match.rank is None
+
+
+# --- reading exceptions -------------------------------------------------------------------------------
+
+
+class Slow(Exception):
+    """Its text takes long, and reading it has an effect."""
+
+    read = 0
+
+    def __str__(self) -> str:
+        Slow.read += 1
+        time.sleep(5)
+        return "CUDA out of memory. Tried to allocate 1"
+
+
+class Broken(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+    __repr__ = __str__
+
+
+def test_no_code_of_the_error_is_run() -> None:
+    start = time.perf_counter()
+    assert "Slow" in matching.text_of(Slow(Broken(), torch.zeros(2)))
+    assert "Broken" in matching.text_of(Broken())
+    assert Slow.read == 0 and time.perf_counter() - start < 1
+
+
+def raised(error: BaseException, cause: BaseException | None = None) -> BaseException:
+    try:
+        raise error from cause
+    except BaseException as caught:
+        return caught
+
+
+def test_causes_are_read_too() -> None:
+    error = raised(ValueError("training failed"), RuntimeError("CUDA error: device-side assert triggered"))
+    assert explain(error).name == "device-assert"
+    try:
+        try:
+            raise RuntimeError("CUDA error: device-side assert triggered")
+        except RuntimeError:
+            raise ValueError("while cleaning up")  # noqa: B904
+    except ValueError as caught:
+        assert explain(caught).name == "device-assert"
+
+
+def test_a_circle_of_causes_ends() -> None:
+    first, second = ValueError("a"), ValueError("b")
+    first.__cause__, second.__cause__ = second, first
+    assert matching.text_of(first).count("ValueError") == 2
+
+
+def test_errors_with_numbers_keep_them() -> None:
+    assert "[Errno 98] Address already in use" in matching.text_of(OSError(98, "Address already in use"))
+    assert "KeyError: 'LOCAL_RANK'" in matching.text_of(KeyError("LOCAL_RANK"))
+    error = RuntimeError("x")
+    error.add_note("CUDA error: device-side assert triggered")
+    assert explain(error).name == "device-assert"
+
+
+def test_the_last_error_of_the_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "sys.last_value", RuntimeError("CUDA out of memory. Tried to allocate 1"), raising=False
+    )
+    assert explain().name == "oom"
+    monkeypatch.delattr("sys.last_value")
+    with pytest.raises(ValueError, match="no error yet"):
+        explain()
+
+
+def test_nonsense_is_refused_with_advice() -> None:
+    with pytest.raises(TypeError, match="got int"):
+        explain(3)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="empty"):
+        explain("  \n")
+
+
+# --- time ---------------------------------------------------------------------------------------------
+
+LONG = {
+    "frames": '  File "x/y.py", line 3, in forward\n    raise RuntimeError("CUDA error")\n' * 20_000,
+    "one line": "CUDA error: " * 100_000,
+    "keys": 'Missing key(s) in state_dict: "a.b", "c.d", ' + '"layer.weight", ' * 60_000,
+    "spaces": " " * 1_000_000,
+    "brackets": "[rank0]: " * 100_000,
+    "numbers": "\n".join(f"{n}: x" for n in range(100_000)),
+    "assertions": "block: [1,0,0], thread: [2,0,0] " * 30_000,
+    "words": "NCCL server socket has failed to bind expected Input type (" * 20_000,
+    "quotes": "> " * 500_000,
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_long_texts_are_read_quickly(name: str) -> None:
+    find_cause("warm up")
+    start = time.perf_counter()
+    find_cause(LONG[name])
+    assert time.perf_counter() - start < 2.0
+
+
+def test_the_end_of_a_long_text_counts() -> None:
+    assert found("x\n" * 1_000_000 + CAUSE) == "dev-mismatch"
+
+
+def test_the_time_limit_is_kept() -> None:
+    with pytest.raises(TimeoutError):
+        find_cause(CAUSE, seconds=-1)
+
+
+# --- cards --------------------------------------------------------------------------------------------
+
+
+def test_a_card_is_complete_in_both_languages() -> None:
+    for name, entry in ENTRIES.items():
+        card = explain(entry.samples[0])
+        html, text = card.html(), card.text()
+        assert_nested(html)
+        for part in CARD:
+            assert getattr(entry, part).html().split(">")[1][:10] in html, (name, part)
+        assert html.count('lang="en"') == html.count('lang="zh-Hant"') >= 5, name
+        assert entry.source in html and entry.source in text and f"Lesson {entry.lesson}" in text, name
+        assert ("Not reproduced" in text) == (entry.verified != "ran"), name
+
+
+def test_an_unknown_text_gets_a_card_that_says_so() -> None:
+    card = explain("ValueError: something else")
+    assert card.name is None and card.entry is None
+    assert "does not know" in card.text("en") and "不認得" in card.text("zh")
+    assert_nested(card.html())
+
+
+def test_the_recognised_line_is_quoted_and_escaped() -> None:
+    html = explain("x\n<b>CUDA out of memory. Tried to allocate</b>\ny").html()
+    assert "&lt;b&gt;CUDA out of memory. Tried to allocate&lt;/b&gt;" in html and "<b>" not in html
+
+
+def test_only_what_varies_is_marked_as_measured() -> None:
+    """The quoted line differs between releases; the rest of a card may be compared by the notebook checks."""
+    first = explain("RuntimeError: CUDA out of memory. Tried to allocate 1.00 GiB").html()
+    second = explain("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB").html()
+
+    def strip(html: str) -> str:
+        return re.sub(r'<pre class="course-console measured">[^<]*</pre>', "", html)
+
+    assert first != second and strip(first) == strip(second)
+
+
+@pytest.mark.parametrize("language", ["en", "zh", "both"])
+@pytest.mark.parametrize("width", [60, 88])
+def test_a_terminal_gets_short_lines_in_the_chosen_language(
+    language: str, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TORCH_DOCTOR_LANGUAGE", language)
+    for name in list(ENTRIES)[::9]:
+        card = explain(ENTRIES[name].samples[0])
+        text = card.text(language, width)
+        long = [line for line in text.splitlines()[1:] if columns(line) > width + 2 and " " in line.strip()]
+        assert [line for line in long if "://" not in line] == []
+        assert ("常見原因" in text) == (language != "en") and ("Usual cause" in text) == (language != "zh")
+    assert "⟨" not in str(card) and "\x1b" not in str(card)
+
+
+def test_the_lesson_is_a_link_where_it_lies_here(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert 'href="03_' not in explain("CUDA out of memory. Tried to allocate 1").html()
+    (tmp_path / "03_dtype_and_batch.ipynb").write_text("{}")
+    (tmp_path / "03_dtype_and_batch-Copy1.ipynb").write_text("{}")
+    assert 'href="03_dtype_and_batch.ipynb"' in explain("CUDA out of memory. Tried to allocate 1").html()

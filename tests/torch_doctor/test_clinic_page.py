@@ -1,0 +1,225 @@
+"""Ways into the catalogue: search, the notebook's browser, the page for reading, and the command line."""
+
+from __future__ import annotations
+
+import io
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from html_nesting import assert_nested
+
+import torch_doctor
+from tools.check.findings import Findings
+from tools.check.markdown import check_blocks
+from torch_doctor import __main__ as command
+from torch_doctor import style
+from torch_doctor.errors import browser, page, search
+from torch_doctor.errors.catalogue import entries
+
+ENTRIES = entries()
+
+# --- search -------------------------------------------------------------------------------------------
+
+
+def names(words: str) -> list[str]:
+    return [entry.name for entry in search.search(words)]
+
+
+def test_without_words_everything_is_listed() -> None:
+    assert names("") == names("  ") == list(ENTRIES)
+
+
+@pytest.mark.parametrize(
+    ("words", "first"),
+    [
+        ("out of memory", "oom"),
+        ("記憶體碎片", "oom"),
+        ("NCCL built in", "no-nccl"),
+        ("oom", "oom"),
+        ("same DEVICE tensors", "dev-mismatch"),
+        ("RuntimeError: CUDA error: device-side assert triggered", "device-assert"),
+        ("張量 不同 裝置", "dev-mismatch"),
+    ],
+)
+def test_search_finds_by_message_and_by_explanation(words: str, first: str) -> None:
+    assert first in names(words)[:3]
+
+
+def test_every_word_must_fit() -> None:
+    assert names("memory zebra") == []
+    assert set(names("gradient scaler")) <= set(names("scaler"))
+
+
+def test_an_entry_is_found_by_its_own_message() -> None:
+    for name, entry in ENTRIES.items():
+        assert names(entry.samples[0])[0] == name
+        assert name in names(entry.message)
+
+
+# --- the browser --------------------------------------------------------------------------------------
+
+
+def parts() -> list[Any]:
+    return list(browser.browser().widget.children)
+
+
+def test_the_list_offers_every_entry_once() -> None:
+    texts = [text for text, _ in browser.options("")]
+    assert len(texts) == len(ENTRIES) == len(set(texts)), "two entries look the same in the list"
+    assert max(map(len, texts)) <= 60
+
+
+def test_choosing_shows_the_card() -> None:
+    words, listed, card, *_ = parts()
+    assert words.value == "" and listed.value == browser.DEFAULT
+    for name in list(ENTRIES)[::7]:
+        listed.value = name
+        assert card.value == browser.view(name)
+        assert_nested(card.value)
+
+
+def test_searching_narrows_the_list_and_shows_the_best() -> None:
+    words, listed, card, button, _, _, output = parts()
+    words.value = "記憶體碎片"
+    assert listed.value == "oom" and len(listed.options) < 5 and card.value == browser.view("oom")
+    words.value = "zebra"
+    assert listed.value is None and not listed.options and button.disabled and "fewer" in card.value.lower()
+    words.value = ""
+    assert len(listed.options) == len(ENTRIES) and not button.disabled
+    assert output.value == ""
+
+
+def test_the_button_provokes_and_explains(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, listed, _, button, *_, output = parts()
+    printed = {
+        "grad-numpy": "\x1b[31mRuntimeError: Can't call numpy() on Tensor that requires grad. <x>",
+        "oom": None,
+    }
+    monkeypatch.setattr(browser, "provoke", lambda name: printed[name])
+    button.click()
+    assert (
+        "&lt;x&gt;" in output.value
+        and "<x>" not in output.value
+        and "course-clinic" in output.value
+        and "\x1b" not in output.value
+    )
+    assert not button.disabled
+    listed.value = "oom"
+    assert output.value == ""
+    button.click()
+    assert "cannot provoke" in output.value and "引發不了" in output.value
+
+
+def test_a_fault_while_provoking_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, _, _, button, *_, output = parts()
+    monkeypatch.setattr(browser, "provoke", lambda name: 1 / 0)
+    button.click()  # ipywidgets itself reports a callback's exception to a log
+    assert "ZeroDivisionError" in output.value and not button.disabled
+
+
+def test_a_real_one() -> None:
+    html = browser.provoked("grad-numpy")
+    assert "requires grad" in html and "course-clinic" in html
+    assert_nested(html)
+
+
+def test_browsing_shows_a_card_where_no_kernel_runs(shown: list[Any]) -> None:
+    torch_doctor.browse()
+    bundle = shown[0]._repr_mimebundle_()
+    assert (
+        bundle["text/html"] == browser.view(browser.DEFAULT)
+        and "application/vnd.jupyter.widget-view+json" in bundle
+    )
+
+
+def test_cards_bring_their_style_where_the_page_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    card = torch_doctor.explain("CUDA out of memory. Tried to allocate 1")
+    assert card._repr_mimebundle_()["text/html"] == card.html()
+    monkeypatch.setattr(style, "_page_has_styles", False)
+    html = card._repr_mimebundle_()["text/html"]
+    assert html.startswith("<style>") and html.endswith(card.html()) and "display: none; }\n</style>" in html
+    monkeypatch.setenv("TORCH_DOCTOR_LANGUAGE", "en")
+    assert ".course-card [lang|=zh] { display: none; }" in card._repr_mimebundle_()["text/html"]
+    box = browser.browser().widget
+    assert "torch-doctor-browser" in box._dom_classes and box.children[0].value.startswith("<style>")
+
+
+# --- the page -----------------------------------------------------------------------------------------
+
+PAGE = page.page({"03": "03_dtype_and_batch.html"})
+
+
+def test_the_page_holds_every_entry_with_an_anchor() -> None:
+    assert re.findall(r'<article id="([^"]*)"', PAGE) == list(ENTRIES)
+    assert set(re.findall(r'href="#([^"]*)"', PAGE)) <= set(re.findall(r'id="([^"]*)"', PAGE))
+    for entry in ENTRIES.values():
+        assert entry.source in PAGE
+
+
+def test_the_page_is_sound_in_both_languages() -> None:
+    body = PAGE[PAGE.index("<body>") : PAGE.index("<script>")]
+    assert_nested(f"{body}</body>")
+    findings = Findings()
+    findings.at("page")
+    check_blocks(body.removeprefix("<body>"), findings, adjacent=False)
+    assert list(findings) == []
+
+
+def test_the_page_needs_nothing_else() -> None:
+    assert not re.findall(r"<(?:link|img|script)\b[^>]*(?:src|href)=", PAGE)
+    assert "@import" not in PAGE and 'href="03_dtype_and_batch.html"' in PAGE
+    assert 'href="03_' not in page.page()
+
+
+# --- the command line ---------------------------------------------------------------------------------
+
+
+def test_a_log_is_explained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "log.txt"
+    log.write_bytes(b"\xff\xfe noise\r\nRuntimeError: CUDA error: device-side assert triggered\r\n")
+    assert command.main(["explain", str(log), "--language", "en"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("Error clinic: CUDA error: device-side assert triggered\n") and "意思" not in out
+    log.write_text("ValueError: x")
+    monkeypatch.setenv("TORCH_DOCTOR_LANGUAGE", "zh")
+    assert command.main(["explain", str(log)]) == 1
+    assert capsys.readouterr().out.startswith("錯誤門診\n")
+
+
+def test_a_pipe_is_explained_without_torch() -> None:
+    code = (
+        "import sys; from torch_doctor.__main__ import main; status = main(['explain', '--language', 'en']);"
+        "assert 'torch' not in sys.modules and 'matplotlib' not in sys.modules; sys.exit(status)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], input="No CUDA GPUs are available", capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "") and "CUDA_VISIBLE_DEVICES" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["explain", "no_such_file.txt"], ["--language", "fr"], ["slow", "x.log"], ["explain", "--json"]],
+)
+def test_mistakes_are_answered(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        command.main(arguments)
+    assert end.value.code == 2 and "usage:" in capsys.readouterr().err
+
+
+def test_nothing_to_explain(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b" \n")))
+    with pytest.raises(SystemExit):
+        command.main(["explain"])
+    assert "no text" in capsys.readouterr().err
+
+
+def test_the_page_is_written(tmp_path: Path) -> None:
+    assert command.main(["explain", "--page", str(tmp_path / "clinic.html")]) == 0
+    assert (tmp_path / "clinic.html").read_text(encoding="utf-8") == page.page()

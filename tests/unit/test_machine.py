@@ -1,0 +1,402 @@
+"""Which devices there are: on this machine, and on machines with no, one or four GPUs."""
+
+from __future__ import annotations
+
+import html.parser
+import importlib.util
+import io
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from course_utils import machine, needs, try_all_gpus, try_gpu
+from course_utils.gpu_ratings import rated_bandwidth, rating, ratings
+from course_utils.machine import Badge, badge, machine_facts, machine_rows, smi_query
+from course_utils.needs import missing
+from torch_doctor.bilingual import plain
+
+H200 = {
+    "name": "NVIDIA H200",
+    "major": 9,
+    "minor": 0,
+    "total_memory": 150_000_000_000,
+    "multi_processor_count": 132,
+    "memory_clock_rate": 3_201_000,
+    "memory_bus_width": 6144,
+}
+
+
+def pretend(monkeypatch: pytest.MonkeyPatch, count: int, bf16: str = "native", **properties: Any) -> None:
+    """Let torch report `count` GPUs; bf16 is "native", "emulated" or "none"."""
+    gpu = SimpleNamespace(**(H200 | properties))
+
+    def supported(including_emulation: bool = True) -> bool:
+        return bf16 == "native" or (bf16 == "emulated" and including_emulation)
+
+    for name, value in {
+        "is_available": lambda: count > 0,
+        "device_count": lambda: count,
+        "current_device": lambda: 0,
+        "get_device_properties": lambda _: gpu,
+        "get_device_capability": lambda *_: (gpu.major, gpu.minor),
+        "get_device_name": lambda *_: gpu.name,
+        "is_bf16_supported": supported,
+    }.items():
+        monkeypatch.setattr(torch.cuda, name, value)
+    driver = "\n".join(["580.65.06"] * count) or None
+    monkeypatch.setattr(machine, "smi_query", lambda _: driver)
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: count > 0)
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda: torch.device("cuda"))
+
+
+# --- choosing -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count, index, name", [
+    (0, 0, "cpu"), (0, 3, "cpu"), (1, 0, "cuda:0"), (1, 1, "cpu"), (4, 0, "cuda:0"), (4, 3, "cuda:3"), (4, 4, "cpu"),
+])  # fmt: skip
+def test_try_gpu(count: int, index: int, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, count)
+    assert try_gpu(index) == torch.device(name)
+    assert try_gpu() == torch.device("cuda:0" if count else "cpu")
+
+
+@pytest.mark.parametrize("count", [0, 1, 4])
+@pytest.mark.parametrize("index", [-1, -4])
+def test_a_negative_number_is_refused(index: int, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, count)
+    with pytest.raises(ValueError, match=rf"try_gpu\({index}\).*from 0"):
+        try_gpu(index)
+
+
+@pytest.mark.parametrize(
+    "count, names", [(0, ["cpu"]), (1, ["cuda:0"]), (4, ["cuda:0", "cuda:1", "cuda:2", "cuda:3"])]
+)
+def test_try_all_gpus(count: int, names: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, count)
+    assert try_all_gpus() == [torch.device(name) for name in names]
+
+
+def test_the_chosen_device_can_be_used() -> None:
+    assert torch.ones(2, device=try_gpu()).sum().item() == 2
+    assert all(torch.ones(2, device=device).sum().item() == 2 for device in try_all_gpus())
+
+
+# --- the badge ----------------------------------------------------------------------------------------
+
+
+class Text(html.parser.HTMLParser):
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self.words: list[str] = []
+        self.feed(source)
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+def badge_text(badge: Badge) -> str:
+    return " ".join(Text(badge.html()).words)
+
+
+def test_this_machines_badge() -> None:
+    facts = machine_facts()
+    assert facts["cores"] >= 1 and facts["memory"] > 1e8 and facts["cpu"].strip()
+    assert facts["torch"] == torch.__version__ and facts["python"] == platform.python_version()
+    assert len(facts["gpus"]) == torch.cuda.device_count()
+    text = badge_text(badge())
+    for expected in (facts["cpu"], f"PyTorch {torch.__version__}", "在本課程", "In this course"):
+        assert expected in text
+
+
+@pytest.mark.parametrize("count, en, zh", [
+    (0, "Everything runs on the CPU", "全部在 CPU 上"),
+    (1, "needs two GPUs is rehearsed", "改用演練代替"),
+    (4, "Everything is measured on your GPUs", "全部在你的 GPU 上量"),
+])  # fmt: skip
+def test_the_badge_says_what_will_be_measured(
+    count: int, en: str, zh: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pretend(monkeypatch, count)
+    text = badge_text(badge())
+    assert en in text and zh in text
+    assert text.count("NVIDIA H200 (140 GiB, sm_90)") == count
+    assert ("driver 580.65.06" in text) == (count > 0)
+    assert ("CUDA GPU 0" in text) == (count == 0)
+
+
+def test_a_gpu_that_hides_its_clock_has_a_badge_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, 1)
+    old = SimpleNamespace(
+        **{k: v for k, v in H200.items() if k not in ("memory_clock_rate", "memory_bus_width")}
+    )
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: old)
+    assert machine_facts()["gpus"][0]["rated_bandwidth"] is None
+    assert "NVIDIA H200" in badge_text(badge())
+
+
+@pytest.mark.parametrize("kind", ["mps", "xpu"])
+def test_another_makers_accelerator_is_named(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, 0)
+    assert not re.search(kind, badge_text(badge()))
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda: torch.device(kind))
+    text = badge_text(badge())
+    assert f"The {kind} accelerator here is not used" in text and f"還有 {kind} 加速器" in text
+
+
+def test_beside_cuda_no_other_accelerator_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, 1)
+    assert machine.other_accelerator() is None
+
+
+def test_every_machine_has_the_same_badge_but_for_the_marks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Notebooks recorded without a GPU are compared on machines with one."""
+    forms = set()
+    for count, kind in ((0, None), (0, "mps"), (1, None), (4, None)):
+        pretend(monkeypatch, count)
+        if kind:
+            monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
+            monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda: torch.device("mps"))
+        html_form = re.sub('<span class="measured">[^<]*</span>', "@", badge().html())
+        forms.add((html_form, re.sub("⟨[^⟨⟩]*⟩", "@", badge().text)))
+    assert len(forms) == 1
+
+
+def test_the_badge_for_a_bug_report_is_plain_text() -> None:
+    done = subprocess.run(
+        [sys.executable, "-X", "utf8", "-m", "course_utils"],
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert f"PyTorch {torch.__version__}" in done.stdout and "在本課程" in done.stdout
+    assert not re.search("[⟨⟩<>`]", done.stdout)
+
+
+def test_rows_have_both_languages() -> None:
+    for label, parts in machine_rows(machine_facts()):
+        for text in (label, *parts):
+            assert plain(text.en).strip() and plain(text.zh).strip()
+
+
+# --- what a machine lacks -----------------------------------------------------------------------------
+
+NEEDS = {
+    # need: which machines have it
+    "cuda": {"one", "four", "t4", "arm", "unknown"},
+    "two_gpus": {"four"},
+    "native_bf16": {"one", "four", "arm", "unknown"},
+    "emulated_bf16": {"t4"},
+    "tensor_cores": {"one", "four", "t4", "arm", "unknown"},
+    "tf32": {"one", "four", "arm", "unknown"},
+    "slow_float64": {"t4", "unknown"},
+    "full_float64": {"one", "four", "arm"},
+    "cpu_bf16": {"one", "four"},
+    "cpu_matrix_units": {"four"},
+    "cpu_without_fp16": {"none", "one"},
+    "compiler": {"one", "four", "arm"},
+    "x86_cuda": {"one", "four", "t4", "unknown"},
+    "rated_bandwidth": {"one", "four", "t4", "arm"},
+    "rated_gpu": {"one", "four", "t4", "arm"},
+    "cpu_only": {"none"},
+    "x86_cpu_only": {"none"},
+}
+NO_CLOCK = {"memory_clock_rate": 0, "memory_bus_width": 0}
+MACHINES: dict[str, tuple[int, str, str, dict[str, Any]]] = {
+    "none": (0, "none", "x86_64", {}),
+    "one": (1, "native", "x86_64", {}),
+    "four": (4, "native", "AMD64", {}),
+    "t4": (1, "emulated", "x86_64", {"name": "Tesla T4", "major": 7, "minor": 5} | NO_CLOCK),
+    "arm": (1, "native", "aarch64", {}),
+    "unknown": (1, "native", "x86_64", {"name": "NVIDIA Something New", "major": 12} | NO_CLOCK),
+}
+FEATURES = {
+    "none": {"avx2"},
+    "one": {"avx2", "avx512_bf16"},
+    "four": {"avx2", "avx512_bf16", "amx_bf16", "avx512_fp16"},
+}
+
+
+def test_every_need_is_tested() -> None:
+    assert set(NEEDS) == set(needs.NEEDS)
+
+
+@pytest.mark.parametrize("where", MACHINES)
+@pytest.mark.parametrize("need", NEEDS)
+def test_missing(need: str, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    count, bf16, processor, properties = MACHINES[where]
+    pretend(monkeypatch, count, bf16, **properties)
+    monkeypatch.setattr(platform, "machine", lambda: processor)
+    monkeypatch.setattr(needs, "cpu_features", lambda: frozenset(FEATURES.get(where, ())))
+    monkeypatch.setattr(needs, "can_compile", lambda: where in NEEDS["compiler"])
+    lacking = missing(need)
+    if where in NEEDS[need]:
+        assert lacking is None
+    else:
+        assert lacking is not None and lacking.en and lacking.zh
+
+
+def test_nothing_needed_is_never_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, 0)
+    assert missing(None) is None
+
+
+def test_an_unknown_need_is_answered_with_the_list() -> None:
+    with pytest.raises(ValueError, match="'gpu' is not known.*cuda.*two_gpus"):
+        missing("gpu")
+
+
+def test_the_cpus_features_are_those_that_torch_or_the_system_names(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ask = needs.cpu_features.__wrapped__
+    if hasattr(torch.cpu, "get_capabilities"):
+        there = {"avx2": True, "amx_bf16": False, "l1d_cache_size": 49152, "cpu_name": "A CPU"}
+        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: there)
+        assert ask() == {"avx2"}
+        monkeypatch.delattr(torch.cpu, "get_capabilities")
+    for name, answer in {"avx2": True, "avx512_bf16": True, "amx_tile": False}.items():
+        monkeypatch.setattr(torch.cpu, f"_is_{name}_supported", lambda answer=answer: answer, raising=False)
+    info = io.StringIO("flags\t\t: fpu avx2 avx512_fp16 amx_tile")
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr("builtins.open", lambda *_, **__: info)
+    assert ask() == {"avx2", "avx512_bf16", "avx512_fp16"}
+    monkeypatch.setattr(torch.cpu, "_is_avx2_supported", lambda: False)
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
+    assert ask() == frozenset(), "not x86: nothing is asked of the system"
+
+
+@pytest.mark.parametrize("gpus, found, triton, header, answer", [
+    (0, {"g++"}, False, True, True), (0, set(), True, True, False), (0, {"clang++"}, False, False, False),
+    (1, {"g++"}, True, True, True), (1, {"g++"}, False, True, False), (1, {"g++"}, True, False, False),
+])  # fmt: skip
+def test_what_compiling_needs(
+    gpus: int, found: set[str], triton: bool, header: bool, answer: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pretend(monkeypatch, gpus)
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setattr(os, "name", "posix")
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(shutil, "which", lambda name: name if name in found else None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: "a module" if triton else None)
+    monkeypatch.setattr(os.path, "exists", lambda path: header and path.endswith("Python.h"))
+    assert needs.can_compile() is answer
+    pretend(monkeypatch, gpus, major=6)
+    assert needs.can_compile() is (answer and not gpus), "Triton needs Volta"
+
+
+def test_a_quiet_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    speaker = "import logging, sys\nprint('a warning', file=sys.stderr)\nlogging.getLogger('x').warning('another')\n"
+    (tmp_path / "speaking_module.py").write_text(speaker, encoding="utf-8")
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n{{}}\nimport logging; print(logging.root.manager.disable)"
+    loud, quiet = (
+        subprocess.run([sys.executable, "-c", code.format(line)], capture_output=True, text=True)
+        for line in (
+            "import speaking_module",
+            "from course_utils.machine import _import_quietly; _import_quietly('speaking_module')",
+        )
+    )
+    assert "a warning" in loud.stderr and "another" in loud.stderr
+    assert (quiet.stderr, quiet.stdout.strip()) == ("", "0")
+
+
+@pytest.mark.parametrize("cuda, gpus, imported", [(None, 0, 0), ("13.0", 0, 1), ("13.0", 1, 0)])
+def test_the_toolkit_warning_is_silenced_where_there_is_no_gpu(
+    cuda: str | None, gpus: int, imported: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pretend(monkeypatch, gpus)
+    monkeypatch.setattr(torch.version, "cuda", cuda)
+    asked: list[str] = []
+    monkeypatch.setattr(machine, "_import_quietly", asked.append)
+    machine.silence_cuda_toolkit_warning()
+    assert len(asked) == imported
+
+
+@pytest.mark.parametrize("status", [0, 2])
+def test_a_mac_needs_the_command_line_tools(status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, 0)
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr(shutil, "which", lambda name: name)
+    monkeypatch.setattr(os.path, "exists", lambda _: True)
+    done = subprocess.CompletedProcess([], status)
+    monkeypatch.setattr(
+        subprocess, "run", lambda command, **_: done if command[0] == "xcode-select" else None
+    )
+    assert needs.can_compile() is (status == 0)
+
+
+@pytest.mark.parametrize("name, capability, there", [
+    ("Tesla P100-PCIE-16GB", (6, 0), False), ("Tesla V100-SXM2-16GB", (7, 0), True), ("Tesla T4", (7, 5), True),
+    ("NVIDIA GeForce GTX 1660", (7, 5), False), ("NVIDIA T400 4GB", (7, 5), False), ("NVIDIA T1200", (7, 5), False),
+    ("NVIDIA GeForce RTX 2070", (7, 5), True), ("NVIDIA TITAN RTX", (7, 5), True), ("NVIDIA H200", (9, 0), True),
+])  # fmt: skip
+def test_which_gpus_have_tensor_cores(
+    name: str, capability: tuple[int, int], there: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pretend(monkeypatch, 1, name=name, major=capability[0], minor=capability[1])
+    assert needs.has_tensor_cores() is there
+
+
+# --- ratings ------------------------------------------------------------------------------------------
+
+
+def test_rated_bandwidth_by_hand() -> None:
+    # An H200's 6144-bit bus at 3201 MHz, two words per clock: 4.92 TB/s.
+    assert rated_bandwidth(SimpleNamespace(**H200)) == pytest.approx(3201e6 * 6144 / 8 * 2)
+    assert rated_bandwidth(SimpleNamespace()) is None
+    assert rated_bandwidth(SimpleNamespace(memory_clock_rate=0, memory_bus_width=384)) is None
+
+
+def test_the_table_is_plausible() -> None:
+    for name, row in ratings().items():
+        assert set(row) == {"multiprocessors", "cuda_cores", "memory", "bandwidth", "single", "half"}, name
+        assert row["cuda_cores"] / row["multiprocessors"] in (64, 128), name
+        assert 4e9 <= row["memory"] <= 1e12 and 1e11 <= row["bandwidth"] <= 1e13, name
+        assert 1e13 <= row["half"] <= 5e15 and 1.9 <= row["half"] / row["single"] <= 20, name
+        # Each lane multiplies and adds once per clock; boost clocks lie between 1.2 and 2.7 GHz.
+        assert 1.2e9 <= row["single"] / row["cuda_cores"] / 2 <= 2.7e9, name
+
+
+def test_a_rating_comes_from_the_gpu_or_from_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, 1)
+    assert rating("bandwidth") == pytest.approx(4.917e12, rel=1e-3)
+    assert rating("half") == ratings()["NVIDIA H200"]["half"]
+    pretend(monkeypatch, 1, **NO_CLOCK)
+    assert rating("bandwidth") == ratings()["NVIDIA H200"]["bandwidth"]
+    pretend(monkeypatch, 0)
+    assert rating("half") is None and rating("bandwidth") is None
+
+
+# --- asking the driver --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "status, output, answer", [(0, "580.65\n", "580.65"), (0, " \n", None), (9, "failed", None)]
+)
+def test_smi_query(status: int, output: str, answer: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = subprocess.CompletedProcess([], status, output, "")
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: done)
+    assert smi_query("driver_version") == answer
+
+
+@pytest.mark.parametrize(
+    "error", [FileNotFoundError(), PermissionError(), subprocess.TimeoutExpired("nvidia-smi", 5)]
+)
+def test_a_driver_that_does_not_answer(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **options: Any) -> None:
+        assert options["timeout"] <= 5
+        raise error
+
+    monkeypatch.setattr(subprocess, "run", fail)
+    assert smi_query("driver_version") is None

@@ -1,0 +1,1056 @@
+"""The launcher: what ranks print arrives, the root-cause rank is named first, and nothing is ever left behind."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import json
+import multiprocessing
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import nbformat
+import psutil
+import pytest
+import torch
+from html_nesting import assert_nested
+from jupyter_client.manager import KernelManager, start_new_kernel
+from nbclient import NotebookClient
+from nbformat.v4 import new_code_cell, new_notebook
+from nbval.plugin import get_sanitize_patterns
+from torch.distributed import HashStore, ProcessGroupGloo
+
+from course_utils import launch
+from notebook_torchrun import choose, report, supervisor
+from notebook_torchrun.display import MOST_FINAL, LiveBox, final_box
+from notebook_torchrun.log_reader import LogReader
+from notebook_torchrun.rank import consequence
+from notebook_torchrun.result import Failure, Run
+from notebook_torchrun.root_cause import find_failures
+
+ROOT = Path(__file__).parents[2]
+TRACE = "COURSE_TEST_TRACE"
+SANITIZE = get_sanitize_patterns((ROOT / "tests" / "sanitize.cfg").read_text(encoding="ascii"))
+
+
+def sanitized(text: str) -> str:
+    for pattern, replacement in SANITIZE:
+        text = re.sub(pattern, replacement, text)
+    return text
+
+
+# --- nothing is left ----------------------------------------------------------------------------------
+
+
+def alive(trace: str) -> list[str]:
+    """Return the processes that these tests have started, but for notebook kernels."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.pid != os.getpid() and process.environ().get(TRACE) == trace:
+                if not any("ipykernel" in word for word in process.cmdline()):
+                    found.append(f"{process.pid} {process.status()} {process.cmdline()}")
+        except psutil.Error:
+            pass
+    return found
+
+
+@pytest.fixture(scope="module", autouse=True)
+def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Return the folder in which all that these tests start keeps its temporary files."""
+    folder = tmp_path_factory.mktemp("temporary")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", str(folder))
+        patch.setattr(tempfile, "tempdir", None)
+        patch.setenv(TRACE, folder.parent.name)
+        yield folder
+
+
+def files(folder: Path) -> list[str]:
+    """Return what lies there, but for the files that say where a kernel listens."""
+    return [path.name for path in folder.iterdir() if not re.fullmatch(r"tmp\w+\.json", path.name)]
+
+
+def assert_nothing_left(folder: Path, seconds: float = 0.0) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and (alive(os.environ[TRACE]) or files(folder)):
+        time.sleep(0.05)
+    assert alive(os.environ[TRACE]) == []
+    assert files(folder) == []
+
+
+def ports() -> set[Any]:
+    return {c.laddr for c in psutil.Process().net_connections("tcp") if c.status == psutil.CONN_LISTEN}
+
+
+@pytest.fixture
+def nothing_is_left(own: Path) -> Iterator[None]:
+    before = ports()
+    yield
+    assert_nothing_left(own)
+    assert ports() <= before
+
+
+@pytest.fixture(scope="module")
+def write(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Return a function that writes a worker and returns its path."""
+    folder = tmp_path_factory.mktemp("workers")
+
+    def write(text: str) -> Path:
+        path = folder / f"worker{len(list(folder.iterdir()))}.py"
+        path.write_text("import os, sys, time\nrank = int(os.environ['RANK'])\n" + textwrap.dedent(text))
+        return path
+
+    return write
+
+
+@pytest.fixture
+def script(write: Callable[[str], Path], nothing_is_left: None) -> Callable[[str], Path]:
+    """The same, for tests that launch themselves: afterwards, nothing may be left."""
+    return write
+
+
+# Instead of PyTorch, where only its start-up would be felt.
+STAND_IN = {
+    "torch/__init__.py": "",
+    "torch/distributed/__init__.py": "",
+    "torch/distributed/run.py": """
+import os, subprocess, sys, time
+
+first = next(number for number, word in enumerate(sys.argv) if number and not word.startswith("--"))
+ranks = [
+    subprocess.Popen([sys.executable, *sys.argv[first:]], env=os.environ | {"RANK": str(rank)})
+    for rank in range(int(sys.argv[first - 1].removeprefix("--nproc-per-node=")))
+]
+while None in (statuses := [rank.poll() for rank in ranks]) and not any(statuses):
+    time.sleep(0.02)
+for rank in ranks:
+    rank.terminate()
+    rank.wait()
+sys.exit(any(statuses))
+""",
+}
+
+
+@pytest.fixture(scope="module")
+def light(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Return the environment in which a rank can report without importing the whole course, and PyTorch with it."""
+    folder = tmp_path_factory.mktemp("light")
+    (folder / "course_utils").mkdir()
+    (folder / "course_utils" / "__init__.py").write_text(f"__path__ = [{str(ROOT / 'course_utils')!r}]\n")
+    return {"PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)])}
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory, light: dict[str, str]) -> dict[str, str]:
+    """Return the environment in which the launcher starts a small program instead of torchrun."""
+    folder = tmp_path_factory.mktemp("stand_in")
+    for name, text in STAND_IN.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return {"PYTHONPATH": os.pathsep.join([str(folder), light["PYTHONPATH"]])}
+
+
+LAUNCHES: dict[str, tuple[str, tuple, dict[str, Any]]] = {}  # worker, its arguments, options of launch
+WITHOUT_TORCHRUN = {
+    "ordinary",
+    "raises",
+    "exits",
+    "hangs",
+    "consequence",
+    "waits",
+}  # where it makes no difference
+COMPLETE = {"hello"}  # with the whole course in each rank, as in a lesson
+ENDED: dict[str, float] = {}
+
+
+@pytest.fixture(scope="module")
+def runs(
+    write: Callable[[str], Path], quick: dict[str, str], light: dict[str, str], own: Path
+) -> dict[str, Future[Run]]:
+    """Launch everything in LAUNCHES, in a row and two at a time: a launch leaves one of two processors idle."""
+    before = ports()
+    bystander = subprocess.Popen([sys.executable, "-c", "raise SystemExit(7)"])
+
+    def run(name: str) -> Run:
+        worker, words, options = LAUNCHES[name]
+        if name not in COMPLETE:
+            where = quick if name in WITHOUT_TORCHRUN else light
+            options = options | {"environment": where | options.get("environment", {})}
+        path = worker if worker.endswith(".py") else write(worker)
+        done = launch(path, *words, show="quiet", **options)
+        ENDED[name] = time.time()
+        return done
+
+    with ThreadPoolExecutor(2) as pool:
+        futures = {name: pool.submit(run, name) for name in LAUNCHES}
+    assert bystander.wait() == 7, "a launch took the status of somebody else's process"
+    assert_nothing_left(own)
+    assert ports() <= before
+    return futures
+
+
+# --- what arrives -------------------------------------------------------------------------------------
+
+LAUNCHES["hello"] = "workers/hello_ranks.py", ("--steps", 2), {}
+
+
+def test_the_smallest_example(runs: dict[str, Future[Run]]) -> None:
+    run = runs["hello"].result()
+    assert run.ok and run.failure is None and run.check() is run
+    assert run.results == [{"rank": 0, "total": 4.0}, {"rank": 1, "total": 4.0}]
+    assert sorted(run.lines) == [
+        (rank, f"I am rank {rank} of 2. Step {step}: together we have {1 + 2 * step}.")
+        for rank in (0, 1)
+        for step in (0, 1)
+    ], "also that no warning of anybody is among them"
+    assert run.backend == ("nccl" if torch.cuda.device_count() > 1 else "gloo")
+    assert 0 < run.seconds < 60 and run.restarts == 0
+    assert run.command == "torchrun --standalone --nproc-per-node=2 workers/hello_ranks.py --steps 2"
+
+
+ORDINARY = """
+import ctypes, multiprocessing, subprocess, threading
+from notebook_torchrun import report
+
+def double(x):
+    return 2 * x
+
+class Kept:
+    pass
+
+def shout():
+    for number in range(200):
+        print(f"thread {rank} {number} " + "y" * 300)
+
+if __name__ == "__main__":
+    sys.setswitchinterval(1e-6)
+    thread = threading.Thread(target=shout)
+    thread.start()
+    for number in range(200):
+        print(f"main {rank} {number}", "x" * 300)
+        print(f"stderr {rank} {number}", file=sys.stderr)
+        os.write(1, f"raw {rank} {number}\\n".encode())
+    thread.join()
+    print("中文 ⟨0.5⟩", end="")  # no newline
+    with multiprocessing.get_context("spawn").Pool(1) as pool:  # imports this file again
+        doubled = pool.map(double, [1, 2])
+    report(argv=sys.argv[1:], name=__name__, file=os.path.basename(__file__), path=sys.path[0], doubled=doubled)
+    report(threads=os.environ["OMP_NUM_THREADS"], mine=os.environ["MINE"], input=sys.stdin.read(),
+           orphan=subprocess.Popen([sys.executable, "-c", "while 1: pass"], env={}, start_new_session=True).pid,
+           pickled=__import__("pickle").loads(__import__("pickle").dumps(Kept())).__class__.__name__)
+    if rank == 2:
+        sys.exit(0)
+"""
+
+
+LAUNCHES["ordinary"] = ORDINARY, ("a b", 3, "--é"), {"processes": 3, "environment": {"MINE": 7}}
+
+
+def test_a_worker_is_an_ordinary_script(runs: dict[str, Future[Run]]) -> None:
+    run = runs["ordinary"].result()
+    assert run.ok, run.failure
+    expected = {
+        "argv": ["a b", "3", "--é"], "name": "__main__", "doubled": [2, 4],
+        "threads": "1", "mine": "7", "input": "", "pickled": "Kept",
+    }  # fmt: skip
+    for result in run.results:
+        assert expected.items() <= result.items()
+        assert Path(result["path"], result["file"]).read_text().endswith(ORDINARY)
+        assert not psutil.pid_exists(result["orphan"]), (
+            "what it started elsewhere, without a trace of the run"
+        )
+
+
+def test_every_line_is_whole_and_has_its_rank(runs: dict[str, Future[Run]]) -> None:
+    for rank in range(3):
+        lines = [text for who, text in runs["ordinary"].result().lines if who == rank]
+        for kind, rest in ("main", " " + "x" * 300), ("thread", " " + "y" * 300), ("stderr", ""), ("raw", ""):
+            assert [line for line in lines if line.startswith(kind)] == [
+                f"{kind} {rank} {n}{rest}" for n in range(200)
+            ]
+        assert len(lines) == 801 and lines[-1] == "中文 ⟨0.5⟩"
+
+
+def log(folder: Path, rank: int, *records: dict[str, Any] | str, start: int = 0) -> None:
+    """Append records (with a time) and printed text to the log of a rank."""
+    texts = [r if isinstance(r, str) else f"\x1e{json.dumps({'time': r['time']} | r)}\n" for r in records]
+    with (folder / f"{start}-{rank}.log").open("a") as file:
+        file.write("".join(texts))
+
+
+def test_an_answer_is_never_read_before_its_question(tmp_path: Path) -> None:
+    run = Run("torchrun x.py", 2, 60.0)
+    reader, later = LogReader(tmp_path, run), time.monotonic_ns() + 10**15
+
+    def new(**options: bool) -> list[str]:
+        before = len(run.lines)
+        reader.read(**options)
+        return [text for _, text in run.lines[before:]]
+
+    log(tmp_path, 0, {"time": 2, "line": "question"}, {"time": 4, "line": "thanks"})
+    log(tmp_path, 0, {"time": later, "line": "written while the files were read"})
+    log(tmp_path, 1, {"time": 1, "line": "first"}, {"time": 3, "line": "answer"})
+    assert new() == ["first", "question", "answer", "thanks"]
+    log(tmp_path, 0, '\x1e{"time": 5, "line": "half')
+    log(
+        tmp_path,
+        1,
+        "[Gloo] Rank 0 is connected\n[W socket.cpp] warning\n\n[rank1]:[W1122 12:00:00 x.cpp:1] w\n",
+    )
+    log(tmp_path, 1, "NCCL version\nhalf")
+    assert new() == ["NCCL version"]
+    log(tmp_path, 0, ' a line"}\n')
+    ended = new(last=True)
+    assert sorted(ended) == ["half", "half a line", "written while the files were read"]
+    assert new(last=True) == []
+
+    now = time.monotonic_ns() - 10**10
+    log(tmp_path, 1, {"time": now + 3, "line": "afterwards"})
+    log(tmp_path, 0, {"time": now, "line": "before"}, "by C++ code", {"time": now + 4, "line": "last"})
+    assert new() == ["before", "by C++ code", "afterwards", "last"]
+
+
+def test_without_a_launcher_a_report_is_printed(
+    capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RANK", "3")
+    report(loss=0.5, weights=[1.0, 2.0])
+    assert json.loads(capsys.readouterr().out) == {"rank": 3, "loss": 0.5, "weights": [1.0, 2.0]}
+
+
+def test_a_tensor_cannot_be_reported() -> None:
+    with pytest.raises(TypeError, match=r"report\(loss=…\): Tensor .*tolist.*張量"):
+        report(loss=torch.ones(1))
+
+
+# --- the rank that failed first -----------------------------------------------------------------------
+
+# what rank 1 does, its kind of failure, its status, words of the text, further arguments
+FAILING: dict[str, tuple[str, str, int | None, str, dict[str, Any]]] = {
+    "raises": ("raise ValueError('the batch is empty')", "raised", 1, r"(?s)^Traceback.* line \d+, in <module>.*ValueError: the batch is empty$", {}),
+    "exits": ("print('my last words'); sys.exit(3)", "exited", 3, "my last words", {}),
+    "is killed": ("print('my last words'); os.kill(os.getpid(), 9)", "killed", -9, "my last words", {}),
+    "hangs": ("def wait():\n        while True: pass\n    wait()", "hangs", None, r"(?s)in wait.*while True: pass", {"limit": 2}),
+}  # fmt: skip
+
+
+for name, (deed, kind, _, _, options) in FAILING.items():
+    LAUNCHES[name] = (
+        "print(f'rank {rank} begins')\nfrom notebook_torchrun import report\nreport(at=time.time())\n"
+        "import pathlib, tempfile\nready = pathlib.Path(tempfile.gettempdir(), 'ready')\n"  # a rank must not fail too early
+        "while rank == 1 and not ready.exists(): time.sleep(0.05)\n"
+        f"if rank == 1:\n    {deed}\nelse:\n    ready.touch()\n    time.sleep(0 if {kind == 'hangs'} else 100)"
+    ), (), options  # fmt: skip
+
+
+@pytest.mark.parametrize("how", FAILING)
+def test_the_failing_rank_is_reported(how: str, runs: dict[str, Future[Run]]) -> None:
+    _, kind, status, words, options = FAILING[how]
+    run = runs[how].result()
+    failure = run.failure
+    assert not run.ok and failure is not None
+    assert (failure.rank, failure.kind, failure.exit) == (1, kind, status), failure
+    assert re.search(words, failure.text.strip()), failure.text
+    assert 'File "/' not in failure.text, "paths of this machine"
+    assert ENDED[how] - run.results[1]["at"] < options.get("limit", 10) + 5
+    assert (1, "rank 1 begins") in run.lines
+    if how == "is killed":  # with torchrun itself
+        other = run.failures[1]
+        assert (other.rank, other.kind) == (0, "stopped") and "time.sleep(" in other.text
+    with pytest.raises(RuntimeError, match=rf"(?s)torchrun .*rank 1 \({kind}\)\n"):
+        run.check()
+
+
+# Rank 0 fails earlier, because of rank 1. The job is stopped when the first rank has ended: not before the cause.
+LAUNCHES["consequence"] = """
+if rank == 0:
+    raise RuntimeError("Connection closed by peer")
+try:
+    raise ValueError("the batch is empty")
+finally:
+    time.sleep(0.6)
+""", (), {}  # fmt: skip
+
+
+def test_a_consequence_that_comes_earlier_is_not_first(runs: dict[str, Future[Run]]) -> None:
+    run = runs["consequence"].result()
+    assert [(failure.rank, failure.kind) for failure in run.failures] == [(1, "raised"), (0, "raised")]
+    assert run.failure.text.strip().endswith("ValueError: the batch is empty")
+
+
+LAUNCHES["waits"] = """
+def elsewhere():
+    time.sleep(100)
+
+if rank == 1:
+    elsewhere()
+time.sleep(1)
+raise RuntimeError("Timed out waiting 1000ms for recv operation to complete")
+""", (), {}  # fmt: skip
+
+
+def test_who_waited_too_long_is_not_the_cause(runs: dict[str, Future[Run]]) -> None:
+    run = runs["waits"].result()
+    assert [(failure.rank, failure.kind) for failure in run.failures] == [(1, "hangs"), (0, "raised")]
+    assert "in elsewhere\n    time.sleep(100)" in run.failure.text
+
+
+def test_what_pytorch_says_of_other_ranks_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in supervisor.settings(Path("folder"), 60.0, 1, 0).items():
+        monkeypatch.setenv(name, value)
+
+    def message(rank_1_leaves: bool, seconds: float) -> str:
+        store, limit = HashStore(), timedelta(seconds=seconds)
+        with ThreadPoolExecutor() as pool:
+            ranks = list(pool.map(lambda rank: ProcessGroupGloo(store, rank, 2, limit), range(2)))
+        if rank_1_leaves:
+            del ranks[1]
+        try:
+            ranks[0].allreduce([torch.ones(1)]).wait()
+        except RuntimeError as error:
+            return str(error)
+        raise AssertionError("nothing was raised")
+
+    waited, lost = message(False, 0.5), message(True, 30)
+    with pytest.raises(RuntimeError) as missing:
+        HashStore().wait(["a key that nobody sets"], timedelta(seconds=0.1))
+    orders = [consequence(text) for text in (waited, str(missing.value), lost)]
+    assert orders == [2, 2, 3], "who waited comes before who lost a connection because of that"
+
+
+def wrote(rank: int, *records: dict[str, Any], start: int = 0, at: int = 0) -> list[tuple[int, int, dict]]:
+    return [(start, rank, {"time": at + n} | record) for n, record in enumerate(records)]
+
+
+def raised(text: str) -> dict[str, Any]:
+    place = f'Traceback (most recent call last):\n  File "/a/b/w.py", line 1\n{text}\n'
+    return {"raised": place, "message": text}
+
+
+STACK = 'Thread 0x7 (most recent call first):\n  File "{}", line 3 in wait\n  File "/a/b/w.py", line 9 in <module>\n  File "/x/notebook_torchrun/rank.py", line 1 in main\n'
+WATCH = 'Thread 0x9 (most recent call first):\n  File "/x/notebook_torchrun/rank.py", line 1 in _exit_with_supervisor\n\n'
+COLLECTIVE = "/py/site-packages/torch/distributed/distributed_c10d.py"
+BEGAN = {"began": 1}
+NCCL = "[E:ProcessGroupNCCL.cpp] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=5)"
+# name: records, statuses by rank, stacks by rank, why, the expected (rank, kind) in order
+CASES: dict[str, tuple[list[tuple[int, int, dict]], dict[int, int], dict[int, str], str, list[tuple[int | None, str]]]] = {
+    "the earlier of two": (wrote(0, BEGAN, raised("KeyError: 'b'"), at=5) + wrote(1, BEGAN, raised("ValueError: a"), at=2), {}, {}, "failed", [(1, "raised"), (0, "raised")]),
+    "the same mistake everywhere": (wrote(0, BEGAN, raised("ValueError: rank 0"), at=5) + wrote(1, BEGAN, raised("ValueError: rank 1"), at=2), {}, {}, "failed", [(0, "raised"), (1, "raised")]),
+    "a status against a victim": (wrote(0, BEGAN, raised("RuntimeError: Connection closed by peer")) + wrote(1, BEGAN, {"exited": 3}, at=50), {1: 3}, {}, "failed", [(1, "exited"), (0, "raised")]),
+    "NCCL aborts who waited": (wrote(0, BEGAN, {"line": NCCL}, *[{"line": f"frame #{n}: c10d::x"} for n in range(30)]) + wrote(1, BEGAN, raised("ValueError: a"), at=50), {0: -6}, {}, "failed", [(1, "raised"), (0, "killed")]),
+    "ended without a word": (wrote(0, BEGAN, {"line": "last words"}) + wrote(1, BEGAN, {"done": True}), {0: 4}, {}, "failed", [(0, "exited"), (1, "done")]),
+    "an abort of its own": (wrote(0, BEGAN, {"line": "free(): invalid pointer"}) + wrote(1, BEGAN, raised("RuntimeError: Broken pipe")), {0: -6}, {}, "failed", [(0, "killed"), (1, "raised")]),
+    "terminated from outside": (wrote(0, BEGAN) + wrote(1, BEGAN), {1: -15}, {0: WATCH + STACK.format(COLLECTIVE)}, "failed", [(1, "killed"), (0, "stopped")]),
+    "terminated by torchrun": (wrote(0, BEGAN) + wrote(1, BEGAN), {1: -15, 0: -9}, {1: STACK.format("/a/b/w.py")}, "failed", [(0, "killed"), (1, "stopped")]),
+    "both wait for each other": (wrote(0, BEGAN) + wrote(1, BEGAN), {}, dict.fromkeys((0, 1), WATCH + STACK.format(COLLECTIVE)), "limit", [(0, "hangs"), (1, "hangs")]),
+    "one is elsewhere": (wrote(0, BEGAN) + wrote(1, BEGAN), {}, {0: STACK.format(COLLECTIVE), 1: STACK.format("/a/b/w.py")}, "limit", [(1, "hangs"), (0, "hangs")]),
+    "one does not even answer": (wrote(0, BEGAN) + wrote(1, BEGAN), {}, {0: STACK.format("/a/b/w.py")}, "limit", [(1, "hangs"), (0, "hangs")]),
+    "one has ended early": (wrote(0, BEGAN, raised("RuntimeError: Connection reset by peer")) + wrote(1, BEGAN, {"done": True}), {}, {}, "failed", [(0, "raised"), (1, "done")]),
+    "both are done, one does not end": (wrote(0, BEGAN, {"done": True}) + wrote(1, BEGAN, {"done": True}), {}, {1: STACK.format("/py/lib/python3.11/threading.py")}, "limit", [(1, "hangs"), (0, "done")]),
+    "an earlier start does not count": (wrote(0, BEGAN, raised("ValueError: old")) + wrote(0, BEGAN, {"done": True}, start=1) + wrote(1, BEGAN, {"exited": 2}, start=1), {}, {}, "failed", [(1, "exited"), (0, "done")]),
+    "torchrun is killed": (wrote(0, BEGAN) + wrote(1, BEGAN, {"done": True}), {}, {}, "failed", [(None, "exited"), (0, "stopped"), (1, "done")]),
+    "no rank at all": ([], {}, {}, "failed", [(None, "exited")]),
+    "torchrun itself hangs": ([], {}, {}, "limit", [(None, "hangs")]),
+    "a connection is lost because another one waited too long": (wrote(0, BEGAN, raised("RuntimeError: Connection closed by peer"), at=2) + wrote(1, BEGAN, raised("RuntimeError: Timed out waiting 3000ms"), at=50), {}, {}, "failed", [(1, "raised"), (0, "raised")]),
+    "one waits for the GPU": (wrote(0, BEGAN) + wrote(1, BEGAN), {}, {0: STACK.format("/py/site-packages/torch/cuda/__init__.py"), 1: STACK.format("/a/b/w.py")}, "limit", [(1, "hangs"), (0, "hangs")]),
+    "one reads what the GPU has not yet": (wrote(0, BEGAN) + wrote(1, BEGAN), {}, {0: STACK.format("READS"), 1: STACK.format("/a/b/w.py")}, "limit", [(1, "hangs"), (0, "hangs")]),
+    "a printed line is not a place": (wrote(0, BEGAN, raised("RuntimeError: Timed out")) + wrote(1, BEGAN, {"line": 'torch/distributed is here'}), {}, {}, "failed", [(1, "hangs"), (0, "raised")]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_cause_is_found(case: str, tmp_path: Path) -> None:
+    records, statuses, stacks, why, expected = CASES[case]
+    details = "".join(f"[{rank}]:\n  rank      : {rank} (local_rank: {rank})\n  exitcode  : {status} (pid: 7)\n"
+                      for rank, status in statuses.items())  # fmt: skip
+    (tmp_path / "torchrun0.log").write_text("torchrun: error: what?\n" + details)
+    for start, rank, record in records:
+        log(tmp_path, rank, record, start=start)
+    start = max([start for start, *_ in records], default=0)
+    reads = tmp_path / "reads.py"
+    reads.write_text("\n\nprint(total.item())\n")
+    for rank, stack in stacks.items():
+        (tmp_path / f"{start}-{rank}.stacks").write_text(stack.replace("READS", str(reads)))
+    reader = LogReader(tmp_path, Run("torchrun w.py", 2, 60.0))
+    reader.read(last=True)
+    failures = find_failures(tmp_path, reader.run, reader.facts, why, Path("/a/b/w.py"))
+    assert [(failure.rank, failure.kind) for failure in failures] == expected
+    if not records:
+        assert "what?" in failures[0].text
+    assert not any("/a/b" in failure.text or "site-packages" in failure.text for failure in failures)
+
+
+# --- restarts and several machines --------------------------------------------------------------------
+
+
+# The second start must not meet the addresses of the first, even if rank 0 is late.
+LAUNCHES["restarts"] = """
+from notebook_torchrun import report
+start = int(os.environ["TORCHELASTIC_RESTART_COUNT"])
+print("start", start)
+if (start, rank) == (1, 0):
+    time.sleep(1.5)
+from datetime import timedelta
+import torch, torch.distributed as dist
+dist.init_process_group("gloo", timeout=timedelta(seconds=20))
+if (start, rank) == (0, 1):
+    os._exit(5)
+x = torch.ones(1)
+dist.all_reduce(x)
+report(start=start, x=x.item())
+dist.destroy_process_group()
+""", (), {"max_restarts": 1}  # fmt: skip
+
+
+def test_torchrun_restarts_all_ranks(runs: dict[str, Future[Run]]) -> None:
+    run = runs["restarts"].result()
+    assert run.ok and run.restarts == 1, run.failure
+    assert run.results == [{"start": 1, "x": 2.0}] * 2
+    assert {"start 0", "start 1"} == {text for _, text in run.lines}
+    shown = box(run)["text/html"]
+    assert shown.index("[rank 0] start 0") < shown.index("started anew (1)") < shown.index("[rank 0] start 1")
+    assert "start 0" not in sanitized(shown), "which ranks came how far before is chance"
+
+
+LAUNCHES["two machines"] = "workers/hello_ranks.py", (), {"nodes": 2, "processes": 1}
+
+
+def test_two_machines_are_rehearsed(runs: dict[str, Future[Run]]) -> None:
+    run = runs["two machines"].result()
+    assert run.ok and run.backend == "gloo", run.failure
+    assert run.results == [{"rank": 0, "total": 1.0}, {"rank": 1, "total": 1.0}]
+    meet = "--rdzv-backend=c10d --rdzv-endpoint=HOST:PORT"
+    assert run.command == f"torchrun --nnodes=2 --nproc-per-node=1 {meet} workers/hello_ranks.py"
+
+
+@pytest.mark.parametrize(
+    "statuses, why", [((None, 1), "failed"), ((None, 0), "limit"), ((0, 1), "failed"), ((0, 0), "well")]
+)
+def test_a_failed_machine_does_not_keep_the_others_waiting(
+    statuses: tuple[int | None, ...], why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its ranks talk to nobody, and torchrun would wait five minutes for the machine that has failed."""
+    monkeypatch.setattr(supervisor, "GRACE_SECONDS", 0.2)
+    monkeypatch.setattr(supervisor, "STACKS_SECONDS", 0.2)
+    (tmp_path / "began").touch()
+    agents = [SimpleNamespace(poll=lambda status=status: status) for status in statuses]
+    began = time.monotonic()
+
+    def gone(seconds: float) -> bool:
+        time.sleep(seconds)
+        return time.monotonic() > began + 10
+
+    assert supervisor.watch(agents, gone, tmp_path, limit=1) == why
+    least = 0 if None not in statuses else 0.2 if why == "failed" else 1.1
+    assert least <= time.monotonic() - began < least + 0.9
+
+
+@pytest.mark.nightly
+def test_a_real_machine_fails(script: Callable[[str], Path]) -> None:
+    path = script("if rank == 1:\n    raise ValueError('one machine fails')\ntime.sleep(100)")
+    run = launch(path, nodes=2, processes=1, show="quiet")
+    assert [(failure.rank, failure.kind) for failure in run.failures] == [(1, "raised"), (0, "stopped")]
+    assert run.seconds < 40
+
+
+NETWORKS = """
+set -e
+ip link set lo up
+unshare --net sleep 100 & other=$!
+trap "kill $other" EXIT
+while [ "$(readlink /proc/$other/ns/net)" = "$(readlink /proc/$$/ns/net)" ]; do sleep 0.05; done
+ip link add near type veth peer name far netns $other
+ip addr add 10.77.0.1/24 dev near
+ip link set near up
+nsenter --target $other --net sh -c "ip link set lo up; ip addr add 10.77.0.2/24 dev far; ip link set far up"
+[ "$1" = try ] && exit 0
+run="$1 -m torch.distributed.run --nnodes=2 --nproc-per-node=1 --rdzv-backend=c10d --rdzv-id=test"
+run="$run --rdzv-endpoint=10.77.0.1:29400"
+GLOO_SOCKET_IFNAME=far nsenter --target $other --net $run --rdzv-conf=is_host=0 --local-addr=10.77.0.2 "$2" &
+second=$!
+GLOO_SOCKET_IFNAME=near $run --rdzv-conf=is_host=1 --local-addr=10.77.0.1 "$2"
+wait $second
+"""
+
+
+def test_two_machines_with_addresses_of_their_own(
+    script: Callable[[str], Path], light: dict[str, str], tmp_path: Path
+) -> None:
+    """Plain torchrun, one agent in each of two network namespaces that are joined by a cable."""
+    if missing := [tool for tool in ("unshare", "nsenter", "ip") if shutil.which(tool) is None]:
+        pytest.skip(f"two networks on one machine need {', '.join(missing)}")
+    inside = ["unshare", "--user", "--map-root-user", "--net", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", NETWORKS, "sh"]  # fmt: skip
+    tried = subprocess.run([*inside, "try"], capture_output=True, text=True, timeout=20)
+    if tried.returncode:
+        pytest.skip(f"this machine does not allow network namespaces: {tried.stderr.strip()[:200]}")
+    hello = ROOT / "notebooks" / "workers" / "hello_ranks.py"
+    path = script(
+        "net, address = os.readlink('/proc/self/ns/net'), os.environ['MASTER_ADDR']\n"
+        "sys.stdout.write(f'IN {net} MEETS AT {address}\\n')\n"  # in one piece: the other machine writes as well
+        f"import runpy\nrunpy.run_path({str(hello)!r}, run_name='__main__')"
+    )
+    done = subprocess.run([*inside, sys.executable, str(path)], capture_output=True, text=True, timeout=60,
+                          env=os.environ | light | {"OMP_NUM_THREADS": "1", "TMPDIR": str(tmp_path)})  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert len(set(re.findall(r"IN (net:\[\d+\])", done.stdout))) == 2
+    assert set(re.findall("MEETS AT ([0-9.]+)", done.stdout)) in ({"10.77.0.1"}, {"10.77.0.2"})
+    results = [json.loads(text) for text in re.findall(r"{.*?}", done.stdout)]
+    assert sorted(results, key=lambda result: result["rank"]) == [{"rank": r, "total": 1.0} for r in (0, 1)]
+
+
+# --- notebooks ----------------------------------------------------------------------------------------
+
+LEFT_OPEN = """
+import atexit, threading
+from concurrent.futures import ThreadPoolExecutor
+pool = ThreadPoolExecutor()
+pool.submit(print, "from a pool that nobody shut down")
+threading.Thread(target=lambda: (time.sleep(0.3), print("from a thread that nobody waited for"))).start()
+atexit.register(print, "from an exit function")
+"""
+
+
+def test_a_rank_ends_as_python_does(script: Callable[[str], Path], quick: dict[str, str]) -> None:
+    """It skips the unloading of PyTorch, and nothing else."""
+    run = launch(script(LEFT_OPEN), processes=1, limit=15, environment=quick, show="quiet").check()
+    printed = [text.partition(" that")[0] for _, text in run.lines]
+    assert printed == ["from a pool", "from a thread", "from an exit function"]
+
+
+WAITING = """
+import signal
+signal.signal(signal.SIGTERM, signal.SIG_IGN)  # not even this may keep it alive
+print("here I am")
+while not os.path.exists(sys.argv[1]):
+    time.sleep(0.05)
+print("and here I go")
+"""
+
+
+class Kernel:
+    """A notebook's kernel, driven as JupyterLab does."""
+
+    def __init__(self, environment: dict[str, str]) -> None:
+        self.manager: KernelManager
+        self.manager, self.client = start_new_kernel(
+            kernel_name="python3", cwd=str(ROOT / "notebooks"), env=os.environ | environment
+        )
+
+    def start(self, code: str) -> str:
+        return self.client.execute(code)
+
+    def shown(self, words: str, kinds: tuple[str, ...], seconds: float = 30) -> str:
+        """Wait for a display with `words` and return its HTML."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            message = self.client.get_iopub_msg(timeout=seconds)
+            content = message["content"]
+            assert message["msg_type"] != "stream", f"printed: {content}"
+            if message["msg_type"] in kinds and words in json.dumps(content, ensure_ascii=False):
+                return content.get("data", {}).get("text/html", "") or str(content)
+        raise AssertionError(f"{words!r} never came")
+
+    def end(self) -> None:
+        self.client.stop_channels()
+        self.manager.shutdown_kernel(now=True)
+
+
+class TimeUp(BaseException):
+    """What the time limit of an exercise raises from a signal handler, once and then again every second."""
+
+
+@pytest.mark.parametrize("after", [0.001, 0.05, 0.15, 0.3, 0.6, 1.2])
+def test_any_exception_of_a_signal_handler_cleans_up(
+    after: float, script: Callable[[str], Path], quick: dict[str, str], own: Path
+) -> None:
+    def stop(*_: object) -> None:
+        raise TimeUp
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, after, 1.0)
+    try:
+        with pytest.raises(TimeUp) as kept:  # and with it the frames in which it was raised
+            launch(script("time.sleep(600)"), environment=quick, show="quiet")
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        assert_nothing_left(own, seconds=5)
+        assert kept.value is not None
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_a_second_exception_does_not_stop_the_cleaning_up(
+    script: Callable[[str], Path], quick: dict[str, str], own: Path
+) -> None:
+    """A learner presses the stop button twice: the second interruption only ends the waiting."""
+
+    def stop(*_: object) -> None:
+        raise TimeUp
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, 1.0, 0.02)
+    try:
+        with pytest.raises(TimeUp):
+            launch(script("time.sleep(600)"), environment=quick, show="quiet")
+    finally:
+        signal.signal(signal.SIGALRM, signal.SIG_IGN)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert_nothing_left(own, seconds=5)
+
+
+def test_a_kernel_is_interrupted_restarted_and_killed(
+    script: Callable[[str], Path], light: dict[str, str], quick: dict[str, str], own: Path, tmp_path: Path
+) -> None:
+    go, never = tmp_path / "go", tmp_path / "never"
+    waiting = script(WAITING)
+
+    def code(file: Path, environment: dict[str, str] | None = None) -> str:
+        return (
+            "from notebook_torchrun import launch\n"
+            f"run = launch({str(waiting)!r}, {str(file)!r}, environment={environment})"
+        )
+
+    live, final = ("update_display_data",), ("display_data",)
+    kernel = Kernel(light)
+    try:
+        kernel.start(code(go, quick))  # left alone: what is printed is seen while it runs
+        assert "here I go" not in kernel.shown("[rank 1] here I am", live)
+        assert len(alive(os.environ[TRACE])) == 4, "the supervisor, torchrun, two ranks"
+        go.touch()
+        assert "and here I go" in kernel.shown("all ranks are done", final)
+
+        kernel.start(code(never))
+        kernel.shown("here I am", live)
+        began = time.monotonic()
+        kernel.manager.interrupt_kernel()
+        kernel.shown("interrupted; everything", final)
+        assert time.monotonic() - began < 10
+        kernel.shown("KeyboardInterrupt", ("error",))
+        kernel.shown("idle", ("status",))
+        assert_nothing_left(own)
+        kernel.start("run.ok")  # what was before is still there, and the kernel works
+        kernel.shown("True", ("execute_result",))
+
+        kernel.start(code(never, quick))
+        kernel.shown("here I am", live)
+        kernel.manager.restart_kernel(now=True)
+        assert_nothing_left(own, seconds=5)
+        kernel.client.wait_for_ready(timeout=30)
+
+        # Killed, while a process that it forked meanwhile (a DataLoader's, say) holds all that was open.
+        kernel.start(
+            "import os, threading, time, warnings\n"
+            "warnings.simplefilter('ignore')\n"  # from Python 3.12 on, a fork beside threads is warned of
+            "def fork():\n    if os.fork() == 0:\n        os.setsid()\n        time.sleep(10)\n        os._exit(0)\n"
+            "threading.Timer(0.2, fork).start()\n" + code(never, quick)
+        )
+        kernel.shown("here I am", live)
+        os.kill(kernel.manager.provisioner.pid, signal.SIGKILL)
+        assert_nothing_left(own, seconds=5)
+    finally:
+        kernel.end()
+
+
+def wait_for(number: int) -> int:
+    """Wait until `number` processes are alive, and return the supervisor."""
+    end = time.monotonic() + 30
+    while len(alive(os.environ[TRACE])) < number and time.monotonic() < end:
+        time.sleep(0.05)
+    (supervising,) = [line for line in alive(os.environ[TRACE]) if "supervisor.py" in line]
+    return int(supervising.split()[0])
+
+
+def test_the_supervisor_is_killed_as_well(
+    script: Callable[[str], Path], light: dict[str, str], quick: dict[str, str], own: Path, tmp_path: Path
+) -> None:
+    """Kernel and supervisor at once, as when memory runs out: the ranks hold a pipe, and end with its other end."""
+    words = f"{str(script(WAITING))!r}, {str(tmp_path / 'never')!r}, environment={quick}"
+    code = f"from notebook_torchrun import launch; launch({words})"
+    kernel = subprocess.Popen([sys.executable, "-c", code], env=os.environ | light)
+    for number in wait_for(5), kernel.pid:
+        os.kill(number, signal.SIGKILL)
+    kernel.wait()
+    end = time.monotonic() + 10
+    while alive(os.environ[TRACE]) and time.monotonic() < end:
+        time.sleep(0.05)
+    (left,) = own.glob("launch-*")  # nobody was left to remove it
+    shutil.rmtree(left)
+
+
+def test_only_the_supervisor_is_killed(
+    script: Callable[[str], Path], quick: dict[str, str], tmp_path: Path
+) -> None:
+    worker, never = script(WAITING), tmp_path / "never"
+    with ThreadPoolExecutor() as pool:
+        run = pool.submit(launch, worker, never, environment=quick, show="quiet")
+        os.kill(wait_for(4), signal.SIGKILL)
+        assert run.result(20).failure.rank is None, "and nothing is left"
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+def test_the_kernel_forks_while_a_launch_begins(
+    script: Callable[[str], Path], quick: dict[str, str], tmp_path: Path
+) -> None:
+    """The fork keeps the pipe open, so that the supervisor does not see its end."""
+    worker, go = script(WAITING), tmp_path / "go"
+    with ThreadPoolExecutor() as pool:
+        run = pool.submit(launch, worker, go, environment=quick, show="quiet")
+        wait_for(4)
+        fork = multiprocessing.get_context("fork").Process(target=time.sleep, args=(30,))
+        fork.start()
+        go.touch()
+        assert run.result(20).ok and run.result().seconds < 10
+        fork.kill()
+        fork.join()
+
+
+NOTEBOOK = """
+from notebook_torchrun import launch
+run = launch({worker!r}, "--steps", 2, environment={quick!r})
+print(run.results, run.ok)
+"""
+MANY = """
+import os, psutil
+def held():  # by this kernel
+    own = psutil.Process()
+    return own.num_fds(), own.num_threads(), len(own.children()), len(own.net_connections())
+for number in range({launches}):
+    run = launch({worker!r}, processes=1, show="quiet", environment={quick!r}).check()
+    print(run.results, [(rank, text.split(",")[:2]) for rank, text in sorted(run.lines)])
+    before = held() if number == 0 else before
+print(held() == before or (before, held()))
+"""
+
+
+def executed(*cells: str, environment: dict[str, str] | None = None) -> nbformat.NotebookNode:
+    notebook = new_notebook(cells=[new_code_cell(code) for code in cells])
+    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    place = {"metadata": {"path": str(ROOT / "notebooks")}}
+    client = NotebookClient(notebook, timeout=600, resources=place)
+    # Not execute(): in a thread, it leaves an event loop open.
+    return asyncio.run(client.async_execute(env=os.environ | (environment or {})))
+
+
+@pytest.mark.parametrize("launches", [3, pytest.param(21, marks=pytest.mark.nightly)])
+def test_two_notebooks_at_once_and_nbval(
+    launches: int, script: Callable[[str], Path], light: dict[str, str], quick: dict[str, str], tmp_path: Path
+) -> None:
+    """The same outputs in both; and nbval, which sees only the first state of a display, agrees with what is stored."""
+    worker = script("""
+from notebook_torchrun import report
+for step in range(3):
+    time.sleep(0.02 * (rank if step else 2 - rank))
+    print(f"rank {rank}, step {step}, ⟨{time.time()}⟩ seconds, <b>no tag</b>")
+report(rank=rank)
+""")
+    code = [text.format(worker=str(worker), quick=quick, launches=launches) for text in (NOTEBOOK, MANY)]
+    with ThreadPoolExecutor() as pool:
+        notebooks = list(pool.map(lambda _: executed(*code, environment=light), range(2)))
+    first, second = (
+        [out.get("data") or out.text for out in notebook.cells[0].outputs] for notebook in notebooks
+    )
+    assert sanitized(str(first[1]["text/html"])) == sanitized(str(second[1]["text/html"]))
+    assert sanitized(str(first[1]["text/plain"])) == sanitized(str(second[1]["text/plain"]))
+    assert first[::2] == second[::2]
+    live, final, printed = first
+    assert live == {"text/html": '<div class="course-launch-live"></div>', "text/plain": "launch"}
+    assert printed == "[{'rank': 0}, {'rank': 1}] True\n"
+    lines = re.findall(r"\[rank (\d)\] rank \d, step (\d)", final["text/html"])
+    assert lines == [(rank, step) for rank in "01" for step in "012"]
+    assert "&lt;b&gt;no tag" in final["text/html"]
+    assert_nested(final["text/html"])
+
+    many = ["".join(out.text for out in notebook.cells[1].outputs).splitlines() for notebook in notebooks]
+    assert many[0] == many[1] and len(many[0]) == launches + 1 and len(set(many[0][:-1])) == 1
+    assert many[0][-1] == "True", "open files, threads, processes and connections of the kernel"
+
+    file = tmp_path / "small.ipynb"
+    del notebooks[0].cells[1]
+    nbformat.write(notebooks[0], file)
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-c", str(ROOT / "pyproject.toml"),
+               "--rootdir", str(tmp_path), "--nbval", "--nbval-current-env", "--nbval-sanitize-with",
+               str(ROOT / "tests" / "sanitize.cfg"), str(file)]  # fmt: skip
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100,
+                          env=os.environ | light)  # fmt: skip
+    assert "1 passed" in done.stdout, done.stdout[-3000:]
+
+
+@pytest.mark.nightly
+def test_twenty_real_launches_in_a_row_in_two_notebooks() -> None:
+    code = """
+from course_utils import launch
+for _ in range(20):
+    run = launch("workers/hello_ranks.py", "--steps", 2, show="quiet").check()
+    print(run.results, sorted(run.lines))
+"""
+    with ThreadPoolExecutor() as pool:
+        notebooks = list(pool.map(lambda _: executed(code), range(2)))
+    lines = [
+        line for notebook in notebooks for out in notebook.cells[0].outputs for line in out.text.splitlines()
+    ]
+    assert len(lines) == 40 and len(set(lines)) == 1
+
+
+# --- the box ------------------------------------------------------------------------------------------
+
+
+def box(run: Run) -> dict[str, str]:
+    return final_box(run)._repr_mimebundle_()
+
+
+def ran(**changes: Any) -> Run:
+    run = Run("torchrun x.py", 2, 60.0, backend="gloo", seconds=3.0)
+    for name, value in changes.items():
+        setattr(run, name, value)
+    run.starts = run.starts or [0] * len(run.lines)
+    return run
+
+
+def test_the_box_does_not_depend_on_the_order_of_arrival_or_the_time() -> None:
+    first = box(ran(lines=[(0, "a"), (1, "b"), (0, "c")]))
+    second = box(ran(lines=[(1, "b"), (0, "a"), (0, "c")], seconds=7.0, backend="nccl"))
+    assert first != second
+    assert {k: sanitized(v) for k, v in first.items()} == {k: sanitized(v) for k, v in second.items()}
+    assert "[rank 0] a\n[rank 0] c\n[rank 1] b" in first["text/html"] and "[rank 0] a" in first["text/plain"]
+    third = box(ran(lines=[(0, "a"), (1, "x"), (0, "c")]))
+    assert sanitized(first["text/html"]) != sanitized(third["text/html"]), "what is printed is compared"
+
+
+@pytest.mark.parametrize("kind, status, english, chinese", [
+    ("raised", 1, "rank 1 raised an exception", "rank 1 引發例外"),
+    ("exited", 3, "rank 1 ended with exit status 3", "結束狀態為 3"),
+    ("killed", -9, "rank 1 was killed by <code>SIGKILL</code>", "<code>SIGKILL</code>"),
+    ("killed", -99, "rank 1 was killed by <code>signal 99</code>", "signal 99"),
+    ("hangs", None, "rank 1 hangs", "rank 1 卡住"),
+])  # fmt: skip
+def test_a_failure_is_shown_first_in_both_languages(
+    kind: str, status: int | None, english: str, chinese: str
+) -> None:
+    failures = [Failure(1, kind, "Error: <1> {x} ⟨2⟩", status), Failure(0, "stopped", "in all_reduce", None)]
+    shown = box(ran(failures=failures, lines=[(0, "printed before")]))
+    html = shown["text/html"]
+    assert english in html and chinese in html and "course-error" in html
+    assert html.index("Error: &lt;1&gt; {x}") < html.index("in all_reduce") < html.index("printed before")
+    assert_nested(html)
+    compared = sanitized(html)
+    assert english in compared and "Error:" not in compared and "printed before" not in compared
+    assert "rank 1" in shown["text/plain"] and "Error:" not in sanitized(shown["text/plain"])
+
+
+def test_a_box_of_torchrun_itself_and_of_an_interruption() -> None:
+    html = box(ran(failures=[Failure(None, "exited", "torchrun: error", None)]))["text/html"]
+    assert "torchrun</code> itself failed" in html and "torchrun: error" in html
+    assert "before any rank had started" in box(ran(failures=[Failure(None, "hangs", "", None)]))["text/html"]
+    html = box(ran(interrupted=True, lines=[(0, "a")]))["text/html"]
+    assert (
+        "interrupted; everything" in html
+        and "已中斷" in html
+        and "a" not in re.findall("<pre.*", sanitized(html))
+    )
+
+
+def test_what_chance_decides_about_the_other_ranks_is_not_compared() -> None:
+    cause, lines = Failure(1, "killed", "", -9), [(0, "epoch 1"), (0, "epoch 2")]
+    first = box(ran(failures=[cause, Failure(0, "raised", "Connection closed", 1)], lines=lines))
+    second = box(ran(failures=[cause, Failure(0, "stopped", "", None)]))
+    assert "rank 0 raised" in first["text/html"] and "rank 0 was stopped" in second["text/html"]
+    assert {k: sanitized(v) for k, v in first.items()} == {k: sanitized(v) for k, v in second.items()}
+    again = box(ran(restarts=1, lines=lines, starts=[0, 1]))
+    other = box(ran(restarts=1, lines=lines[1:], starts=[1]))
+    assert sanitized(again["text/html"]) == sanitized(other["text/html"])
+
+
+def test_many_lines_are_cut() -> None:
+    shown = box(ran(lines=[(rank, f"line {n}") for n in range(MOST_FINAL + 5) for rank in (0, 1)]))
+    assert (
+        f"line {MOST_FINAL - 1}\n" in shown["text/html"] and f"line {MOST_FINAL}\n" not in shown["text/html"]
+    )
+    assert "… 10 more lines" in shown["text/html"]
+
+
+# --- arguments ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("local_world_size", [1, 2, 3, 4, 8])
+@pytest.mark.parametrize("gpus", [0, 1, 2, 3, 4, 8])
+def test_the_backend_and_the_device_of_every_rank(local_world_size: int, gpus: int) -> None:
+    chosen = [choose(rank, local_world_size, gpus) for rank in range(local_world_size)]
+    if gpus >= local_world_size:
+        assert chosen == [("nccl", f"cuda:{rank}") for rank in range(local_world_size)]
+    else:
+        assert chosen == [("gloo", "cpu")] * local_world_size
+    assert [choose(rank, local_world_size, gpus, nccl=False) for rank in range(local_world_size)] == [
+        ("gloo", "cpu")
+    ] * local_world_size
+
+
+@pytest.mark.parametrize("wrong", [(-1, 2, 0), (2, 2, 2), (0, 0, 1), (0, 1, -1)])
+def test_a_rank_that_cannot_be(wrong: tuple[int, int, int]) -> None:
+    with pytest.raises(ValueError, match=re.escape(f"choose{wrong}")):
+        choose(*wrong)
+
+
+def test_the_worker_chooses_as_the_reference_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lines of hello_ranks.py that choose, run for every number of GPUs."""
+    text = (ROOT / "notebooks" / "workers" / "hello_ranks.py").read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    lines = [node for node in tree.body if isinstance(node, ast.Assign)
+              and node.targets[0].id in ("enough_gpus", "backend", "device")]  # fmt: skip
+    code = compile(ast.Module(lines, []), "hello", "exec")
+    assert len(lines) == 3
+    for gpus in range(5):
+        for size in range(1, 5):
+            monkeypatch.setattr(torch.cuda, "device_count", lambda gpus=gpus: gpus)
+            monkeypatch.setattr(torch.distributed, "is_nccl_available", lambda: True)
+            monkeypatch.setenv("LOCAL_WORLD_SIZE", str(size))
+            for rank in range(size):
+                names = {"torch": torch, "dist": torch.distributed, "os": os, "local_rank": rank}
+                exec(code, names)
+                assert (names["backend"], str(names["device"])) == choose(rank, size, gpus)
+
+
+@pytest.mark.parametrize("arguments, options, kind, words", [
+    (("workers/none.py",), {}, FileNotFoundError, "no file workers/none.py.*找不到 workers/none.py"),
+    (("workers",), {}, FileNotFoundError, "no file workers"),
+    (("00_start_here.ipynb",), {}, ValueError, "no Python file.*不是 Python 檔"),
+    ((len,), {}, TypeError, "path of a file, not builtin_function.*請給檔案路徑"),
+    (("workers/hello_ranks.py",), {"processes": 0}, ValueError, "processes=0 must be.*以上的整數"),
+    (("workers/hello_ranks.py",), {"processes": "2"}, ValueError, "processes='2'"),
+    (("workers/hello_ranks.py",), {"processes": 1.5}, ValueError, "processes=1.5"),
+    (("workers/hello_ranks.py",), {"nodes": 0}, ValueError, "nodes=0"),
+    (("workers/hello_ranks.py",), {"max_restarts": -1}, ValueError, "max_restarts=-1"),
+    (("workers/hello_ranks.py",), {"limit": 0}, ValueError, "limit=0 .*秒數"),
+    (("workers/hello_ranks.py",), {"limit": float("inf")}, ValueError, "limit=inf"),
+    (("workers/hello_ranks.py",), {"limit": None}, ValueError, "limit=None"),
+    (("workers/hello_ranks.py",), {"show": "loud"}, ValueError, "show='loud'"),
+])  # fmt: skip
+def test_bad_input_is_reported_in_both_languages(
+    arguments: Any, options: dict, kind: type[Exception], words: str
+) -> None:
+    with pytest.raises(kind, match=words):
+        launch(*arguments, **options)
+
+
+def test_in_a_terminal_the_result_is_printed(capsys: pytest.CaptureFixture) -> None:
+    made = LiveBox(ran(lines=[(0, "hello")]))
+    made.update()
+    made.finish()
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "all ranks are done · 所有 rank 都已完成",
+        "[rank 0] hello",
+    ]

@@ -1,0 +1,150 @@
+"""Texts in English and Traditional Chinese: a pair, its small markup, and its forms for notebooks and terminals.
+
+A text carries both languages as ``<span lang>`` pairs; a style sheet of the page may hide one of them. Standard library
+only.
+"""
+
+from __future__ import annotations
+
+import html
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+CHOICES = ("en", "zh", "both")
+LANGUAGE_VARIABLE = "TORCH_DOCTOR_LANGUAGE"
+
+
+def chosen_language() -> str:
+    """Return the language for plain text: the environment variable ``TORCH_DOCTOR_LANGUAGE``, or ``"both"``."""
+    given = os.environ.get(LANGUAGE_VARIABLE, "")
+    return given if given in CHOICES else "both"
+
+
+_MEASURED = re.compile(r"⟨([^⟨⟩]*)⟩")
+_TOKEN = re.compile(rf"{_MEASURED.pattern}|`([^`]+)`|\*\*((?:[^*`⟨]|`[^`]+`|⟨[^⟨⟩]*⟩)+)\*\*")
+
+
+def measured(value: object) -> str:
+    """Mark `value` as something that differs between machines or runs: ``⟨value⟩``.
+
+    In HTML the mark becomes ``<span class="measured">``. The notebook checks compare everything else.
+    """
+    return f"⟨{re.sub('[⟨⟩]', '', str(value))}⟩"
+
+
+def _mark(text: str) -> str:
+    # The notebook checks find a mark by its tag; no other tag may be inside.
+    return f'<span class="measured">{plain(text)}</span>'
+
+
+def _tag(token: re.Match[str]) -> str:
+    mark, code, strong = token.groups()
+    if mark is not None:
+        return _mark(mark)
+    if code is not None:  # ** is code here: `f(**a)`
+        return f"<code>{_MEASURED.sub(lambda inside: _mark(inside[1]), code)}</code>"
+    return f"<strong>{_TOKEN.sub(_tag, strong)}</strong>"
+
+
+def markup(text: str) -> str:
+    """Convert the markup of a text (`code`, **strong**, ⟨measured⟩) to HTML; everything else is escaped."""
+    return _TOKEN.sub(_tag, html.escape(text, quote=False))
+
+
+def _bare(token: re.Match[str]) -> str:
+    mark, code, strong = token.groups()
+    if mark is not None:
+        return f"⟨{plain(mark)}⟩"
+    return code if code is not None else plain(strong)
+
+
+def plain(text: str) -> str:
+    """Return `text` without markup; only ⟨measured⟩ marks stay."""
+    return _TOKEN.sub(_bare, text)
+
+
+@dataclass(frozen=True)
+class Bilingual:
+    """One text in both languages.
+
+    Attributes:
+        en: The English text; its markup is `code`, **strong** and ⟨measured⟩.
+        zh: The same in Traditional Chinese.
+
+    Raises:
+        ValueError: One of the texts is missing or empty.
+    """
+
+    en: str
+    zh: str
+
+    def __post_init__(self) -> None:
+        for name, text in (("en", self.en), ("zh", self.zh)):
+            if not isinstance(text, str) or not text.strip():
+                raise ValueError(
+                    f"bi() needs a text in both languages, but {name}={text!r}. Write the missing one."
+                )
+
+    def html(self) -> str:
+        """Return a pair of inline ``<span lang>`` elements, or one text if both are the same (a name)."""
+        if self.en == self.zh:
+            return markup(self.en)
+        return f'<span lang="en">{markup(self.en)}</span><span lang="zh-Hant">{markup(self.zh)}</span>'
+
+    def block(self) -> str:
+        """Return a pair of paragraphs, one per language."""
+        return f'<p lang="en">{markup(self.en)}</p><p lang="zh-Hant">{markup(self.zh)}</p>'
+
+    def format(self, **values: object) -> Bilingual:
+        """Fill in the ``{placeholders}`` of both texts."""
+        return Bilingual(self.en.format(**values), self.zh.format(**values))
+
+    def __str__(self) -> str:
+        return plain(self.en) if self.en == self.zh else f"{plain(self.en)} · {plain(self.zh)}"
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return {"text/html": f'<div class="course-note">{self.block()}</div>', "text/plain": str(self)}
+
+
+@dataclass(frozen=True)
+class Block:
+    """HTML together with its plain text."""
+
+    html: str
+    text: str
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return {"text/html": self.html, "text/plain": self.text}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A widget, and static HTML and plain text for a page without a kernel."""
+
+    widget: Any
+    html: str
+    text: str
+
+    def _repr_mimebundle_(self, **_: object) -> Mapping[str, Any]:
+        bundle = dict(self.widget._repr_mimebundle_() or {})
+        return bundle | {"text/html": self.html, "text/plain": self.text}
+
+
+def by_language(make: Any) -> list[Any]:
+    """Build a widget once per language choice, of which the style sheet of the page shows one.
+
+    The labels of ipywidgets are plain text, so that a label cannot contain both languages and hide one.
+
+    Args:
+        make: Builds the widget. It gets a function that returns the text of a :class:`Bilingual` for one choice.
+    """
+    picks = {"en": lambda text: plain(text.en), "zh": lambda text: plain(text.zh), "both": str}
+    built = []
+    for name in CHOICES:
+        widget = make(picks[name])
+        widget.add_class(f"course-only-{name}")
+        built.append(widget)
+    return built

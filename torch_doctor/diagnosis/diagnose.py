@@ -1,0 +1,138 @@
+"""Turn evidence into a diagnosis: run the rules, and sort their verdicts by how sure they are, then by the order of rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from torch_doctor.diagnosis.causes import Cause
+from torch_doctor.diagnosis.evidence import PROBES, Evidence, Line
+from torch_doctor.diagnosis.rules import driver_library, driver_module, hang, install, machine, slow, usable
+from torch_doctor.diagnosis.rules.base import LIKELY, SURE, Rule, build_line, bus_line, cuinit_line, nvml_line
+
+QUESTIONS = ("cuda", "slow", "hang")
+
+# From the Python environment to the GPU: of causes that are equally sure, the first one is the answer.
+CUDA_RULES: dict[str, Rule] = {
+    **install.RULES, **machine.RULES, **driver_module.RULES, **driver_library.RULES, **usable.RULES,
+}  # fmt: skip
+
+# Only these are possible while every visible GPU computes correctly.
+WHILE_WORKING = ("forked", "dead-context", "stale", "gpu-lost")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One cause, how sure it is (3 sure, 2 likely, 1 possible), and the evidence for it."""
+
+    cause: Cause
+    sure: int
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """The answer to one question: verdicts, of which the first one is the answer, and remarks."""
+
+    question: str
+    verdicts: tuple[Verdict, ...]
+    remarks: tuple[Verdict, ...]
+    evidence: Evidence
+
+    @property
+    def first(self) -> Verdict:
+        """The verdict that is the answer."""
+        return self.verdicts[0]
+
+    @property
+    def kind(self) -> str:
+        """``"fine"``, ``"fault"`` or ``"unknown"``."""
+        return self.first.cause.kind
+
+
+def verdicts_of(e: Evidence, table: Mapping[str, Rule]) -> list[Verdict]:
+    """Return a verdict for every rule of `table` that applies, the surest first."""
+    found = []
+    for name, rule in table.items():
+        result = rule(e)
+        if result:
+            found.append(Verdict(Cause.of(name, e), result[0], tuple(result[1])))
+    return sorted(found, key=lambda verdict: -verdict.sure)
+
+
+def about_cuda(e: Evidence) -> list[Verdict]:
+    """Return the verdicts about "why is CUDA not available?"."""
+    table = {name: rule for name, rule in CUDA_RULES.items() if not e.works or name in WHILE_WORKING}
+    found = verdicts_of(e, table)
+    if found and found[0].sure >= LIKELY:
+        return found
+    if e.works:
+        lines = [build_line(e), Line("usable", f"{e.works} GPU, correct")]
+        return [Verdict(Cause.of("healthy", e), SURE, tuple(lines))]
+    if all(
+        e.hung(probe) or e.ended(probe) == "absent" for probe in ("interpreter", "bus", "pytorch", "driver")
+    ):
+        lines = [
+            Line(probe, f"no answer in {e.get(f'{probe}.seconds')} s") for probe in PROBES if e.hung(probe)
+        ]
+        return [Verdict(Cause.of("no-answers", e), LIKELY, tuple(lines))]
+    return [Verdict(Cause.of("unknown", e), LIKELY, tuple(_overview(e))), *found]
+
+
+def _overview(e: Evidence) -> list[Line]:
+    """Return what each probe found, for a report without a verdict."""
+    lines = [build_line(e)] if e.torch == "imported" else [Line("pytorch", e.import_error or e.torch)]
+    if e.build == "cuda":
+        lines.append(Line("pytorch", f"is_available() = {e.get('pytorch.available')}"))
+    lines += [bus_line(e), cuinit_line(e)]
+    if e.get("nvml.init") is not None:
+        lines.append(nvml_line(e))
+    message = next(iter(e.complaints.splitlines()), "")
+    return [*lines, *([Line("pytorch", message[:200])] if message else [])]
+
+
+def _remarks(e: Evidence) -> list[Verdict]:
+    """Return what is worth knowing but is no fault."""
+    found: list[tuple[str, Line]] = []
+    if e.works and 0 < e.visible < e.devices:
+        value = e.environment("CUDA_VISIBLE_DEVICES")
+        found.append(("some-hidden", Line("interpreter", f"CUDA_VISIBLE_DEVICES = {value!r}")))
+    if e.works and e.get("caller.notebook") and not e.get("caller.initialized"):
+        found.append(("restart-if", Line("caller", "torch.cuda.is_initialized() = False")))
+    if e.environment("PYTORCH_NVML_BASED_CUDA_CHECK") == "1":
+        found.append(("weak-check", Line("interpreter", "PYTORCH_NVML_BASED_CUDA_CHECK = 1")))
+    if e.works and e.hung("smi"):
+        found.append(("slow-smi", Line("smi", f"> {e.get('smi.seconds')} s")))
+    if e.works and any(gpu.get("mig") for gpu in e.get("nvml.devices", [])):
+        found.append(("mig-one", Line("nvml", "MIG on")))
+    if e.works and e.get("bus.docker") and not e.get("bus.container_toolkit") and not e.container:
+        found.append(("container-toolkit", Line("bus", "docker; no nvidia-ctk")))
+    return [Verdict(Cause.of(name, e), SURE, (line,)) for name, line in found]
+
+
+def diagnose(found: Mapping[str, Mapping[str, Any]], question: str = "cuda") -> Diagnosis:
+    """Return the diagnosis for the evidence; a pure function.
+
+    Args:
+        found: What the probes found, see :class:`torch_doctor.diagnosis.evidence.Evidence`.
+        question: ``"cuda"`` (why is it not available), ``"slow"`` or ``"hang"``.
+
+    Raises:
+        ValueError: `question` is none of these.
+    """
+    if question not in QUESTIONS:
+        raise ValueError(f"question {question!r} is not known; ask one of {', '.join(QUESTIONS)}.")
+    e = Evidence(found)
+    verdicts = about_cuda(e)
+    if question == "cuda":
+        return Diagnosis(question, tuple(verdicts), tuple(_remarks(e)), e)
+    about = verdicts_of(e, (slow if question == "slow" else hang).RULES)
+    if not about or about[0].sure < LIKELY:
+        name, sure = slow.NOTHING_FOUND if question == "slow" else hang.nothing_found(e)
+        lines = slow.overview(e) if question == "slow" else hang.overview(e)
+        about = [Verdict(Cause.of(name, e), sure, tuple(lines)), *about]
+    # A GPU that cannot be used explains slowness better than any other cause.
+    faults = [verdict for verdict in verdicts if verdict.cause.kind == "fault" and verdict.sure >= LIKELY]
+    ordered = [*faults, *about] if question == "slow" else [*about, *faults]
+    return Diagnosis(question, tuple(ordered), tuple(_remarks(e)), e)

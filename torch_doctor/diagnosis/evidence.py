@@ -1,0 +1,253 @@
+"""The evidence: what the probes found, as plain data, and the questions that many rules ask."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from torch_doctor.bilingual import Bilingual
+from torch_doctor.diagnosis import cuda_tables
+
+# The probes in the order of a report, and their names.
+PROBES = {
+    "caller": Bilingual("this notebook", "這份筆記本"),
+    "interpreter": Bilingual("Python", "Python"),
+    "pytorch": Bilingual("PyTorch", "PyTorch"),
+    "bus": Bilingual("system", "系統"),
+    "driver": Bilingual("driver library", "驅動程式的函式庫"),
+    "unmasked": Bilingual("driver, nothing hidden", "驅動程式（看全部 GPU）"),
+    "nvml": Bilingual("NVML", "NVML"),
+    "smi": Bilingual("nvidia-smi", "nvidia-smi"),
+    "usable": Bilingual("a small job", "小測試"),
+    "speed": Bilingual("a measurement", "量測"),
+    "job": Bilingual("two processes", "兩個行程"),
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One piece of evidence: a probe and what it found. The fact is like code, the same in both languages."""
+
+    probe: str
+    fact: str
+
+
+class Evidence:
+    """What all probes found: ``{"driver": {"ended": "answered", "seconds": 0.2, "cuInit": 100, …}, …}``."""
+
+    def __init__(self, found: Mapping[str, Mapping[str, Any]]) -> None:
+        self.found = found
+
+    def get(self, path: str, default: Any = None) -> Any:
+        """Return the value at `path` (``"driver.cuInit"``), or `default` if no probe reported it."""
+        probe, _, key = path.partition(".")
+        value: Any = self.found.get(probe, {})
+        for part in key.split(".") if key else ():
+            value = value.get(part) if isinstance(value, Mapping) else None
+        return default if value is None else value
+
+    def ended(self, probe: str) -> str:
+        """Return how `probe` ended.
+
+        Returns:
+            ``"answered"``, ``"slow"`` (killed at its time limit), ``"stuck"`` (could not even be killed), ``"failed"`` or
+            ``"absent"`` (not started, or no such program).
+        """
+        return self.get(f"{probe}.ended", "absent")
+
+    def hung(self, probe: str) -> bool:
+        """Return whether `probe` reached its time limit."""
+        return self.ended(probe) in ("slow", "stuck")
+
+    # --- the machine ----------------------------------------------------------------------------------
+
+    @property
+    def os(self) -> str:
+        """``"linux"``, ``"windows"`` or ``"darwin"``."""
+        return self.get("bus.os", "linux")
+
+    @property
+    def wsl(self) -> int:
+        """1 or 2 inside the Windows Subsystem for Linux, else 0."""
+        return self.get("bus.wsl", 0)
+
+    @property
+    def container(self) -> str:
+        """``"docker"``, ``"apptainer"``, ``"kubernetes"`` … inside a container, else ``""``."""
+        return self.get("bus.container", "")
+
+    @property
+    def jetson(self) -> bool:
+        """Whether this is an NVIDIA Jetson, whose GPU is not on the PCI bus."""
+        return bool(self.get("bus.jetson", False))
+
+    def environment(self, name: str) -> str | None:
+        """Return the variable `name` as the probes saw it, or None where it is not set."""
+        return self.get("interpreter.environment", {}).get(name)
+
+    def cards(self, vendor: str = "0x10de") -> list[dict[str, Any]]:
+        """Return the graphics cards of `vendor` (NVIDIA's, if none is named) on the PCI bus."""
+        return [card for card in self.get("bus.cards", []) if card.get("vendor") == vendor]
+
+    @property
+    def nodes(self) -> dict[str, str]:
+        """The driver's files in /dev: name → ``"ok"`` or why it could not be opened (``"EACCES"`` …)."""
+        return self.get("bus.nodes", {})
+
+    @property
+    def gpu_nodes(self) -> list[str]:
+        """The names in :attr:`nodes` that belong to one GPU each: ``["nvidia0", "nvidia1"]``."""
+        return [name for name in self.nodes if re.fullmatch(r"nvidia\d+", name)]
+
+    # --- the driver -----------------------------------------------------------------------------------
+
+    @property
+    def library(self) -> bool | None:
+        """Whether the driver's library could be loaded; None if that is not known."""
+        return self.get("driver.loaded")
+
+    @property
+    def cuinit(self) -> int | None:
+        """What cuInit returned with all GPUs visible (0: success), or None."""
+        return self.get("unmasked.cuInit", self.get("driver.cuInit"))
+
+    @property
+    def devices(self) -> int:
+        """How many GPUs the driver counts without CUDA_VISIBLE_DEVICES."""
+        return self.get("unmasked.count", self.get("driver.count", 0))
+
+    @property
+    def visible(self) -> int:
+        """How many GPUs the driver counts with CUDA_VISIBLE_DEVICES as it is."""
+        return self.get("driver.count", 0)
+
+    @property
+    def driver_cuda(self) -> int | None:
+        """The newest CUDA release the driver serves (12080 is 12.8), or None."""
+        return self.get("driver.version") or self.get("unmasked.version")
+
+    @property
+    def smi_text(self) -> str:
+        """Everything ``nvidia-smi -L`` wrote."""
+        return self.get("smi.text", "")
+
+    @property
+    def card_here(self) -> bool:
+        """Whether any evidence indicates an NVIDIA GPU in this machine."""
+        return bool(
+            self.cards()
+            or self.gpu_nodes
+            or self.devices
+            or self.get("nvml.count", 0)
+            or self.get("smi.gpus", 0)
+            or self.jetson
+            or (self.wsl == 2 and self.get("bus.dxg") and self.library)
+        )
+
+    # --- PyTorch --------------------------------------------------------------------------------------
+
+    @property
+    def torch(self) -> str:
+        """``"missing"``, ``"broken"`` (the import failed), ``"slow"`` (it did not end), or ``"imported"``."""
+        if self.get("pytorch.imported"):
+            return "imported"
+        if self.get("pytorch.error"):
+            return "missing" if self.get("pytorch.missing") else "broken"
+        if self.hung("pytorch"):
+            return "slow"
+        return "broken" if self.ended("pytorch") == "failed" else "unknown"
+
+    @property
+    def build(self) -> str:
+        """What torch was built for: ``"cuda"``, ``"hip"``, ``"xpu"``, ``"cpu"``, or ``""`` where it is not known."""
+        if self.torch != "imported":
+            return ""
+        for kind in ("hip", "cuda", "xpu"):
+            if self.get(f"pytorch.{kind}"):
+                return kind
+        return "cpu"
+
+    @property
+    def import_error(self) -> str:
+        """The text of the error that ``import torch`` raised."""
+        return "" if self.get("pytorch.imported") else self.get("pytorch.error", "")
+
+    @property
+    def complaints(self) -> str:
+        """Everything that torch printed about CUDA: warnings, the error of its initialization, errors of the small job."""
+        parts: list[str] = [*self.get("pytorch.warnings", []), self.get("pytorch.init_error", "")]
+        parts += [str(gpu.get("error", "")) for gpu in self.tried]
+        parts += [str(self.get("usable.error", "")), str(self.get("usable.cudnn_error", ""))]
+        return "\n".join(part for part in parts if part)
+
+    @property
+    def tried(self) -> list[dict[str, Any]]:
+        """The results of the small job, one per GPU."""
+        return list(self.get("usable.devices", {}).values())
+
+    @cached_property
+    def works(self) -> int:
+        """The number of GPUs if torch computed the right result on all that it sees, otherwise 0."""
+        count = self.get("pytorch.count", 0)
+        tried = self.tried
+        if not self.get("pytorch.available") or not count or len(tried) != count:
+            return 0
+        return count if all(gpu.get("right") for gpu in tried) and not self.get("usable.cudnn_error") else 0
+
+    @property
+    def capability(self) -> int | None:
+        """The lowest compute capability (times ten) of the GPUs, or None."""
+        gpus = [*self.get("unmasked.devices", self.get("driver.devices", [])), *self.tried]
+        return min((int(gpu["capability"]) for gpu in gpus if gpu.get("capability")), default=None)
+
+    def wheel(self) -> tuple[str, str]:
+        """Return package and CUDA tag of the wheel that fits this machine: ``("torch==2.13.0", "cu130")``."""
+        version = str(self.get("pytorch.version", "")).split("+")[0]
+        arch = "aarch64" if str(self.get("bus.arch", "")).lower() in ("aarch64", "arm64") else "x86_64"
+        own = {cuda: table for cuda, table in self.get("pytorch.releases", {}).items() if arch in table}
+        if not self.card_here:
+            return "torch", "cpu"
+        driver = self.driver_cuda
+        release = cuda_tables.wheel(driver // 1000 if driver else None, self.capability, arch, own)
+        # Only torch's own table says which tags its release has; without it, the newest release is named.
+        package = f"torch=={version}" if own and version and release and "dev" not in version else "torch"
+        return package, "cu" + release.replace(".", "") if release else "cpu"
+
+    # --- for the next step ----------------------------------------------------------------------------
+
+    @cached_property
+    def places(self) -> frozenset[str]:
+        """The properties of this place that ``on`` and ``off`` of a step name: system, container, notebook and so on."""
+        found = {{"darwin": "macos"}.get(self.os, self.os)}
+        if self.wsl:
+            found.add("wsl")
+        if self.container:
+            found |= {"container", self.container}
+        for flag in ("colab", "kaggle", "slurm", "jupyterhub"):
+            if self.get(f"bus.{flag}"):
+                found.add(flag)
+        if self.jetson:
+            found.add("jetson")
+        found.add("notebook" if self.get("caller.notebook") else "terminal")
+        if self.get("interpreter.conda"):
+            found.add("conda")
+        if self.card_here and self.wheel()[1] == "cpu":
+            found.add("unserved")  # no build with CUDA fits this driver and this GPU
+        return frozenset(found)
+
+
+def mentions(text: str, *patterns: str) -> str:
+    """Return the first line of `text` that one of the `patterns` matches, or ``""``."""
+    for pattern in patterns:
+        found = re.search(rf"[^\n]*(?:{pattern})[^\n]*", text)
+        if found:
+            return found[0].strip()[:200]
+    return ""
+
+
+def joined(names: Iterable[object]) -> str:
+    """Return `names` with commas between them."""
+    return ", ".join(map(str, names))

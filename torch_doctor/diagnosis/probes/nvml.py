@@ -1,0 +1,89 @@
+"""Probe NVML, the driver's management library (behind nvidia-smi): its state and that of each GPU."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import sys
+from collections.abc import Callable
+from typing import Any
+
+
+class _Memory(ctypes.Structure):
+    _fields_ = [("total", ctypes.c_ulonglong), ("free", ctypes.c_ulonglong), ("used", ctypes.c_ulonglong)]
+
+
+class _Utilization(ctypes.Structure):
+    _fields_ = [("gpu", ctypes.c_uint), ("memory", ctypes.c_uint)]
+
+
+def _number(function: Any, *arguments: Any, kind: Any = ctypes.c_uint) -> int | None:
+    """Return the value that an NVML function writes into its last argument, or None if it fails."""
+    value = kind(0)
+    return value.value if function(*arguments, ctypes.byref(value)) == 0 else None
+
+
+def device(nvml: Any, index: int) -> tuple[int, dict[str, Any]]:
+    """Return NVML's return code for one GPU, and the state of the GPU (memory in bytes, temperature in °C)."""
+    handle = ctypes.c_void_p()
+    code = nvml.nvmlDeviceGetHandleByIndex_v2(ctypes.c_uint(index), ctypes.byref(handle))
+    if code != 0:
+        return code, {"index": index}
+    values: dict[str, Any] = {"index": index}
+    name = ctypes.create_string_buffer(96)
+    if nvml.nvmlDeviceGetName(handle, name, ctypes.c_uint(len(name))) == 0:
+        values["name"] = name.value.decode("utf-8", "replace")
+    values["compute_mode"] = _number(nvml.nvmlDeviceGetComputeMode, handle)
+    current, pending = ctypes.c_uint(0), ctypes.c_uint(0)
+    mig = getattr(nvml, "nvmlDeviceGetMigMode", None)
+    if mig and mig(handle, ctypes.byref(current), ctypes.byref(pending)) == 0 and current.value == 1:
+        values["mig"] = True
+        most = _number(nvml.nvmlDeviceGetMaxMigDeviceCount, handle) or 0
+        part = ctypes.c_void_p()
+        values["mig_parts"] = sum(
+            nvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, ctypes.c_uint(i), ctypes.byref(part)) == 0
+            for i in range(most)
+        )
+    memory = _Memory()
+    if nvml.nvmlDeviceGetMemoryInfo(handle, ctypes.byref(memory)) == 0:
+        values |= {"memory": memory.total, "used": memory.used}
+    busy = _Utilization()
+    if nvml.nvmlDeviceGetUtilizationRates(handle, ctypes.byref(busy)) == 0:
+        values["busy"] = busy.gpu
+    values["temperature"] = _number(nvml.nvmlDeviceGetTemperature, handle, ctypes.c_int(0))
+    for function in ("nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"):
+        if hasattr(nvml, function):  # the second one is the older name
+            values["throttle"] = _number(getattr(nvml, function), handle, kind=ctypes.c_ulonglong) or 0
+            break
+    for function in ("nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2"):
+        if hasattr(nvml, function):
+            count = ctypes.c_uint(0)  # an array of length 0: only the number of processes is returned
+            if getattr(nvml, function)(handle, ctypes.byref(count), None) in (0, 7):
+                values["processes"] = count.value
+            break
+    return 0, values
+
+
+def probe(root: str, emit: Callable[..., None]) -> None:
+    """Report what nvmlInit returns, the driver's version, and the state of each GPU."""
+    try:
+        name = "nvml.dll" if sys.platform == "win32" else "libnvidia-ml.so.1"
+        nvml = ctypes.WinDLL(name) if sys.platform == "win32" else ctypes.CDLL(name)
+    except OSError as error:
+        emit(loaded=False, error=str(error))
+        return
+    emit(loaded=True)
+    code = nvml.nvmlInit_v2()
+    emit(init=code)
+    if code != 0:
+        return
+    try:
+        text = ctypes.create_string_buffer(80)
+        if nvml.nvmlSystemGetDriverVersion(text, ctypes.c_uint(len(text))) == 0:
+            emit(driver=re.sub(r"[^\d.]", "", text.value.decode("ascii", "replace")))
+        count = _number(nvml.nvmlDeviceGetCount_v2)
+        emit(count=count or 0)
+        answers = [device(nvml, index) for index in range(count or 0)]
+        emit(devices=[values for code, values in answers if code == 0], codes=[code for code, _ in answers])
+    finally:
+        nvml.nvmlShutdown()

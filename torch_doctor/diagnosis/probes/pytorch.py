@@ -1,0 +1,96 @@
+"""Probe torch: does the import work, for which CUDA was it built, and does it find GPUs?"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+
+def foreign() -> list[str]:
+    """Return the CUDA libraries in this process that do not come from Python packages (Linux)."""
+    found = set()
+    try:
+        with open("/proc/self/maps", encoding="utf-8", errors="replace") as file:
+            for line in file:
+                path = line.rstrip("\n").split(maxsplit=5)[-1]
+                name = os.path.basename(path)
+                if re.match(r"lib(cudart|cublas|cudnn|nccl|cufft|curand|cusparse|cusolver|nvJitLink|cupti)\b", name) \
+                        and "-packages" not in path:  # fmt: skip
+                    found.add(path)
+    except OSError:
+        pass
+    return sorted(found)
+
+
+def first_line(error: BaseException) -> str:
+    """Return the type of `error` and the beginning of its message."""
+    return f"{type(error).__name__}: {error}"[:600]
+
+
+def attempt(function: Callable[[], Any], otherwise: Any = None) -> Any:
+    """Return the result of `function`, or `otherwise` if it raises (older releases lack some functions)."""
+    try:
+        return function()
+    except Exception:
+        return otherwise
+
+
+def _by_arch(codes: Any) -> dict[str, list[int]]:
+    """Return torch's table of one CUDA release by CPU architecture; torch 2.11 has it for x86-64 only."""
+    by_arch = codes if isinstance(codes, dict) else {"x86_64": codes}
+    return {arch: sorted(some) for arch, some in by_arch.items()}
+
+
+def probe(root: str, emit: Callable[..., None]) -> None:
+    """Report step by step: import, build, number of GPUs, is_available(), and the error of the initialization."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            import torch
+        except BaseException as error:  # also SystemExit: a broken package may raise anything
+            missing = isinstance(error, ModuleNotFoundError) and error.name == "torch"
+            emit(error=first_line(error), missing=missing)
+            return
+        version = getattr(torch, "version", None)
+        if not hasattr(torch, "__version__") or version is None:
+            emit(error=f"module 'torch' has no attribute '__version__' ({getattr(torch, '__file__', None)})")
+            return
+        emit(
+            imported=True,
+            version=str(torch.__version__),
+            cuda=getattr(version, "cuda", None),
+            hip=getattr(version, "hip", None),
+            xpu=getattr(version, "xpu", None),
+            file=getattr(torch, "__file__", None),
+            foreign=foreign(),
+        )
+        cuda = torch.cuda
+        releases = getattr(cuda, "PYTORCH_RELEASES_CODE_CC", None)
+        emit(
+            arch=attempt(lambda: (torch._C._cuda_getArchFlags() or "").split(), []),
+            releases=attempt(lambda: {cuda: _by_arch(codes) for cuda, codes in releases.items()}),
+            visible=attempt(lambda: list(cuda._parse_visible_devices())) if "CUDA_VISIBLE_DEVICES" in os.environ else None,
+        )  # fmt: skip
+        emit(
+            mps=bool(attempt(lambda: torch.backends.mps.is_available(), False)),
+            xpu_available=bool(attempt(lambda: torch.xpu.is_available(), False)),
+        )
+        built = getattr(version, "cuda", None) or getattr(version, "hip", None)
+        emit(before_start=attempt(lambda: cuda.device_count()) if built else 0)
+        available = bool(attempt(lambda: cuda.is_available(), False))
+        emit(available=available, count=attempt(lambda: cuda.device_count(), 0) if available else 0)
+        emit(
+            warnings=[
+                str(warning.message)[:600] for warning in caught if "cuda" in str(warning.message).lower()
+            ]
+        )
+        if built and not available:
+            try:
+                cuda.init()
+            except BaseException as error:
+                emit(init_error=first_line(error))
+    sys.stdout.flush()

@@ -1,0 +1,94 @@
+"""The state of the calling process, read without initializing CUDA."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from typing import Any
+
+
+def in_notebook() -> bool:
+    """Return whether this process is the kernel of a notebook."""
+    return "ipykernel" in sys.modules and "IPython" in sys.modules
+
+
+def variable_at_start(name: str) -> str | None:
+    """Return the value of the environment variable `name` when this process began (Linux), or its current value."""
+    try:
+        with open("/proc/self/environ", "rb") as file:
+            for entry in file.read().split(b"\0"):
+                key, _, value = entry.partition(b"=")
+                if key.decode("utf-8", "replace") == name:
+                    return value.decode("utf-8", "replace")
+        return None
+    except OSError:
+        return os.environ.get(name)
+
+
+def driver_started(folder: str = "/proc/self/fd") -> bool:
+    """Return whether this process has initialized the GPU driver, which then has its device files open (Linux)."""
+    try:
+        opened = [os.readlink(os.path.join(folder, name)) for name in os.listdir(folder)]
+    except OSError:
+        return False
+    return any(path in ("/dev/nvidia-uvm", "/dev/dxg", "/dev/kfd") for path in opened)
+
+
+def _last_error(torch: Any) -> str:
+    """Return the CUDA error of this process (``"RuntimeError: CUDA error: …"``), or ``""``.
+
+    Synchronizing may take as long as the running kernels, so it happens in a thread that is left alone after a second.
+    """
+    errors: list[str] = []
+
+    def synchronize() -> None:
+        try:
+            torch.cuda.synchronize()
+        except Exception as error:
+            errors.append(f"{type(error).__name__}: {error}".splitlines()[0][:300])
+
+    thread = threading.Thread(target=synchronize, daemon=True)
+    thread.start()
+    thread.join(1.0)
+    return "".join(errors)
+
+
+def state() -> dict[str, Any]:
+    """Return whether this process is a notebook, whether it has initialized CUDA, and its settings.
+
+    Does not import torch, and calls CUDA only if it is initialized already. An example::
+
+        {"notebook": True, "visible_at_start": None, "visible_now": "0", "bad_fork": False, "initialized": True,
+         "anomaly": False, "deterministic": False, "default_dtype": "float32", "cuda_asked": True, "count": 1,
+         "cuda_error": ""}
+    """
+    name = "CUDA_VISIBLE_DEVICES"
+    found: dict[str, Any] = {
+        "notebook": in_notebook(),
+        "visible_at_start": variable_at_start(name),
+        "visible_now": os.environ.get(name),
+    }
+    torch = sys.modules.get("torch")
+    if torch is None or not hasattr(torch, "cuda"):
+        return found
+    try:
+        found["bad_fork"] = bool(torch.cuda._is_in_bad_fork())
+        found["initialized"] = bool(torch.cuda.is_initialized())
+        found["anomaly"] = bool(torch.is_anomaly_enabled())
+        found["deterministic"] = bool(torch.are_deterministic_algorithms_enabled())
+        found["default_dtype"] = str(torch.get_default_dtype()).removeprefix("torch.")
+        if found["bad_fork"]:
+            return found
+        # device_count() and is_available() would initialize CUDA. Whether the driver's library is loaded says nothing,
+        # because `import torch` may load it; its open device files do.
+        found["cuda_asked"] = found["initialized"] or driver_started()
+        if found["initialized"]:
+            found["count"] = torch.cuda.device_count()
+            found["cuda_error"] = _last_error(torch)
+        elif found["cuda_asked"] and hasattr(torch._C, "_cuda_getDeviceCount"):
+            # The driver is initialized already, and repeats its first answer.
+            found["count"] = torch._C._cuda_getDeviceCount()
+    except Exception as error:
+        found["error"] = f"{type(error).__name__}: {error}"[:300]
+    return found

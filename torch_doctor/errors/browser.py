@@ -1,0 +1,127 @@
+"""The widget of ``browse()``: search the catalogue, read a card, and provoke the error in a subprocess."""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import Any
+
+from torch_doctor.bilingual import Bilingual, Shown, by_language
+from torch_doctor.errors.card import Explanation, entry_html, lesson_file
+from torch_doctor.errors.catalogue import Entry, entries
+from torch_doctor.errors.matching import find_cause
+from torch_doctor.errors.provoke import provoke
+from torch_doctor.errors.search import search
+from torch_doctor.style import style
+
+DEFAULT = "grad-numpy"
+_OPTION_CHARACTERS = 60
+_OUTPUT_LINES = 30
+
+_SEARCH = Bilingual("search in messages and explanations", "在訊息與說明裡搜尋")
+_NOTHING = Bilingual(
+    "No entry holds all of these words. Fewer words find more.", "沒有哪一則同時包含這些字，少打幾個字試試。"
+)
+_PROVOKE = Bilingual("Provoke it", "引發看看")
+_RUNNING = Bilingual("Running in a process of its own …", "正在另一個行程裡執行……")
+_NOT_HERE = Bilingual(
+    "This machine cannot provoke it: it takes other hardware or another installation.",
+    "這台機器引發不了這個錯誤：要換硬體，或換安裝的版本。",
+)
+_PRINTED = Bilingual("What a process of its own just printed:", "另一個行程剛才印出的內容：")
+
+
+def option(entry: Entry) -> str:
+    """Return the text of `entry` in the list: its message, shortened to 60 characters."""
+    return (
+        entry.message
+        if len(entry.message) <= _OPTION_CHARACTERS
+        else entry.message[: _OPTION_CHARACTERS - 1] + "…"
+    )
+
+
+def options(words: str) -> list[tuple[str, str]]:
+    """Return the options of the list for the search `words`: (text, name of the entry)."""
+    return [(option(entry), entry.name) for entry in search(words)]
+
+
+def view(name: str | None) -> str:
+    """Return the card of the entry `name` as HTML, or a hint if the search found none (`name` is None)."""
+    if name is None:
+        return f'<div class="course-card course-needs">{_NOTHING.block()}</div>'
+    entry = entries()[name]
+    body = entry_html(entry, lesson_link=lesson_file(entry.lesson))
+    return (
+        f'<div class="course-card course-clinic course-needs"><p><span class="course-title">{entry.topic.html()}</span> '
+        f"<code>{html.escape(entry.message, quote=False)}</code></p>{body}</div>"
+    )
+
+
+def provoked(name: str) -> str:
+    """Provoke the entry `name` and return as HTML what was printed, followed by its explanation."""
+    printed = provoke(name)
+    if printed is None:
+        return f'<div class="course-card course-needs">{_NOT_HERE.block()}</div>'
+    text = re.sub(r"[\x00-\x08\x0b-\x1f]", "", printed)
+    shown = "\n".join(text.strip().splitlines()[-_OUTPUT_LINES:])
+    return (
+        f'<p>{_PRINTED.html()}</p><div class="course-card course-error"><pre class="course-console measured">'
+        f"{html.escape(shown)}</pre></div>{Explanation(find_cause(text)).html()}"
+    )
+
+
+def browser() -> Shown:
+    """Return the widget; where no kernel runs, the card of one entry is shown."""
+    import ipywidgets as widgets
+
+    words = widgets.Text(placeholder=str(_SEARCH), continuous_update=False)
+    entry_list = widgets.Dropdown(options=options(""), value=DEFAULT)
+    buttons = by_language(
+        lambda pick: widgets.Button(description=pick(_PROVOKE), layout=widgets.Layout(width="auto"))
+    )
+    card = widgets.HTML(view(DEFAULT))
+    output = widgets.HTML("")
+    for widget in (words, entry_list):
+        widget.layout.width = "calc(100% - 8px)"
+        widget.layout.max_width = "48em"
+
+    def enable(possible: bool) -> None:
+        for button in buttons:
+            button.disabled = not possible
+
+    def on_search(change: dict[str, Any]) -> None:
+        found = options(change["new"])
+        entry_list.options = found
+        entry_list.value = found[0][1] if found else None
+        on_choice({"new": entry_list.value})
+
+    def on_choice(change: dict[str, Any]) -> None:
+        card.value = view(change["new"])
+        output.value = ""
+        enable(change["new"] is not None)
+
+    def on_click(_: object) -> None:
+        enable(False)
+        output.value = f"<p>{_RUNNING.html()}</p>"
+        try:
+            output.value = provoked(entry_list.value)
+        except Exception as error:  # ipywidgets only logs the exception of a callback
+            output.value = f'<pre class="course-card course-fails">{html.escape(repr(error))}</pre>'
+            raise
+        finally:
+            enable(True)
+
+    words.observe(on_search, "value")
+    entry_list.observe(on_choice, "value")
+    for button in buttons:
+        button.on_click(on_click)
+    box = widgets.VBox([words, entry_list, card, *buttons, output])
+    box.add_class("course-clinic-browser")
+    if style():
+        box.children = (widgets.HTML(style()), *box.children)
+        box.add_class("torch-doctor-browser")
+    return Shown(
+        box,
+        style() + view(DEFAULT),
+        f"error clinic: {len(entries())} messages · 錯誤門診：{len(entries())} 則訊息",
+    )

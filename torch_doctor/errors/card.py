@@ -1,0 +1,204 @@
+"""Show an explanation: as a card in a notebook, as text in a terminal."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from torch_doctor.bilingual import Bilingual, chosen_language, markup, measured, plain
+from torch_doctor.errors.catalogue import Entry, entries
+from torch_doctor.errors.matching import Finding
+from torch_doctor.style import style
+from torch_doctor.terminal import wrap
+
+_TITLE = Bilingual("Error clinic", "錯誤門診")
+_LABELS = {
+    "meaning": Bilingual("What it means:", "意思："),
+    "cause": Bilingual("Usual cause:", "常見原因："),
+    "fix": Bilingual("Mend it:", "怎麼修："),
+    "distinguish": Bilingual("Look-alikes:", "怎麼分辨："),
+}
+_NOTES = {  # by the field ``verified``
+    "source": Bilingual(
+        "Not reproduced by this course's tests: the message was read in the source code.",
+        "本課程的測試還沒有重現這一則，訊息取自原始程式碼。",
+    ),
+    "seen": Bilingual(
+        "Not reproduced by this course's tests: known from public reports.",
+        "本課程的測試還沒有重現這一則，取自網路上公開的回報。",
+    ),
+}
+_ROLE_NOTES = {
+    "symptom": Bilingual(
+        "This rank waited for another one. The error that counts is that of the rank it waited for.",
+        "這個 rank 是在等別人。要看的是：它在等的那個 rank，出了什麼錯。",
+    ),
+    "victim": Bilingual(
+        "This message is a consequence. Look for the first error, in the output of the other processes too.",
+        "這則訊息只是後果。要找最早的錯誤，其他行程的輸出也要看。",
+    ),
+    "wrapper": Bilingual(
+        "This message only passes on another error, which stands beside it.",
+        "這則訊息只是轉送另一個錯誤，真正的錯誤就在它附近。",
+    ),
+    "warning": Bilingual(
+        "A warning: the program goes on.",
+        "這是警告，程式會繼續跑。",
+    ),
+}
+_UNKNOWN = Bilingual(
+    "The clinic does not know this error. Read the last line first: it holds the kind of error and the reason. Most errors "
+    "that are not listed have nothing to do with GPUs.",
+    "錯誤門診不認得這個錯誤。先讀最後一行，錯誤的種類和原因都寫在那裡。沒收錄的錯誤，大多和 GPU 無關。",
+)
+_LINK = "text-decoration: underline"  # ipywidgets show a link like any other text
+_ALSO = Bilingual("Also in this output:", "輸出裡還有：")
+
+
+def lesson_file(number: str) -> str | None:
+    """Return the file name of lesson `number` if the current folder has it, so that a link can open it."""
+    found = sorted(Path.cwd().glob(f"{number}_*.ipynb"), key=lambda path: (len(path.name), path.name))
+    return found[0].name if found else None
+
+
+def _lesson(number: str) -> Bilingual:
+    return Bilingual(f"Lesson {number}", f"第 {number} 課")
+
+
+def _pair(*parts: Bilingual) -> Bilingual:
+    return Bilingual(" ".join(part.en for part in parts), "".join(part.zh for part in parts))
+
+
+def _labelled(label: Bilingual, text: Bilingual) -> str:
+    # <strong> instead of **: Markdown viewers do not recognize ** next to Chinese punctuation.
+    return (
+        f'<p lang="en"><strong>{label.en}</strong> {markup(text.en)}</p>'
+        f'<p lang="zh-Hant"><strong>{label.zh}</strong>{markup(text.zh)}</p>'
+    )
+
+
+def entry_html(entry: Entry, *, link_similar: bool = False, lesson_link: str | None = None) -> str:
+    """Return the body of an entry's card as HTML.
+
+    Args:
+        entry: The entry.
+        link_similar: Whether to link similar entries (on a page that shows all entries).
+        lesson_link: Address of the lesson, or None to show only its number.
+    """
+    rows = [_labelled(_LABELS[part], getattr(entry, part)) for part in _LABELS]
+    if link_similar and entry.similar:
+        similar = [(name, html.escape(entries()[name].message)) for name in entry.similar]
+        links = "; ".join(f'<a href="#{name}"><code>{message}</code></a>' for name, message in similar)
+        rows.append(f'<p class="course-small">→ {links}</p>')
+    lesson = _lesson(entry.lesson).html()
+    if lesson_link:
+        lesson = f'<a href="{html.escape(lesson_link, quote=True)}" style="{_LINK}">{lesson}</a>'
+    source = f'<a href="{html.escape(entry.source, quote=True)}" style="{_LINK}">{Bilingual("Source", "出處").html()}</a>'
+    notes = f" · {_NOTES[entry.verified].html()}" if entry.verified in _NOTES else ""
+    rows.append(f'<p class="course-small">{lesson} · {source}{notes}</p>')
+    return "".join(rows)
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The explanation of an exception or a text; a notebook shows it as a card, ``print`` as text.
+
+    Attributes:
+        finding: What was found.
+        quote: Whether to quote the line that was recognized (not below a traceback, which shows it).
+    """
+
+    finding: Finding
+    quote: bool = True
+
+    @property
+    def entry(self) -> Entry | None:
+        """The entry of the first cause, or None if no error was recognized."""
+        return self.finding.match.entry if self.finding.match else None
+
+    @property
+    def name(self) -> str | None:
+        """The name of the entry in the catalogue, or None."""
+        return self.entry.name if self.entry else None
+
+    def _remarks(self) -> Iterator[Bilingual]:
+        """Yield notes about this text: which rank has the cause, and whether the error is a consequence."""
+        match = self.finding.match
+        if match is None:
+            return
+        rank = self.finding.unknown_rank if self.finding.unknown else match.rank
+        where_en = where_zh = ""
+        if self.finding.ranks > 1 and rank is not None:
+            where_en, where_zh = f" (rank {measured(rank)})", f"（rank {measured(rank)}）"
+        if self.finding.unknown:
+            line = measured(self.finding.unknown.replace("`", "'"))
+            yield Bilingual(
+                f"What happened first, it seems, is an error that the clinic does not know{where_en}: `{line}`",
+                f"最先發生的，看來是錯誤門診不認得的錯誤{where_zh}：`{line}`",
+            )
+        elif match.entry.role in _ROLE_NOTES:
+            yield _ROLE_NOTES[match.entry.role]
+        elif where_en:
+            yield Bilingual(f"The first cause stands here{where_en}.", f"最早的原因在這裡{where_zh}。")
+
+    def _also(self) -> Bilingual | None:
+        messages = [f"`{match.entry.message.replace('`', chr(39))}`" for match in self.finding.others[:4]]
+        return (
+            Bilingual(f"{_ALSO.en} {'; '.join(messages)}", f"{_ALSO.zh}{'；'.join(messages)}")
+            if messages
+            else None
+        )
+
+    def html(self) -> str:
+        """Return the card as HTML."""
+        title = f'<span class="course-title">{_TITLE.html()}</span>'
+        entry = self.entry
+        if entry is None:
+            return (
+                f'<div class="course-card course-clinic course-needs"><p>{title}</p>{_UNKNOWN.block()}</div>'
+            )
+        parts = [f"<p>{title} <code>{html.escape(entry.message, quote=False)}</code></p>"]
+        if self.quote and self.finding.match:
+            line = html.escape(self.finding.match.line[:300], quote=False)
+            parts.append(f'<pre class="course-console measured">{line}</pre>')
+        parts += [remark.block() for remark in self._remarks()]
+        parts.append(entry_html(entry, lesson_link=lesson_file(entry.lesson)))
+        if also := self._also():
+            parts.append(f'<div class="course-small">{also.block()}</div>')
+        return f'<div class="course-card course-clinic course-needs">{"".join(parts)}</div>'
+
+    def text(self, language: str = "both", width: int = 88) -> str:
+        """Return the explanation as plain text, in which ⟨…⟩ marks what differs between runs.
+
+        Args:
+            language: ``"en"``, ``"zh"`` or ``"both"``.
+            width: Columns of the terminal.
+        """
+        entry = self.entry
+        name = {"en": _TITLE.en, "zh": _TITLE.zh}.get(language, str(_TITLE))
+        texts: list[Bilingual] = []
+        if entry is None:
+            head = name
+            texts.append(_UNKNOWN)
+        else:
+            head = name + ("：" if language == "zh" else ": ") + entry.message
+            texts += self._remarks()
+            texts += [_pair(_LABELS[part], getattr(entry, part)) for part in _LABELS]
+            notes = [_NOTES[entry.verified]] if entry.verified in _NOTES else []
+            if also := self._also():
+                notes.append(also)
+            lesson = _lesson(entry.lesson)
+            texts += [*notes, Bilingual(f"{lesson.en}, {entry.source}", f"{lesson.zh}，{entry.source}")]
+        lines = [head]
+        for language_of_text in ("en", "zh") if language == "both" else (language,):
+            lines += [wrap(plain(getattr(text, language_of_text)), width, "    ") for text in texts]
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        # Only the notebook checks need the marks.
+        return self.text(chosen_language()).replace("⟨", "").replace("⟩", "")
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return {"text/html": style() + self.html(), "text/plain": self.text()}

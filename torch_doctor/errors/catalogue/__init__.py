@@ -1,0 +1,133 @@
+"""The catalogue of known errors, as data: one TOML file per topic, one section per error.
+
+The fields of a section:
+
+``message``     the message in short, as the user sees it.
+``patterns``    regular expressions, one of which matches it, in old and new wordings. A space matches any white space.
+``context``     (optional) a pattern that must also match somewhere in the same text, so that an everyday message is not
+                taken for this error.
+``role``        (optional) ``cause`` (the default), ``symptom`` (a rank that waited for another one), ``victim`` (a
+                consequence of another error), ``wrapper`` (it only passes another error on) or ``warning``.
+``supersedes``  (optional) less precise entries that match together with this one and are then left out.
+``requires``    what is needed to provoke it: ``cpu``, ``cpu_build``, ``cuda``, ``two_gpus`` or ``special``.
+``verified``    ``ran`` (provoked and recognized in the tests), ``source`` (read in PyTorch's source) or ``seen`` (in public
+                reports only). The last two are marked on the card.
+``lesson``      the lesson that teaches it.
+``source``      where to read more (an address).
+``similar``     entries that are mistaken for it.
+``samples``     whole messages as they are printed, of several releases.
+``provoke``     (optional) a program that provokes it; ``provoke_alone`` where it needs a process of its own,
+                ``provoke_cuda`` where a GPU shows it better.
+``meaning``, ``cause``, ``fix``, ``distinguish``  the texts of the card, in both languages.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from torch_doctor.bilingual import Bilingual
+
+ROLES = ("cause", "symptom", "victim", "wrapper", "warning")
+REQUIREMENTS = ("cpu", "cpu_build", "cuda", "two_gpus", "special")
+VERIFICATIONS = ("ran", "source", "seen")
+CARD = ("meaning", "cause", "fix", "distinguish")
+
+_REQUIRED = {"message", "patterns", "requires", "verified", "lesson", "source", "similar", "samples", *CARD}
+_OPTIONAL = {"context", "role", "supersedes", "provoke", "provoke_alone", "provoke_cuda"}
+_LISTS = ("patterns", "supersedes", "similar", "samples")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One known error; the fields are those of its section (see the module)."""
+
+    name: str
+    topic: Bilingual
+    message: str
+    patterns: tuple[str, ...]
+    context: str | None = None
+    role: str = "cause"
+    supersedes: tuple[str, ...] = ()
+    requires: str
+    verified: str
+    lesson: str
+    source: str
+    similar: tuple[str, ...]
+    samples: tuple[str, ...]
+    provoke: str | None = None
+    provoke_alone: str | None = None
+    provoke_cuda: str | None = None
+    meaning: Bilingual
+    cause: Bilingual
+    fix: Bilingual
+    distinguish: Bilingual
+
+
+def expression(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern of the catalogue: a space matches any white space, since messages are wrapped and indented."""
+    return re.compile(pattern.replace(" ?", r"\s*").replace(" ", r"\s+"), re.DOTALL | re.MULTILINE)
+
+
+def _entry(file: str, name: str, topic: Bilingual, fields: dict[str, Any]) -> Entry:
+    if missing := _REQUIRED - set(fields):
+        raise ValueError(f"{file}: [{name}] lacks {', '.join(sorted(missing))}.")
+    if unknown := set(fields) - _REQUIRED - _OPTIONAL:
+        raise ValueError(f"{file}: [{name}] has unknown fields {', '.join(sorted(unknown))}.")
+    for key, allowed in (("role", ROLES), ("requires", REQUIREMENTS), ("verified", VERIFICATIONS)):
+        if fields.get(key, allowed[0]) not in allowed:
+            raise ValueError(
+                f"{file}: [{name}] has {key} = {fields[key]!r}; possible are {', '.join(allowed)}."
+            )
+    lists = {key: tuple(fields[key]) for key in _LISTS if key in fields}
+    texts = {key: Bilingual(**fields[key]) for key in CARD}
+    return Entry(name=name, topic=topic, **{**fields, **lists, **texts})
+
+
+def read(file: str, text: str) -> dict[str, Entry]:
+    """Return the entries of one TOML file by name.
+
+    Args:
+        file: Its name, for error messages.
+        text: Its content.
+
+    Raises:
+        ValueError: A field is missing or unknown, or has a value that is not allowed.
+    """
+    sections = tomllib.loads(text)
+    topic = Bilingual(**sections.pop("topic"))
+    return {name: _entry(file, name, topic, fields) for name, fields in sections.items()}
+
+
+@cache
+def entries() -> dict[str, Entry]:
+    """Return all known errors by name, in the order of the files.
+
+    Raises:
+        ValueError: A name is used twice, or a field is wrong.
+    """
+    found: dict[str, Entry] = {}
+    for file in sorted(resources.files(__name__).iterdir(), key=lambda f: f.name):
+        if file.name.endswith(".toml"):
+            new = read(file.name, file.read_text(encoding="utf-8"))
+            if twice := set(found) & set(new):
+                raise ValueError(f"{file.name}: {', '.join(sorted(twice))} is in another file already.")
+            found |= new
+    return found
+
+
+@cache
+def expressions(name: str) -> tuple[re.Pattern[str], ...]:
+    """Return the compiled patterns of the entry `name`."""
+    return tuple(expression(pattern) for pattern in entries()[name].patterns)
+
+
+@cache
+def context(name: str) -> re.Pattern[str] | None:
+    """Return the compiled context of the entry `name`, or None if it has none."""
+    pattern = entries()[name].context
+    return None if pattern is None else expression(pattern)

@@ -1,0 +1,284 @@
+"""Find the entry that explains an exception or a pasted text.
+
+A text may contain several messages: a wrapper and the error that it wraps, or the output of several ranks, of which one
+failed first. An example of a text::
+
+    [rank0]: RuntimeError: [/x/gloo/transport/tcp/pair.cc:547] Connection closed by peer [127.0.0.1]:31617
+    [rank1]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB.
+    torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
+
+Here rank 1 has the cause (`oom`); `gloo-peer` (rank 0) and `torchrun-child` are consequences. A cause comes before a
+symptom, a victim and a wrapper (see ``role`` in the catalogue).
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import time
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from torch_doctor.errors.catalogue import ROLES, Entry, context, entries, expressions
+
+MAX_CHARACTERS = 200_000  # of longer texts, the beginning and the end are read
+_MAX_CAUSES = 8
+_MAX_FRAMES = 40
+
+_ESCAPE = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+_QUOTE = re.compile(r"^[ \t]*(?:>[ \t]?)+(?=\S)|^[ \t]*[│|❱][ \t]?|│[ \t]*$", re.M)
+# Web pages replace straight quotation marks and ASCII punctuation by typographic characters.
+_TYPOGRAPHY = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "\u00a0": " ", "：": ":", "，": ","})
+_RANK = re.compile(r"^[ \t]*\[(?:\w+:)?(?:rank|default|Rank )[ \t]?(\d+)\]:?[ \t]?", re.M)
+_NUMBERED = re.compile(r"^(\d{1,4}): ?(?=\S| {2})", re.M)
+_ACTOR = re.compile(r"^\([\w.:]*[ ]?(?:pid|rank)=(\d+)[^)\n]{0,60}\)[ \t]?", re.M)
+_INNER_RANK = re.compile(r"\[(?:\w+ )*[Rr]ank (\d+)\]")
+_CLOCK = re.compile(r"\b(\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?")
+
+_ERROR_LINE = re.compile(
+    r"^[ \t]*((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Failure))(?::[ \t]+(\S.*)|:?[ \t]*)$",
+    re.M,
+)
+_WRAPPERS = {
+    "ChildFailedError",
+    "ProcessRaisedException",
+    "ProcessExitedException",
+    "CalledProcessError",
+    "SignalException",
+    "SystemExit",
+}
+
+
+@dataclass(frozen=True)
+class Match:
+    """An entry that was found in a text.
+
+    Attributes:
+        entry: The entry.
+        start: Where its message begins in the cleaned text (characters).
+        end: Where its message ends.
+        line: The line that contains it.
+        rank: The rank that printed it, or None if the text does not say.
+        clock: The time of day at which it was printed in seconds, or None.
+    """
+
+    entry: Entry
+    start: int
+    end: int
+    line: str
+    rank: int | None
+    clock: float | None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The errors that were found in a text.
+
+    Attributes:
+        match: The first cause among the known errors, or None if none was found.
+        others: The other known errors, in order of appearance.
+        unknown: An unknown error, if all known errors are consequences.
+        unknown_rank: The rank that printed it, or None.
+        ranks: How many ranks printed something in the text.
+    """
+
+    match: Match | None
+    others: tuple[Match, ...] = ()
+    unknown: str | None = None
+    unknown_rank: int | None = None
+    ranks: int = 0
+
+
+# --- from an exception to text ------------------------------------------------------------------------
+
+
+def _part(value: object) -> str | None:
+    """Return the text of an exception's argument, or None for an object whose ``__str__`` could be slow or fail."""
+    if isinstance(value, str):
+        return str.__str__(value)
+    return str(value) if type(value) in (int, float, bool) else None
+
+
+def _message(error: BaseException) -> str:
+    """Return the last line of the traceback of `error`, and its notes, without running its ``__str__``."""
+    kind = type(error)
+    name = (
+        kind.__qualname__
+        if kind.__module__ in ("builtins", "__main__")
+        else f"{kind.__module__}.{kind.__qualname__}"
+    )
+    parts = [part for part in map(_part, error.args) if part is not None]
+    if isinstance(error, OSError) and len(parts) >= 2:
+        text = f"[Errno {parts[0]}] {parts[1]}"
+        if isinstance(getattr(error, "winerror", None), int):
+            text = f"[WinError {error.winerror}] {parts[1]}"
+    elif isinstance(error, KeyError) and parts:
+        text = repr(parts[0])  # as Python shows it
+    else:
+        text = ", ".join(parts)
+    notes = [note for note in getattr(error, "__notes__", None) or () if isinstance(note, str)]
+    return "\n".join([f"{name}: {text}" if text else name, *notes])
+
+
+def _frames(error: BaseException) -> Iterator[str]:
+    """Yield the frames of the traceback of `error`: the first ones and the last ones if there are many."""
+    kept = []
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        kept.append(f'  File "{frame.f_code.co_filename}", line {line}, in {frame.f_code.co_name}')
+        if len(kept) > 2 * _MAX_FRAMES:
+            del kept[_MAX_FRAMES]
+    yield from kept
+
+
+def text_of(error: BaseException) -> str:
+    """Return what Python prints for `error` and its causes, without source lines.
+
+    Runs no code of the error (its ``__str__`` may be slow or broken): only arguments that are texts or numbers are used.
+
+    Args:
+        error: The exception.
+    """
+    chain: list[BaseException] = []
+    current: BaseException | None = error
+    while current is not None and current not in chain and len(chain) < _MAX_CAUSES:
+        chain.append(current)
+        current = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
+    return "\n".join("\n".join([*_frames(error), _message(error)]) for error in reversed(chain))
+
+
+def _clean(text: str) -> tuple[str, list[tuple[int, int]]]:
+    """Remove colours, quotation marks and rank prefixes from `text`.
+
+    Returns:
+        The cleaned text, and for each line with a rank prefix (start of the line in the cleaned text, rank).
+    """
+    if len(text) > MAX_CHARACTERS:
+        text = text[: MAX_CHARACTERS // 2] + "\n" + text[-MAX_CHARACTERS // 2 :]
+    text = _ESCAPE.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
+    text = _QUOTE.sub("", text).translate(_TYPOGRAPHY)
+    if "&" in text:
+        text = html.unescape(text)
+    prefixes = [_RANK, _ACTOR]
+    if len(set(_NUMBERED.findall(text))) >= 2:  # `srun --label`; a single "1: " is an item of a list
+        prefixes.append(_NUMBERED)
+    lines, owners, at = [], [], 0
+    for line in text.split("\n"):
+        for prefix in prefixes:
+            if found := prefix.match(line):
+                if prefix is not _ACTOR:
+                    owners.append((at, int(found[1])))
+                line = line[found.end() :]
+        lines.append(line)
+        at += len(line) + 1
+    return "\n".join(lines), owners
+
+
+# --- from text to entries -----------------------------------------------------------------------------
+
+
+def _line_at(text: str, at: int) -> str:
+    low, high = text.rfind("\n", 0, at) + 1, text.find("\n", at)
+    return text[low : high if high >= 0 else None].strip()
+
+
+def _rank_at(text: str, at: int, owners: list[tuple[int, int]]) -> int | None:
+    """Return the rank that printed the line at `at`: by the prefix of the line, or by a rank inside the line."""
+    low = text.rfind("\n", 0, at) + 1
+    for start, rank in owners:
+        if start == low:
+            return rank
+    inner = _INNER_RANK.search(_line_at(text, at))
+    return int(inner[1]) if inner else None
+
+
+def _clock_at(text: str, at: int) -> float | None:
+    """Return the time of day (seconds) before `at` in the same line: ``[E1118 12:00:05.000 x.cpp:1] CUDA error``."""
+    low = text.rfind("\n", 0, at) + 1
+    found = _CLOCK.search(text, low, at)
+    if not found:
+        return None
+    hours, minutes, seconds, rest = found.groups()
+    return int(hours) * 3600 + int(minutes) * 60 + int(seconds) + (float(f"0.{rest}") if rest else 0.0)
+
+
+def matches(text: str, *, deadline: float | None = None) -> list[Match]:
+    """Return every entry that `text` contains, each once, in order of appearance.
+
+    Args:
+        text: A message, a traceback, or the output of a whole job.
+        deadline: When to give up, in seconds of ``time.monotonic()``.
+
+    Raises:
+        TimeoutError: The deadline has passed.
+    """
+    cleaned, owners = _clean(text)
+    return _matches(cleaned, owners, deadline)
+
+
+def _matches(text: str, owners: list[tuple[int, int]], deadline: float | None) -> list[Match]:
+    found = []
+    for name, entry in entries().items():
+        if deadline is not None and time.monotonic() > deadline:
+            raise TimeoutError("matching this text takes too long")
+        hits = [hit for hit in (pattern.search(text) for pattern in expressions(name)) if hit]
+        if not hits:
+            continue
+        required = context(name)
+        if required is not None and not required.search(text):
+            continue
+        start = min(hit.start() for hit in hits)
+        end = max(hit.end() for hit in hits if hit.start() == start)
+        line, rank = _line_at(text, start), _rank_at(text, start, owners)
+        found.append(Match(entry, start, end, line, rank, _clock_at(text, start)))
+    superseded = {name for match in found for name in match.entry.supersedes}
+    return sorted(
+        (match for match in found if match.entry.name not in superseded), key=lambda match: match.start
+    )
+
+
+def _first(found: list[Match]) -> Match | None:
+    """Return the first cause: by role, then by time of day, then by position in the text."""
+    if not found:
+        return None
+    best = min(ROLES.index(match.entry.role) for match in found)
+    same = [match for match in found if ROLES.index(match.entry.role) == best]
+    if all(match.clock is not None for match in same):
+        return min(same, key=lambda match: (match.clock, match.start))
+    return same[0]
+
+
+def _unknown(text: str, found: list[Match]) -> tuple[str, int] | None:
+    """Return the line of the first error in `text` that is not part of a known one, and its position; or None."""
+    for line in _ERROR_LINE.finditer(text):
+        kind = line[1].rpartition(".")[2]
+        # A message may begin on the line below its type (mp.spawn), therefore the 3 characters after the line.
+        known = any(line.start() <= match.end and match.start <= line.end() + 3 for match in found)
+        if kind not in _WRAPPERS and not known and (line[2] or "." not in line[1]):
+            return line[0].strip()[:300], line.start(1)
+    return None
+
+
+def find_cause(text: str, *, seconds: float | None = None) -> Finding:
+    """Find the first cause in `text`, the other errors in it, and an unknown error that may have come before.
+
+    Args:
+        text: A message, a traceback, or the mixed output of several ranks.
+        seconds: Time limit; None for none.
+
+    Raises:
+        TimeoutError: The time limit has passed.
+    """
+    deadline = None if seconds is None else time.monotonic() + seconds
+    cleaned, owners = _clean(text)
+    found = _matches(cleaned, owners, deadline)
+    first = _first(found)
+    ranks = {rank for _, rank in owners} | {match.rank for match in found if match.rank is not None}
+    others = tuple(match for match in found if match is not first)
+    unknown = None
+    if first is not None and first.entry.role != "cause":
+        unknown = _unknown(cleaned, found)
+    if unknown is None:
+        return Finding(first, others, ranks=len(ranks))
+    line, start = unknown
+    return Finding(first, others, line, _rank_at(cleaned, start, owners), len(ranks))
