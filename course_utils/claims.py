@@ -90,8 +90,10 @@ def judge(
             )
         return Verdict("holds" if value else "fails", value)
 
-    def within(number: float) -> bool:
-        return (at_least is None or number >= at_least) and (at_most is None or number <= at_most)
+    def within(measured_value: float) -> bool:
+        return (at_least is None or measured_value >= at_least) and (
+            at_most is None or measured_value <= at_most
+        )
 
     if not isinstance(value, (Comparison, int, float)):
         raise TypeError(

@@ -108,7 +108,7 @@ def compare(a: Action, b: Action, *, pairs: int = DEFAULT_PAIRS, threads: int | 
             )
     if pairs < 3:
         raise ValueError(
-            f"compare(pairs={pairs}): at least 3 pairs are needed for quartiles; the default is 15."
+            f"compare(pairs={pairs}): at least 3 pairs are needed for quartiles; the default is {DEFAULT_PAIRS}."
         )
     with preserved_state(threads):
         calls_a, calls_b = _warm_up(a), _warm_up(b)

@@ -22,7 +22,8 @@ def recording(values: dict[str, Any] | None) -> Bilingual:
         values: What :func:`course_utils.recordings.recorded` returned.
     """
     if values is None:
-        text = Bilingual("Recorded GPU: not recorded yet.", "GPU 參考：尚無紀錄。")
+        none = recordings.NOT_RECORDED
+        text = Bilingual(f"Recorded GPU: {none.en}.", f"GPU 參考：{none.zh}。")
     else:
         text = Bilingual(f"Recorded on {values['run']}.", f"GPU 參考：{values['run']}。")
     return Bilingual(measured(text.en), measured(text.zh))

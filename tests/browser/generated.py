@@ -10,6 +10,7 @@ from typing import Any
 import lesson_cells
 import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from published import PUBLISHED
 from room_explorers import explorers
 
 NAME = "generated.ipynb"
@@ -60,13 +61,6 @@ class Generated:
     answers: list[Answer]
 
 
-def solution_after(cells: list[lesson_cells.Cell], index: int) -> str:
-    """Return the code of the published solution, which the cell after an exercise holds."""
-    found = re.search(r"```python\n(.*?)```", cells[index + 1].text, re.S)
-    assert found, f"no solution after the cell {cells[index].id}"
-    return found[1].strip()
-
-
 def generate(folder: Path) -> Generated:
     """Return the notebook for the lessons in `folder`."""
     made: list[Any] = []
@@ -91,7 +85,7 @@ def generate(folder: Path) -> Generated:
     modules = list(explorers())
     for lesson in sorted(path.name[-2:] for path in folder.glob("lesson_[0-9][0-9]")):
         asked, checks = [], []
-        for index, cell in enumerate(cells):
+        for cell in cells:
             if cell.lesson != lesson or cell.kind != "code":
                 continue
             asked += re.findall(r'^predict\("([^"]+)"\)', cell.text, re.M)
@@ -100,7 +94,7 @@ def generate(folder: Path) -> Generated:
                 wrong = WRONG_ANSWERS[len(answers) % 2].format(name=name)
                 sources = {"notyet": cell.text, "wrong": f"{wrong}\n{check}"}
                 if exercise not in SLOW_SOLUTIONS:
-                    sources["solved"] = f"{solution_after(cells, index)}\n{check}"
+                    sources["solved"] = f"{PUBLISHED[f'{lesson}/{exercise}'].solution.strip()}\n{check}"
                 answers += [Answer(lesson, exercise, state) for state in sources]
                 checks += sources.values()
         # Few cells with many displays: JupyterLab draws them much faster than many cells.

@@ -146,17 +146,6 @@ def test_any_right_combination_passes(way: Callable[..., Any]) -> None:
     check_gradients.examine_uneven(way)
 
 
-def test_the_lessons_lenet_is_the_shared_one() -> None:
-    namespace: dict[str, Any] = {}
-    source = next(c.text for c in cells("code") if c.id == "hand-lenet")
-    function = next(n for n in ast.parse(source).body if isinstance(n, ast.FunctionDef) and n.name == "lenet")
-    exec("import torch\nfrom torch import nn\n" + ast.unparse(function), namespace)
-    torch.manual_seed(0)
-    shared = lenet().state_dict()
-    assert str(namespace["lenet"]()) == str(lenet())
-    assert all(torch.equal(a, shared[name]) for name, a in namespace["lenet"]().state_dict().items())
-
-
 # --- the lesson's own DataParallel ---------------------------------------------------------------------
 
 BUILT = ("hand-scatter-try", "hand-apply-build", "wrap-class")
