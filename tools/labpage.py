@@ -1,8 +1,9 @@
 """A real JupyterLab in a headless Chromium: used by the browser tests and by `python -m tools.look`.
 
 `Lab` serves a COPY of a folder of notebooks, with every configuration, data and workspace folder in a
-temporary place, so that neither the repository nor the user's home is touched. `NotebookPage` is one opened
-notebook; `labpage.js` is the part of it that runs in the page.
+temporary place, so that neither the repository nor the user's home is touched. Whoever has the server's random
+token may run code as this user, so the token is on no command line. `NotebookPage` is one opened notebook;
+`labpage.js` is the part of it that runs in the page.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import secrets
 import shutil
 import socket
 import subprocess
@@ -118,6 +120,7 @@ class Lab:
         self.notebooks = self.home / "course" / "notebooks"
         self.data = self.home / "progress"
         self.url = ""
+        self.token = secrets.token_urlsafe(32)
         self._process: subprocess.Popen[bytes] | None = None
         self._opened = 0
 
@@ -156,6 +159,7 @@ class Lab:
             "JUPYTER_RUNTIME_DIR": str(self.home / "runtime"),
             "JUPYTERLAB_SETTINGS_DIR": str(self.home / "settings"),
             "JUPYTERLAB_WORKSPACES_DIR": str(self.home / "workspaces"),
+            "JUPYTER_TOKEN": self.token,  # other users can read a command line, but not the environment
             "IPYTHONDIR": str(self.home / "ipython"),
             "COURSE_DATA_DIR": str(self.data),
             "PYTHONPATH": os.pathsep.join(filter(None, [str(REPOSITORY), os.environ.get("PYTHONPATH", "")])),
@@ -164,9 +168,8 @@ class Lab:
         command = [
             sys.executable, "-m", "jupyterlab", "--no-browser", "--ip=127.0.0.1", f"--port={port}",
             "--ServerApp.port_retries=0",  # or a busy port makes us talk to somebody else's server
-            "--IdentityProvider.token=", f"--ServerApp.root_dir={self.notebooks.parent}",
+            f"--ServerApp.root_dir={self.notebooks.parent}",
             "--LabApp.expose_app_in_browser=True", "--LabApp.extension_manager=readonly",
-            "--ServerApp.disable_check_xsrf=True",  # so that shut_kernels_down may ask from outside the page
         ]  # fmt: skip
         if hasattr(os, "geteuid") and os.geteuid() == 0:
             command.append("--allow-root")
@@ -175,9 +178,8 @@ class Lab:
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline and self._process.poll() is None:
             with contextlib.suppress(OSError):
-                with urllib.request.urlopen(f"{self.url}/api/status", timeout=5) as answer:
-                    if answer.status == 200:
-                        return
+                self._ask("/api/status", timeout=5)
+                return
             time.sleep(0.1)
         raise RuntimeError("JupyterLab did not start within 60 s; its log ends with:\n" + self.log()[-2000:])
 
@@ -217,16 +219,25 @@ class Lab:
         self._opened += 1
         page = chromium.new_page(viewport={"width": width, "height": height})
         notebook = NotebookPage(self, page, name)
-        notebook.load(f"{self.url}/lab/workspaces/w{self._opened}/tree/notebooks/{name}?reset")
+        # The token in the address logs the window in; a cookie keeps it logged in.
+        notebook.load(
+            f"{self.url}/lab/workspaces/w{self._opened}/tree/notebooks/{name}?reset&token={self.token}"
+        )
         return notebook
 
     def shut_kernels_down(self) -> None:
         """Stop every kernel of this server, so that opened notebooks do not pile up in memory."""
-        with urllib.request.urlopen(f"{self.url}/api/kernels", timeout=30) as answer:
-            kernels = json.load(answer)
-        for kernel in kernels:
-            request = urllib.request.Request(f"{self.url}/api/kernels/{kernel['id']}", method="DELETE")
-            urllib.request.urlopen(request, timeout=30).close()
+        for kernel in json.loads(self._ask("/api/kernels")):
+            self._ask(f"/api/kernels/{kernel['id']}", method="DELETE")
+
+    def _ask(self, path: str, method: str = "GET", timeout: float = 30) -> bytes:
+        headers = {"Authorization": f"token {self.token}"}
+        request = urllib.request.Request(self.url + path, method=method, headers=headers)
+        direct = urllib.request.build_opener(
+            urllib.request.ProxyHandler({})
+        )  # a proxy must not see the token
+        with direct.open(request, timeout=timeout) as answer:
+            return answer.read()
 
 
 SCRIPT = Path(__file__).with_suffix(".js")

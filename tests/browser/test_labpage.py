@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -151,6 +154,36 @@ def test_nothing_is_left_behind(chromium: Any, folder: Path) -> None:
     assert [process for process in processes if process.is_running()] == []
     assert not lab.home.exists()
     assert fingerprints(folder) == before
+
+
+@pytest.mark.parametrize("way", ["GET", "POST"])
+@pytest.mark.parametrize("what", ["terminals", "kernels", "contents", "sessions"])
+def test_the_server_refuses_who_has_no_token(way: str, what: str, lab: labpage.Lab) -> None:
+    """Any user of this machine can reach the port; a terminal or a kernel would run as the tester."""
+    data = b"{}" if way == "POST" else None
+    with pytest.raises(urllib.error.HTTPError, match="403"):
+        urllib.request.urlopen(urllib.request.Request(f"{lab.url}/api/{what}", data, method=way), timeout=30)
+
+
+def test_a_page_of_another_site_cannot_use_the_login(lab: labpage.Lab, chromium: Any, folder: Path) -> None:
+    """With the cookie of a window that is logged in, but without its XSRF token, nothing can be changed."""
+    shutil.copy(folder / "good.ipynb", lab.notebooks / "login.ipynb")
+    with lab.open_notebook(chromium, "login.ipynb") as notebook:
+        assert notebook.run_all(), "the page itself works"
+        status = "([method, path]) => fetch(path, {method}).then(answer => answer.status)"
+        assert notebook.page.evaluate(status, ["GET", "/api/kernels"]) == 200
+        assert notebook.page.evaluate(status, ["POST", "/api/kernels"]) == 403
+
+
+def test_the_server_is_on_this_machine_only_and_its_token_is_on_no_command_line(lab: labpage.Lab) -> None:
+    assert lab._process is not None
+    server = psutil.Process(lab._process.pid)
+    listening = [c.laddr.ip for c in server.net_connections("inet") if c.status == psutil.CONN_LISTEN]
+    assert set(listening) == {"127.0.0.1"}
+    assert not any(
+        lab.token in part for process in [server, *server.children(True)] for part in process.cmdline()
+    )
+    assert len(lab.token) >= 32 and lab.token not in lab.log()
 
 
 # --- without a browser ------------------------------------------------------------------------------------

@@ -1,13 +1,16 @@
-"""The rules for Chinese and for pairs: what they report, what they leave alone, what they fix."""
+"""The rules for Chinese, for pairs, for markup and for calls: what they report, what they leave alone, what they fix."""
 
 from __future__ import annotations
 
+import ast
 import csv
 
 import pytest
 
+from tools.check.calls import check_claims, check_nothing_is_lost, showing
 from tools.check.findings import Findings
 from tools.check.markdown import check_links, check_markdown, fix_markdown
+from tools.check.markup import check_markdown as check_markdown_markup
 from tools.check.strings import check_python, check_toml
 from tools.check.text import GLOSSARY, check_chinese, check_pair, fix_chinese, glossary
 
@@ -205,3 +208,57 @@ def test_glossary() -> None:
     for row in rows:
         assert row["required"] in ("", "yes")
         assert [rule for rule in chinese(row["zh-Hant"]) if rule != "spacing"] == [], row["zh-Hant"]
+
+
+# --- markup and calls -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "Write `<script>`, or\n\n```html\n<img onerror=x>\n```\n\nas text; 1 < 2 and a<b>.",
+        "[a page](https://pytorch.org), [a file](01_cuda_check.ipynb#x), <https://pytorch.org>, ![A · 圖](x.png)",
+        "<details><summary>A</summary>\n\n1. one\n\n3. three\n\n|a|b|\n|:-|-:|\n|1|2|\n\n</details>\n\n***\n\n> *x*",
+    ],
+)
+def test_harmless_markup_passes(source: str) -> None:
+    findings = Findings()
+    check_markdown_markup(source, findings)
+    assert [str(finding) for finding in findings] == []
+
+
+def test_which_functions_show_something_is_read_from_their_annotations() -> None:
+    assert showing() >= {"Picture", "bi", "console", "facts", "message", "nvidia_smi", "picture"}
+    assert not showing() & {
+        "check",
+        "claim",
+        "compare",
+        "explore",
+        "launch",
+        "predict",
+        "print",
+        "setup",
+        "show",
+    }
+
+
+@pytest.mark.parametrize(
+    "source, rules",
+    [
+        ("facts({})", []),
+        ("x = facts({})\nprint(x)", []),
+        ("facts({})\nprint(1)", ["lost output"]),
+        ("with torch.no_grad():\n    shared.picture(1)", ["lost output"]),
+        ("display(facts({}))\nprint(1)", []),
+        ("claim('1', x > 2)", []),
+        ("claim('1', lambda: measure(), needs='cuda')", []),
+        ("claim('1', needs='cuda', value=lambda: 3)", ["constant claim"]),
+        ("claim('1', not False)", ["constant claim"]),
+        ("claims.claim('1', -2.5, at_most=3)", ["constant claim"]),
+    ],
+)
+def test_calls(source: str, rules: list[str]) -> None:
+    findings, tree = Findings(), ast.parse(source)
+    check_nothing_is_lost(tree, findings)
+    check_claims(tree, findings)
+    assert [finding.rule for finding in findings] == rules

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import shutil
@@ -16,7 +17,7 @@ from typing import Any
 import nbformat
 import psutil
 import pytest
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from course_utils import recordings
 from tools import take_evidence
@@ -25,7 +26,8 @@ from tools.verify_gpu import __main__ as command
 from tools.verify_gpu import archive, findings, ranks, steps, unverified
 from tools.verify_gpu.archive import Refused, check, fingerprints, pack, unpack
 from tools.verify_gpu.findings import link, shares, spreads, summary
-from tools.verify_gpu.session import ROOT, Failed, Outcome, Session
+from tools.verify_gpu.session import ROOT, Failed, Outcome, Remark, Session
+from torch_doctor.diagnosis import privacy
 from torch_doctor.errors import provoke
 from torch_doctor.errors.catalogue import entries
 
@@ -63,6 +65,24 @@ def test_a_process_gets_its_variables_and_its_output_is_kept(session: Session) -
     code = "import os, sys; print(os.environ['COURSE_STRICT']); print('also this', file=sys.stderr)"
     assert session.python("one", ["-c", code], 30, COURSE_STRICT="7").split() == ["7", "also", "this"]
     assert (session.folder / "logs" / "one.log").read_text(encoding="utf-8") == "7\nalso this\n"
+
+
+def test_only_the_whole_run_writes_into_the_summary_of_a_job(
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = tmp_path / "page"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(page))
+    assert (
+        session.python("one", ["-c", "import os; print('GITHUB_STEP_SUMMARY' in os.environ)"], 30)
+        == "False\n"
+    )
+    monkeypatch.setattr(command, "STEPS", {"a": lambda _: "fine"})
+    monkeypatch.setattr(sys, "argv", ["verify_gpu", "--rehearse", "--out", str(tmp_path / "runs")])
+    monkeypatch.setattr(command, "store", lambda *_: None)
+    assert command.main() == 0
+    assert (
+        "REHEARSAL" in (text := page.read_text(encoding="utf-8")) and "fine" in text and "```text\n" in text
+    )
 
 
 def test_a_process_that_fails_says_so_with_its_last_line(session: Session) -> None:
@@ -169,8 +189,21 @@ def test_a_disturbed_machine_is_noticed(
     if ok:
         assert "+10%" in steps.quiet(session)
     else:
-        with pytest.raises(Failed, match="disturbed: copy [+-]20%"):
+        with pytest.raises(Remark, match="disturbed: copy [+-]20%"):
             steps.quiet(session)
+
+
+@pytest.mark.parametrize("cause", ["healthy", "nvml-only"])
+def test_what_the_doctor_finds_on_a_gpu_that_computes_is_a_remark(
+    session: Session, monkeypatch: pytest.MonkeyPatch, cause: str
+) -> None:
+    session.rehearsal, session.machine = False, dict(H200)
+    monkeypatch.setattr(Session, "python", lambda *_, **__: json.dumps({"verdicts": [{"cause": cause}]}))
+    if cause == "healthy":
+        assert steps.doctor(session).startswith("cuda: healthy")
+    else:
+        with pytest.raises(Remark, match="^cuda: nvml-only, slow: "):
+            steps.doctor(session)
 
 
 def test_what_the_clinic_does_not_know_fails_the_step(
@@ -294,6 +327,19 @@ def broken(session: Session) -> str:
 
 def not_as_expected(session: Session) -> str:
     raise Failed("not as expected")
+
+
+def remarkable(session: Session) -> str:
+    raise Remark("disturbed")
+
+
+def test_a_remark_is_shown_and_fails_nothing(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "STEPS", {"a": remarkable})
+    outcomes = command.run(session)
+    assert (outcomes[0].status, outcomes[0].message) == ("remark", "disturbed")
+    assert all(one.fine for one in outcomes)
+    assert "disturbed" in (table := summary(outcomes, rehearsal=False))
+    assert table.splitlines()[-1].split()[:3] == ["in", "all", "ok"]
 
 
 def test_a_run_goes_on_after_a_failure(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -483,6 +529,53 @@ def test_an_archive_cannot_write_elsewhere(tmp_path: Path, name: str, kind: byte
     with pytest.raises(Refused, match="no plain file below its folder"):
         unpack(path, tmp_path / "inside")
     assert not (tmp_path / "outside").exists() and not (tmp_path / "inside").exists()
+
+
+SMI = """\
+| Processes:                                                                              |
+|  GPU   GI   CI              PID   Type   Process name                        GPU Memory |
+|=========================================================================================|
+|    0   N/A  N/A            4242      C   /home/lovelace/secret/train.py          400MiB |
+|    1     3    0         3141592    C+G   ...ecret project --token=1               12MiB |
++-----------------------------------------------------------------------------------------+
+"""
+
+
+def test_an_archive_has_no_private_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a shared server, nvidia-smi shows other people's jobs, and a public repository's artifacts are public."""
+    monkeypatch.setenv("HOME", "/home/lovelace")
+    monkeypatch.setattr(privacy.platform, "node", lambda: "gpu07.lab.example")
+    privacy._private.cache_clear()
+    folder = tmp_path / "course-run"
+    picture = "data:image/png;base64,QUFB/lovelace/QUFB"
+    output = new_output(
+        "display_data", {"text/html": f'<pre class="measured">{SMI}</pre><img src="{picture}">'}
+    )
+    texts = {
+        "notebooks/01_a.ipynb": nbformat.writes(new_notebook(cells=[new_code_cell("1", outputs=[output])])),
+        "logs/one.log": f"{sys.prefix}/bin/python {archive.ROOT}/x.py on gpu07.lab.example\n{SMI}",
+        "doctor/cuda.json": json.dumps({"python": f"{sys.prefix}/bin/python", "by": ["lovelace"]}),
+        "doctor/cut.json": '{"at": "/home/lovelace/course',
+        "evidence/gpu.json": json.dumps({"claims": {"1.1": 0.25}}),
+        archive.MANIFEST: json.dumps({"kind": "gpu"}),
+    }
+    for name, text in texts.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    (folder / "timelines").mkdir()
+    (folder / "timelines" / "a.json.gz").write_bytes(gzip.compress(b'{"traceName": "/home/lovelace/x.json"}'))
+    with tarfile.open(archive.pack(folder)) as tar:
+        found = {m.name.partition("/")[2]: tar.extractfile(m).read() for m in tar if m.isfile()}
+    privacy._private.cache_clear()
+    found["timelines/a.json.gz"] = gzip.decompress(found["timelines/a.json.gz"])
+    for name, raw in found.items():
+        text = raw.decode("utf-8").replace(picture, "")
+        for private in ("lovelace", "secret", "4242", "3141592", "gpu07", sys.prefix, str(archive.ROOT)):
+            assert private not in text, (name, private, text)
+    assert b"<process>" in found["notebooks/01_a.ipynb"] and picture.encode() in found["notebooks/01_a.ipynb"]
+    assert nbformat.reads(found["notebooks/01_a.ipynb"].decode(), 4).cells[0].source == "1"
+    assert b"400MiB" in found["logs/one.log"], "what a job takes from the GPU stays"
+    assert found["evidence/gpu.json"].decode() == texts["evidence/gpu.json"]
 
 
 def test_a_rehearsal_is_never_shown_as_evidence(tmp_path: Path) -> None:

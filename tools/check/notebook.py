@@ -17,7 +17,7 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from . import strings
+from . import calls, markup, strings
 from . import text as texts
 from .findings import Findings
 from .markdown import check_alternative_text, check_blocks, check_links, check_markdown, fix_markdown
@@ -143,6 +143,7 @@ def _check_cell(place: str, stored: str, executed: int, folder: Path, root: Path
         findings.add("empty", "an empty cell", "fill or delete it")
     elif cell.cell_type == "markdown":
         check_markdown(cell.source, findings)
+        markup.check_markdown(cell.source, findings)
         check_links(cell.source, folder, root, findings)
         if cell.get("attachments"):
             findings.add("picture", "a picture attached to the cell", "make it by code, or ship it as a file")
@@ -247,9 +248,11 @@ def _check_code(cell: NotebookNode, position: int, findings: Findings) -> None:
         findings.add("machine path", found[0], "use a relative path or tempfile")
     source = re.sub(r"^(\s*)[%!].*$", r"\1pass", cell.source, flags=re.M)
     try:
-        ast.parse(source)
+        tree = ast.parse(source)
     except SyntaxError:
         return  # a cell may show a syntax error; whether it should is for nbval to say
+    calls.check_nothing_is_lost(tree, findings)
+    calls.check_claims(tree, findings)
     strings.check_python(source, findings, findings.place)
 
 
@@ -266,6 +269,7 @@ def _check_output(
     if output.get("metadata"):
         findings.add("noise", f"output metadata {sorted(output.metadata)}", FIX)
     data = output.get("data", {})
+    markup.check_mime_types(data, {WIDGET_VIEW}, findings)
     if WIDGET_VIEW in data:
         findings.add("widget", "a widget's state is stored", FIX)
     if "text/html" not in data and _WIDGET_REPR.match(data.get("text/plain", "").strip()):
@@ -291,20 +295,21 @@ def _check_output(
             )
         if found := _ADDRESS.search(without_pictures):
             findings.add("noise", f"{found[0]} in the output", "print what is the same in every run")
-    if markup := data.get("text/html"):
-        _check_html(markup, folder, root, findings)
+    if "text/html" in data:
+        markup.check_html(data["text/html"], findings)
+        _check_html(data["text/html"], folder, root, findings)
+    if "text/markdown" in data:
+        markup.check_markdown(data["text/markdown"], findings)
 
 
-def _check_html(markup: str, folder: Path, root: Path, findings: Findings) -> None:
-    for kind, picture in _DATA_URI.findall(markup):
+def _check_html(source: str, folder: Path, root: Path, findings: Findings) -> None:
+    for kind, picture in _DATA_URI.findall(source):
         _check_picture(kind, picture, findings)
-    markup = _DATA_URI.sub("data:", markup)
-    for attributes in _IMG.findall(markup):
+    source = _DATA_URI.sub("data:", source)
+    for attributes in _IMG.findall(source):
         check_alternative_text(attributes, findings)
-    for tag in re.findall(r"<(script|iframe|svg)\b", markup, re.I):
-        findings.add("tag", f"<{tag}> in an output is dropped until the notebook is trusted", "do without it")
-    check_blocks(markup, findings, adjacent=False)
-    check_links(markup, folder, root, findings)
+    check_blocks(source, findings, adjacent=False)
+    check_links(source, folder, root, findings)
 
 
 def _check_picture(kind: str, encoded: str, findings: Findings) -> None:

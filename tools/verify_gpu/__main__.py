@@ -1,6 +1,7 @@
 """``python -m tools.verify_gpu``: run the whole course on this machine's GPU and leave one archive.
 
-Exit status: 0 if every step is ok, 1 if one is not (the archive is there all the same), 2 without a CUDA GPU.
+Exit status: 0 if every step is ok or a remark, 1 if one is not (the archive is there all the same), 2 without a CUDA
+GPU. On GitHub, the table is also part of the job's summary.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
+import os
 import shutil
 import sys
 import time
@@ -17,7 +19,7 @@ from pathlib import Path
 from tools.evidence import slug, write
 from tools.verify_gpu import archive
 from tools.verify_gpu.findings import judge_claims, judge_shares, read_journals, summary
-from tools.verify_gpu.session import NOTEBOOKS, ROOT, Failed, Outcome, Session
+from tools.verify_gpu.session import NOTEBOOKS, ROOT, Failed, Outcome, Remark, Session
 from tools.verify_gpu.steps import STEPS, NotCuda
 from tools.verify_gpu.unverified import of_a_run, of_the_course
 
@@ -59,6 +61,8 @@ def run(session: Session) -> list[Outcome]:
                 message = step(session)
         except NotCuda:
             raise
+        except Remark as remark:
+            message, status = str(remark), "remark"
         except Failed as error:
             message, status = str(error), "failed"
         except Exception as error:  # a defect of a step must not cost what the others find
@@ -139,10 +143,12 @@ def main() -> int:
     name = "rehearsal" if options.rehearse else slug(session.machine)
     packed = archive.pack(folder.rename(folder.with_name(f"course-{name}-{now:%Y%m%d-%H%M%S}")))
     shutil.rmtree(packed.with_name(packed.name.removesuffix(".tar.gz")))
-    print(
-        f"\n{summary(outcomes, options.rehearse)}\n\n{packed.name}: {packed.stat().st_size / 2**20:.1f} MiB"
-    )
-    return 0 if all(one.status == "ok" for one in outcomes) else 1
+    table = summary(outcomes, options.rehearse)
+    if page := os.environ.get("GITHUB_STEP_SUMMARY"):
+        with open(page, "a", encoding="utf-8") as job:
+            job.write(f"### make verify-gpu\n\n```text\n{table}\n```\n")
+    print(f"\n{table}\n\n{packed.name}: {packed.stat().st_size / 2**20:.1f} MiB")
+    return 0 if all(one.fine for one in outcomes) else 1
 
 
 if __name__ == "__main__":

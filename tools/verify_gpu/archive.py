@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
+import re
 import shutil
 import subprocess
+import sys
 import tarfile
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from tools.check.notebook import code_hash
 from tools.verify_gpu.session import NOTEBOOKS, ROOT
+from torch_doctor.diagnosis.privacy import clean
 
 FORMAT = 1
 MANIFEST = "manifest.json"
 GPU, REHEARSAL = "gpu", "rehearsal"
 LESSONS = ("*.ipynb", "workers/*.py")  # below notebooks/: what decides about what is measured
+
+# A row of the second box of nvidia-smi: "|    0   N/A  N/A     4242      C   python train.py     400MiB |".
+_PROCESS = re.compile(
+    r"^([|│]\s+\d+\s+(?:(?:N/A|\d+)\s+(?:N/A|\d+)\s+)?)\d+(\s+(?:C|G|C\+G|M\+C)\s+)\S.*?(\s+(?:\d+ ?MiB|N/A)\s*[|│]?)$",
+    re.M,
+)
+_PICTURE = re.compile(r"(base64,[A-Za-z0-9+/=]+)")
+_EXACT = ("evidence", "recorded", "strict")  # names of claims and numbers, in which no word may change
 
 
 class Refused(Exception):
@@ -69,8 +81,45 @@ def committed(root: Path = ROOT) -> dict[str, Any]:
     return fingerprints({name.removeprefix("notebooks/"): git("show", f"HEAD:{name}") for name in lessons})
 
 
+def without_private(text: str) -> str:
+    """Return `text` without other jobs' processes, and without names and paths of this machine and its user."""
+    text = _PROCESS.sub(r"\1<id>\2<process>\3", text)
+    if sys.prefix != sys.base_prefix:  # a system's Python has a prefix such as /usr, which is nobody's
+        text = text.replace(sys.prefix, "<environment>")
+    text = text.replace(str(ROOT), "<course>")
+    # A picture is no text: a short user name may occur in its code by chance.
+    return "".join(part if number % 2 else clean(part) for number, part in enumerate(_PICTURE.split(text)))
+
+
+def strip(folder: Path) -> None:
+    """Remove from the files in `folder` what is private: an archive may be published."""
+
+    def walk(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: walk(inner) for key, inner in value.items()}
+        if isinstance(value, list):
+            return [walk(inner) for inner in value]
+        return without_private(value) if isinstance(value, str) else value
+
+    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+        if file.relative_to(folder).parts[0] in (*_EXACT, MANIFEST):
+            continue
+        raw = file.read_bytes()
+        text = (gzip.decompress(raw) if file.suffix == ".gz" else raw).decode("utf-8", errors="replace")
+        try:
+            if file.suffix not in (".json", ".ipynb"):
+                raise ValueError
+            # Escaped as JSON, a path of Windows would not be found in the text.
+            text = json.dumps(walk(json.loads(text)), indent=1, ensure_ascii=False) + "\n"
+        except ValueError:  # other text, or JSON that was cut off
+            text = without_private(text)
+        raw = text.encode("utf-8")
+        file.write_bytes(gzip.compress(raw, mtime=0) if file.suffix == ".gz" else raw)
+
+
 def pack(folder: Path) -> Path:
-    """Pack `folder` into ``folder.tar.gz`` beside it and return that path."""
+    """Pack `folder` into ``folder.tar.gz`` beside it, without private data, and return that path."""
+    strip(folder)
     target = folder.with_name(f"{folder.name}.tar.gz")
     part = target.with_name(f"{target.name}.part")
     with tarfile.open(part, "w:gz") as tar:

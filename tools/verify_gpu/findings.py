@@ -184,7 +184,7 @@ def summary(outcomes: list[Outcome], rehearsal: bool) -> str:
     for one in outcomes:
         words = one.message if len(one.message) <= 240 else one.message[:240] + " …"
         lines.append(f"{one.step:8} {one.status:8} {one.seconds:7.1f}  {words}")
-    bad = [one.step for one in outcomes if one.status != "ok"]
+    bad = [one.step for one in outcomes if not one.fine]
     seconds = sum(one.seconds for one in outcomes)
     lines.append(f"{'in all':8} {'failed' if bad else 'ok':8} {seconds:7.1f}  {', '.join(bad)}".rstrip())
     return "\n".join(lines)

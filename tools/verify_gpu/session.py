@@ -22,14 +22,23 @@ class Failed(Exception):
     """A step failed; the message is its line in the table."""
 
 
+class Remark(Exception):
+    """A step found what a reader should know, but no fault of the course; the message is its line in the table."""
+
+
 @dataclass(frozen=True)
 class Outcome:
-    """The result of one step: ``"ok"``, ``"failed"`` or ``"not run"``; its seconds; a line of details."""
+    """The result of one step: ``"ok"``, ``"remark"``, ``"failed"`` or ``"not run"``; its seconds; a line of details."""
 
     step: str
     status: str
     seconds: float
     message: str
+
+    @property
+    def fine(self) -> bool:
+        """Whether the step found no fault."""
+        return self.status in ("ok", "remark")
 
 
 @dataclass
@@ -100,11 +109,14 @@ class Session:
         """
         seconds = min(seconds, self.left())
         path = self.file(f"logs/{log}.log")
+        # The table at the end goes into a GitHub job's summary; one for each lesson's pytest would hide it.
+        environment = {name: value for name, value in os.environ.items() if name != "GITHUB_STEP_SUMMARY"}
+        environment |= {"PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "utf-8"}
         with path.open("w", encoding="utf-8") as output:
             process = start(
                 [sys.executable, *map(str, arguments)],
                 cwd=ROOT,
-                env=os.environ | {"PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "utf-8"} | variables,
+                env=environment | variables,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from course_utils.machine import usable_cores
-from tools.verify_gpu.session import Failed, Session
+from tools.verify_gpu.session import Failed, Remark, Session
 from torch_doctor.errors import provoke
 from torch_doctor.errors.catalogue import entries
 from torch_doctor.errors.matching import find_cause
@@ -87,19 +87,27 @@ def limits(session: Session) -> str:
 
 
 def quiet(session: Session) -> str:
-    """Measure the ceilings once more: where they changed, something disturbed what was measured in between."""
+    """Measure the ceilings once more: where they changed, something disturbed what was measured in between.
+
+    Raises:
+        Remark: They changed. Clocks drift on a warm or shared GPU; what a claim needs, it measures itself.
+    """
     before = json.loads(session.file("limits.json").read_text(encoding="utf-8"))["ceilings"]
     found = _ceilings(session, "limits-again")
     changed = {name: value / before[name] - 1 for name, value in found.items()}
     message = ", ".join(f"{name} {change:+.0%}" for name, change in changed.items())
     # A rehearsal shares its machine with whatever else runs, and its figures do not count.
     if not session.rehearsal and max(abs(changed[name]) for name in ("copy", "matmul")) > DISTURBED:
-        raise Failed(f"disturbed: {message}")
+        raise Remark(f"disturbed: {message}")
     return message
 
 
 def doctor(session: Session) -> str:
-    """Ask the doctor its three questions (in a rehearsal one); about CUDA it must find a healthy machine."""
+    """Ask the doctor its three questions (in a rehearsal one); about CUDA it should find a healthy machine.
+
+    Raises:
+        Remark: It found something about CUDA. That the GPU computes is proven by the first step.
+    """
     first = {}
     for question in ("cuda",) if session.rehearsal else ("cuda", "slow", "hang"):
         arguments = ["-m", "torch_doctor", question, "--json"]
@@ -111,7 +119,7 @@ def doctor(session: Session) -> str:
         first[question] = report["verdicts"][0]["cause"] if report["verdicts"] else "unknown"
     message = ", ".join(f"{question}: {cause}" for question, cause in first.items())
     if session.cuda and first["cuda"] != "healthy":
-        raise Failed(message)
+        raise Remark(message)
     return message
 
 
@@ -212,8 +220,10 @@ def strict(session: Session) -> str:
     """Execute every cell and compare it with the stored output; a claim that does not hold is an error."""
 
     def way(path: Path) -> Way:
-        journal = session.file(f"strict/{path.stem}.jsonl")
-        variables = {"COURSE_STRICT": "1", "COURSE_RECORD": str(journal)}
+        journals = session.file(
+            f"strict/{path.stem}.jsonl"
+        ).parent  # conftest.py names them after the notebooks
+        variables = {"COURSE_STRICT": "1", "COURSE_JOURNALS": str(journals)}
         return Way(f"strict-{path.stem}", ["-m", "pytest", path, "-q"], variables)
 
     return _lessons_that_ran(run_lessons(session, way, session.left() * 0.45))

@@ -7,21 +7,19 @@ from pathlib import Path
 from typing import Any
 
 from course_utils import lesson, recordings
+from tools.claim_summary import claims_in
 from tools.verify_gpu.ranks import cases
 from torch_doctor.errors.catalogue import entries
 
 TWO_GPUS = "two_gpus"
 # What a claim needs that says something about a CPU only.
-ON_CPU = ("cpu_only", "x86_cpu_only", "cpu_bf16", "cpu_matrix_units", "cpu_without_fp16")
+ON_CPU = ("cpu_only", "cpu_bf16", "cpu_without_fp16")
 
 
 def needs() -> dict[str, str | None]:
-    """Return what each claim needs (see :func:`course_utils.needs.missing`), as the recorded runs noted it."""
-    return {
-        id: values.get("needs")
-        for run in reversed(recordings.runs())  # the newest run's word counts
-        for id, values in run["claims"].items()  # noqa: A001
-    }
+    """Return what each claim needs (see :func:`course_utils.needs.missing`), as the lessons' cells say."""
+    paths = lesson.notebooks().glob("[0-9]*.ipynb")
+    return {id: need for path in paths for id, need in claims_in(path).items()}  # noqa: A001
 
 
 def claims() -> dict[str, dict[str, Any]]:

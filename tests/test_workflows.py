@@ -1,0 +1,301 @@
+"""What the workflows do, as far as it can be tried without GitHub: conditions of steps, expressions, shell commands."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[1]
+WORKFLOWS = ROOT / ".github" / "workflows"
+JOBS = yaml.safe_load((WORKFLOWS / "gpu.yml").read_text(encoding="utf-8"))["jobs"]
+STEPS = JOBS["notebooks"]["steps"]
+TESTS, MEASURE, KEEP, REMOVE = "Unit tests", "Measure everything", "Keep the archive", "Remove what"
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the shell commands are for Linux")
+
+
+def step(beginning: str, job: str = "notebooks") -> dict[str, Any]:
+    """Return the only step of a job in gpu.yml whose name begins so."""
+    (found,) = [one for one in JOBS[job]["steps"] if one.get("name", "").startswith(beginning)]
+    return found
+
+
+def evaluate(expression: str, **context: Any) -> Any:
+    """Return the value of an expression as GitHub computes it, as far as gpu.yml uses its language.
+
+    Like Python's `and` and `or`, GitHub's `&&` and `||` return one of their operands.
+    """
+
+    class Entries(dict):
+        __getattr__ = dict.get
+
+    def entries(value: Any) -> Any:
+        return (
+            Entries({key: entries(inner) for key, inner in value.items()})
+            if isinstance(value, dict)
+            else value
+        )
+
+    python = (
+        expression.removeprefix("${{").removesuffix("}}").strip().replace("&&", " and ").replace("||", " or ")
+    )
+    python = re.sub(r"!(?!=)", " not ", python)
+    functions = {
+        "fromJSON": json.loads,
+        "toJSON": json.dumps,
+        "startsWith": lambda text, start: text.startswith(start),
+    }
+    return eval(python, {**functions, **{name: entries(value) for name, value in context.items()}})
+
+
+def executed(failing: str) -> list[str]:
+    """Return the names of the steps of the GPU job that run if the step whose name begins with `failing` fails."""
+    done, outcomes, failed = [], {}, False
+    for one in STEPS:
+        condition = one.get("if", "success()")
+        if "()" not in condition:  # GitHub adds it where no function asks for the status
+            condition = f"success() && {condition.removeprefix('${{').removesuffix('}}')}"
+        names = {"success": lambda: not failed, "cancelled": lambda: False, "always": lambda: True}  # noqa: B023
+        runs = evaluate(condition, steps=outcomes, **names)
+        name = one.get("name", one.get("uses", ""))
+        broken = bool(failing) and runs and name.startswith(failing)
+        failed |= broken
+        outcome = ("failure" if broken else "success") if runs else "skipped"
+        if "id" in one:
+            outcomes[one["id"]] = {"outcome": outcome, "outputs": {"found": "python3"}}
+        done += [name] * bool(runs)
+    return done
+
+
+def begin(names: list[str], beginning: str) -> bool:
+    return any(name.startswith(beginning) for name in names)
+
+
+# --- gpu.yml: conditions ------------------------------------------------------------------------------
+
+
+def test_after_a_failed_test_everything_is_measured_and_kept() -> None:
+    assert begin(executed(TESTS), MEASURE) and begin(executed(TESTS), KEEP)
+    assert begin(executed(MEASURE), KEEP), "verify-gpu ends red when a claim fails"
+    assert len(executed("")) == len(STEPS) - 1, "only setup-python is left out, since a Python was found"
+
+
+@pytest.mark.parametrize("failing", ["A GPU is here", REMOVE, "Make the environment", "torch computes"])
+def test_without_cuda_nothing_is_measured(failing: str) -> None:
+    names = executed(failing)
+    assert not begin(names, TESTS) and not begin(names, MEASURE) and not begin(names, KEEP)
+
+
+def test_the_limits_of_the_steps_leave_time_to_keep_the_archive() -> None:
+    """At the limit of its own, a step fails; at the limit of the job, all that follows is cancelled."""
+    limits = [one["timeout-minutes"] for one in STEPS if "timeout-minutes" in one]
+    assert len(limits) == 3 and sum(limits) + 10 < JOBS["notebooks"]["timeout-minutes"]
+    assert "--minutes 60" in step(MEASURE)["run"] and step(MEASURE)["timeout-minutes"] > 60
+
+
+def test_the_tests_run_in_parallel() -> None:
+    parallel = re.search(r"^PARALLEL := (.+)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)
+    assert parallel and parallel[1] in step(TESTS)["run"]
+
+
+@pytest.mark.parametrize(
+    ("runner", "expected"),
+    [
+        ("gpu", "gpu"),
+        ("our GPU's label", "our GPU's label"),
+        ('["self-hosted", "linux", "gpu"]', ["self-hosted", "linux", "gpu"]),
+        ('{"group": "gpus", "labels": ["linux"]}', {"group": "gpus", "labels": ["linux"]}),
+    ],
+)
+def test_a_runner_is_one_label_or_several_or_a_group(runner: str, expected: Any) -> None:
+    assert evaluate(JOBS["notebooks"]["runs-on"], vars={"GPU_RUNNER": runner}) == expected
+
+
+@pytest.mark.parametrize("runner", ["", "gpu"])
+def test_either_the_gpu_is_used_or_the_summary_says_why_not(runner: str) -> None:
+    """Also in a fork, where the variable is only set by the fork's owner."""
+    context = {"vars": {"GPU_RUNNER": runner}, "github": {"event": {"repository": {"fork": True}}}}
+    used = evaluate(JOBS["notebooks"]["if"], **context)
+    assert (used, evaluate(JOBS["skipped"]["if"], **context)) == (runner != "", runner == "")
+
+
+def test_only_hosted_machines_may_write() -> None:
+    for name, job in JOBS.items():
+        assert ("permissions" in job) == (name in ("attest", "evidence"))
+        assert (job["runs-on"] == "ubuntu-24.04") == (name != "notebooks")
+
+
+def test_what_is_signed_is_what_was_kept() -> None:
+    condition = JOBS["attest"]["if"]
+    for archive, visibility, signed in (
+        ("7", "public", True),
+        ("", "public", False),
+        ("7", "private", False),
+    ):
+        context = {
+            "needs": {"notebooks": {"outputs": {"archive": archive}}},
+            "github": {"event": {"repository": {"visibility": visibility}}},
+        }
+        assert evaluate(condition, cancelled=lambda: False, **context) == signed
+    names = {
+        one["with"]["name"]
+        for job in JOBS.values()
+        for one in job["steps"]
+        if "artifact" in one.get("uses", "")
+    }
+    assert len(names) == 1
+
+
+# --- gpu.yml: shell commands ----------------------------------------------------------------------------
+
+
+def shell(command: str, folder: Path, **variables: str) -> str:
+    """Run a step's commands as GitHub does (bash -e) and return what they printed."""
+    done = subprocess.run(
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", command],
+        cwd=folder, env=os.environ | variables, capture_output=True, text=True, encoding="utf-8",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def git(folder: Path, *words: str) -> str:
+    return shell("git " + " ".join(words), folder)
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a repository with one commit on `main`, and a remote."""
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    (tmp_path / "gitconfig").write_text("[user]\nname = a\nemail = a@b\n")
+    folder = tmp_path / "course"
+    (folder / "recordings").mkdir(parents=True)
+    (folder / "README.md").write_text("old\n")
+    (folder / ".gitignore").write_text(".venv/\ngpu-runs/\n")
+    git(tmp_path, "init -q --bare remote.git")
+    git(
+        folder,
+        "init -q -b main . && git add . && git commit -qm first && git remote add origin ../remote.git",
+    )
+    return folder
+
+
+def test_the_environment_outlives_a_run_and_nothing_else_does(repository: Path) -> None:
+    (repository / "README.md").write_text("changed\n")
+    for name in (".venv/bin/python", "gpu-runs/old.tar.gz", "notebooks/left.ipynb", "notebooks/.venv/hidden"):
+        (repository / name).parent.mkdir(parents=True, exist_ok=True)
+        (repository / name).write_text("left\n")
+    git(repository, "init -q notebooks/inner")  # a repository of its own is kept by a single -f
+    shell(step(REMOVE)["run"], repository)
+    left = {path.name for path in repository.iterdir()} - {"recordings"}  # git tracks no empty folder
+    assert left == {".git", ".gitignore", "README.md", ".venv"}
+    assert (repository / "README.md").read_text() == "old\n" and (repository / ".venv/bin/python").exists()
+
+
+def test_the_summary_says_why_no_gpu_was_used(tmp_path: Path) -> None:
+    shell(step("Say it", "skipped")["run"], tmp_path, GITHUB_STEP_SUMMARY=str(tmp_path / "summary"))
+    text = (tmp_path / "summary").read_text(encoding="utf-8")
+    assert "`GPU_RUNNER`" in text and "*A GPU in CI*" in text
+    assert "### A GPU in CI" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_a_python_of_the_machine_is_used_where_it_fits(tmp_path: Path) -> None:
+    command = step("Look for a Python")["run"]
+    shell(command, tmp_path, GITHUB_OUTPUT=str(tmp_path / "found"))
+    assert (tmp_path / "found").read_text().startswith("found=python3")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "bash").symlink_to(shutil.which("bash"))
+    shell(command, tmp_path, GITHUB_OUTPUT=str(tmp_path / "none"), PATH=str(tmp_path / "bin"))
+    assert not (tmp_path / "none").exists()
+
+
+def test_the_pull_request_has_the_evidence(repository: Path, tmp_path: Path) -> None:
+    (repository / "recordings" / "gpu.json").write_text("{}\n")
+    (repository / "README.md").write_text("a new table\n")
+    program = tmp_path / "bin" / "gh"
+    program.parent.mkdir()
+    program.write_text('#!/bin/sh\nprintf "%s\\n" "$@" >> "$ASKED"\n')
+    program.chmod(0o755)
+    shell(
+        step("Open the pull", "evidence")["run"], repository,
+        PATH=f"{program.parent}{os.pathsep}{os.environ['PATH']}", ASKED=str(tmp_path / "asked"), GITHUB_RUN_ID="77",
+        GITHUB_REF_NAME="main", RUN="https://example.org/run/77",
+    )  # fmt: skip
+    changed = git(tmp_path / "remote.git", "show --format=%s --name-only evidence-77").split("\n")
+    assert changed[0] == "Record a run on a GPU" and set(changed[2:]) >= {"README.md", "recordings/gpu.json"}
+    asked = (tmp_path / "asked").read_text()
+    assert "pr\ncreate\n--head\nevidence-77\n--base\nmain\n" in asked
+    assert "Measured by https://example.org/run/77.\n\nBefore you merge: run `python -m tools.record" in asked
+
+
+# --- what adopters read -------------------------------------------------------------------------------
+
+
+def test_every_variable_of_the_workflows_is_in_the_readme_in_both_languages() -> None:
+    names = {
+        name
+        for path in WORKFLOWS.glob("*.yml")
+        for name in re.findall(r"\bvars\.(\w+)", path.read_text("utf-8"))
+    }
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert names and {name: readme.count(f"- `{name}`") for name in names} == dict.fromkeys(names, 2)
+
+
+def test_the_settings_that_protect_a_runner_are_in_the_readme_and_in_the_workflow() -> None:
+    readme, workflow = (
+        (ROOT / name).read_text("utf-8") for name in ("README.md", ".github/workflows/gpu.yml")
+    )
+    for words in ("all outside contributors", "gpu.yml@refs/heads/main"):
+        assert words in readme and words in workflow
+    assert "never with code from a fork" not in workflow
+
+
+# --- .ci/run ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("system", "present", "expected"),
+    [
+        ('ID="debian"', "", ["apt-get update", "apt-get install chromium", "make test"]),
+        (
+            "ID=ubuntu\nID_LIKE=debian",
+            "",
+            ["make .venv/test", "playwright install", "make test with its own"],
+        ),
+        ("ID=ubuntu\nID_LIKE=debian", "google-chrome", ["make test"]),
+        ("ID=debian", "chromium", ["make test"]),
+    ],
+)
+def test_a_browser_is_installed_the_way_of_the_system(
+    tmp_path: Path, system: str, present: str, expected: list[str]
+) -> None:
+    (tmp_path / "os-release").write_text(f"NAME=x\n{system}\n")
+    programs = {
+        "apt-get": 'case "$*" in update) echo apt-get update;; *chromium) echo apt-get install chromium;; esac >> "$LOG"',
+        "make": 'echo "make $*${CHROMIUM:+ with $CHROMIUM}" >> "$LOG"',
+        "sudo": 'exec "$@"',
+        "../.venv/bin/python": 'case "$*" in *install*) echo playwright install >> "$LOG";; *) echo its own;; esac',
+    }
+    programs |= {present: "exit 0"} if present else {}
+    for name, source in programs.items():
+        path = tmp_path / "bin" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"#!/bin/sh\n{source}\n")
+        path.chmod(0o755)
+    for name in ("bash", "sh", "id", "env", "grep", "dirname"):
+        (tmp_path / "bin" / name).symlink_to(shutil.which(name))
+    (tmp_path / ".ci").mkdir()
+    shutil.copy(ROOT / ".ci" / "run", tmp_path / ".ci")
+    variables = {"PATH": str(tmp_path / "bin"), "OS_RELEASE": str(tmp_path / "os-release"), "CHROMIUM": ""}
+    shell(".ci/run", tmp_path, LOG=str(tmp_path / "log"), **variables)
+    assert (tmp_path / "log").read_text().splitlines() == expected
