@@ -9,20 +9,24 @@ START := /lab/tree/notebooks/00_start_here.ipynb
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test test-nightly check fix record verify-gpu take-evidence constraints clean
+.PHONY: help lab test test-nightly machines check fix record verify-gpu take-evidence constraints clean
 
 help:  ## this list · 這份清單
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' Makefile | while IFS='|' read -r name text; do printf '  make %-14s %s\n' "$$name" "$$text"; done
 
+# JupyterLab refuses a setting that is given twice, so what LAB_ARGS sets is left out of the defaults.
 lab: .venv/lab  ## open the course in JupyterLab (LAB_ARGS= passes options on) · 在 JupyterLab 開啟課程
 	@$(IN) -m jupyterlab $(if $(findstring default_url,$(LAB_ARGS)),,--LabApp.default_url=$(START)) \
-		$(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_ARGS)
+		$(if $(findstring allow_root,$(subst -,_,$(LAB_ARGS))),,$(if $(filter 0,$(shell id -u)),--allow-root)) $(LAB_ARGS)
 
 test: .venv/test  ## run every test (ARGS= passes options on to pytest) · 執行所有測試
 	@$(IN) -m pytest $(or $(ARGS),$(PARALLEL))
 
 test-nightly: .venv/test  ## run every test, the slow rehearsals too · 執行所有測試，連同耗時的演練
 	@$(IN) -m pytest $(PARALLEL) -m "" $(ARGS)
+
+machines: .venv/test  ## run the lessons on staged machines (ARGS=--list; ARGS="oldest-cpu no-fonts") · 在各種模擬的機器上執行課程（ARGS=--list）
+	@$(IN) -m tools.machines $(ARGS)
 
 # Lesson 06 takes longer than a minute to execute, so `make check LESSON=06` leaves its cells to `make test`.
 FILES = $(wildcard notebooks/$(LESSON)_*.ipynb notebooks/lesson_$(LESSON))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -100,6 +101,32 @@ def test_an_unsuitable_python_is_explained_in_both_languages(tmp_path: Path, pyt
     result = subprocess.run(["make", "lab", f"PYTHON={path}"], cwd=tmp_path, capture_output=True, text=True)
     assert result.returncode != 0
     assert told in result.stdout and re.search("[一-鿿]", result.stdout)
+
+
+@needs_make
+@pytest.mark.parametrize(
+    ("option", "shown"),
+    [
+        ("--ServerApp.port_retries=0", "port_retries"),
+        ("--LabApp.default_url=/lab", "default_url"),
+        ("--port=9001", "port"),
+        ("--ip=127.0.0.2", "ip"),
+        ("--ServerApp.allow_root=False", "allow_root"),
+    ],
+)
+def test_options_of_make_lab_win_over_its_defaults(option: str, shown: str) -> None:
+    """JupyterLab refuses a setting that is given twice: "only accepts one value"."""
+    command = ["make", "--dry-run", "--assume-old=.venv/lab", "lab", f"LAB_ARGS={option}"]
+    printed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout
+    (lab,) = [line for line in printed.replace("\\\n", "").splitlines() if "-m jupyterlab" in line]
+    arguments = shlex.split(lab.partition("-m jupyterlab")[2])
+    given = [text.lstrip("-").partition("=")[0].rpartition(".")[2].replace("-", "_") for text in arguments]
+    assert option in arguments and given.count(shown) <= 1, arguments
+    assert "default_url" in given
+    result = subprocess.run(
+        [sys.executable, "-m", "jupyterlab", *arguments, "--show-config"], capture_output=True, text=True
+    )
+    assert result.returncode == 0 and "only accepts one value" not in result.stdout + result.stderr
 
 
 @needs_make

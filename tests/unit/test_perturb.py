@@ -1,0 +1,61 @@
+"""tools.perturb finds statements that depend on rounding or on the order inside a batch, also in other processes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook
+
+from tools import perturb
+from tools.record import NOTEBOOKS
+
+TRAIN = """
+import torch
+
+weights = torch.nn.Parameter(torch.ones(1000))
+optimizer = torch.optim.SGD([weights], lr=0.125)
+(weights * torch.linspace(1, 2, 1000)).sum().backward()
+expected = weights.detach() - 0.125 * weights.grad  # exact
+optimizer.step()
+"""
+CELLS = {
+    "setup": "from course_utils import claim, run_fresh, setup\nsetup('09')",
+    "train": TRAIN,
+    "chaos": "claim('9.1', torch.equal(weights, expected))",
+    "robust": "claim('9.2', torch.allclose(weights, expected, rtol=1e-5))",
+    "child": f"print(run_fresh({TRAIN + 'print(torch.equal(weights, expected))'!r}))",
+    "order": """
+from torch.utils.data import DataLoader
+batch = next(iter(DataLoader(range(100), 16, shuffle=True, generator=torch.Generator().manual_seed(0))))
+print(batch)""",
+    "same_batch": "print(sorted(batch.tolist()), next(iter(DataLoader(range(100), 4))))",
+}
+TEXTS = "".join(f'[claim."9.{n}"]\nen = "the weights are right"\nzh = "權重是對的"\n' for n in (1, 2))
+
+
+def test_a_planted_chaotic_claim_is_found(tmp_path: Path) -> None:
+    room, notebook = tmp_path / "lesson_09", tmp_path / "09_planted.ipynb"
+    room.mkdir()
+    (room / "texts.toml").write_text(TEXTS, encoding="utf-8")
+    (room / "checks.py").write_text("EXERCISES = ()")
+    made = new_notebook(cells=[new_code_cell(source, id=name) for name, source in CELLS.items()])
+    nbformat.write(made, notebook)
+    plain, noisy = (perturb.run(notebook, seed) for seed in (None, 1))
+    assert plain[0] == {"9.1": "holds", "9.2": "holds"} and set(plain[1]) == set(CELLS)
+    assert noisy[0] == {"9.1": "fails", "9.2": "holds"}
+    assert perturb.differences(plain[1], noisy[1]) - {"chaos"} == {"child", "order"}
+
+
+def test_what_differs_once_only_is_chance(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = iter([({"1": "fails", "2": "fails"}, {"a": "x"}), ({"1": "fails", "2": "holds"}, {"a": "y"})])
+    monkeypatch.setattr(perturb, "run", lambda notebook, seed: next(runs))
+    found = perturb.findings(Path("05.ipynb"), ({"1": "holds", "2": "holds"}, {"a": "y"}), 7)
+    assert found == ["05.ipynb, seed 7: claim 1: holds, perturbed fails"]
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("notebook", sorted(NOTEBOOKS.glob("[0-9]*.ipynb")), ids=lambda path: path.stem)
+def test_no_lesson_depends_on_rounding(notebook: Path) -> None:
+    assert perturb.findings(notebook, perturb.run(notebook, None), 1) == []

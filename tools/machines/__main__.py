@@ -1,0 +1,233 @@
+"""Run the lessons on staged machines, and show what holds where.
+
+    python -m tools.machines                        all machines
+    python -m tools.machines oldest-cpu no-fonts    these only
+    python -m tools.machines --list                 what there is
+    python -m tools.machines --only-missing         go on: run what has not run, has changed, or failed
+    python -m tools.machines --table                show what is stored, run nothing
+
+The exit status is 1 if anything failed. Results are stored in ``.machines/results/`` after each file, and the smallest
+margin of each claim over all machines in ``margins.json`` beside them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+import psutil
+
+from tools.machines import results as found
+from tools.machines.catalogue import ALL, MACHINES, Machine
+from tools.machines.results import MachineResults, Result
+from tools.machines.staging import ROOT, NotStaged, Run, StagingError
+
+LIMIT = 1800.0  # seconds for one file
+STAGING = "(staging)"  # in the results, the file of a machine that could not be staged although it should
+
+
+def files_of(machine: Machine, lessons: Sequence[str] = (), *, tests: bool = True) -> list[str]:
+    """Return the notebooks and test files that run on `machine`, the quick ones first.
+
+    Args:
+        machine: The machine.
+        lessons: Only these, for example ``("01", "03")``; all of the machine's by default.
+        tests: Its test files as well.
+    """
+    chosen = [lesson for lesson in machine.lessons if not lessons or lesson in lessons]
+    notebooks = [
+        path.relative_to(ROOT).as_posix()
+        for lesson in chosen
+        for path in sorted((ROOT / "notebooks").glob(f"{lesson}_*.ipynb"))
+    ]
+    return notebooks + (list(machine.tests) if tests else [])
+
+
+def check_staging(machine: Machine, run: Run) -> None:
+    """Ask the staged machine itself whether it is what it should be.
+
+    Raises:
+        StagingError: It is not.
+    """
+    command = [*run.prefix, run.python, "-m", "tools.machines.probe", *machine.expected]
+    done = subprocess.run(
+        command,
+        cwd=run.checkout,
+        env=run.environment,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=300,
+    )
+    if done.returncode:
+        raise StagingError(
+            "it does not answer: " + (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        )
+    facts = json.loads(done.stdout.splitlines()[-1])
+    for name, expected in machine.expected.items():
+        if facts[name] != expected:
+            raise StagingError(f"the stage has no effect: {name} is {facts[name]!r}, not {expected!r}")
+
+
+def run_file(file: str, run: Run) -> Result:
+    """Run a notebook or a test file with pytest on the machine that `run` describes, and return what it gave."""
+    with tempfile.TemporaryDirectory(prefix="machine-", ignore_cleanup_errors=True) as folder:
+        reports, output = Path(folder, "reports"), Path(folder, "output")
+        journal = Path(folder, f"{Path(file).stem}.jsonl")  # conftest.py names it after the notebook
+        environment = run.environment | {"MACHINE_REPORTS": str(reports), "COURSE_JOURNALS": folder}
+        environment.pop("GITHUB_STEP_SUMMARY", None)  # the tables at the end say it all
+        command = [*run.prefix, run.python, "-m", "pytest", "-p", "tools.machines.reports"]
+        command += ["-p", "no:cacheprovider", "--durations=0", "--quiet", file]
+        begin = time.monotonic()
+        with open(output, "w", encoding="utf-8") as stream:
+            process = subprocess.Popen(
+                command,
+                cwd=run.checkout,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=stream,
+                stderr=stream,
+            )
+            try:
+                status = process.wait(LIMIT)
+            except subprocess.TimeoutExpired:
+                status = 124
+                for ended in [*psutil.Process(process.pid).children(recursive=True), process]:
+                    with suppress(psutil.NoSuchProcess):
+                        ended.kill()
+                process.wait()
+        text = output.read_text(encoding="utf-8", errors="replace")
+        return found.from_files(file, time.monotonic() - begin, status, text, reports, journal)
+
+
+def run_machine(
+    machine: Machine, files: Sequence[str], *, jobs: int = 1, folder: Path = found.RESULTS
+) -> MachineResults:
+    """Run `files` on `machine`, store and return the results.
+
+    Args:
+        machine: The machine.
+        files: What is to run.
+        jobs: How many files run at once, unless the machine says it itself.
+        folder: Where the results are stored; they are added to those that are there.
+    """
+    now = MachineResults(files=found.read(machine.name, folder).files)
+    now.files.pop(STAGING, None)
+    try:
+        with ExitStack() as stack:
+            scratch = stack.enter_context(
+                tempfile.TemporaryDirectory(prefix="machine-", ignore_cleanup_errors=True)
+            )
+            run = Run(Path(scratch))
+            run.environment.pop("PYTEST_CURRENT_TEST", None)
+            for stage in machine.stages:
+                stack.enter_context(stage(run))
+            paths = [run.checkout, run.checkout / "notebooks"]
+            run.environment |= {
+                "PYTHONPATH": os.pathsep.join(map(str, paths)),
+                "PYTHONDONTWRITEBYTECODE": "1",
+            }
+            check_staging(machine, run)
+            with ThreadPoolExecutor(max(jobs, run.together)) as pool:
+                for file, result in zip(
+                    files, pool.map(lambda file: run_file(file, run), files), strict=True
+                ):
+                    now.files[file] = result
+                    found.write(machine.name, now, folder)
+                    state = f"{len(result.failed)} FAILED" if result.failed else "ok"
+                    print(
+                        f"  {file:45} {result.passed:4} passed, {result.seconds:6.1f} s  {state}", flush=True
+                    )
+    except NotStaged as error:
+        now = MachineResults(not_staged=str(error))
+        print(f"  not staged here: {error}", flush=True)
+    except (StagingError, subprocess.SubprocessError, OSError) as error:
+        now.files[STAGING] = Result("", failed={STAGING: str(error)})
+        print(f"  FAILED to stage it: {error}", flush=True)
+    found.write(machine.name, now, folder)
+    return now
+
+
+def missing(files: Sequence[str], results: MachineResults) -> list[str]:
+    """Return those of `files` that did not run, have changed since, or failed."""
+    return [
+        file
+        for file in files
+        if (result := results.files.get(file)) is None or result.failed or result.source != found.digest(file)
+    ]
+
+
+def summary(machines: Sequence[Machine], folder: Path) -> int:
+    """Print the tables of the results of `machines` in `folder`, store the margins, and return the exit status."""
+    stored = {machine.name: found.read(machine.name, folder) for machine in machines}
+    stored = {name: results for name, results in stored.items() if results.files or results.not_staged}
+    print("\n" + "\n".join(found.table(stored, {machine.name: files_of(machine) for machine in machines})))
+    if failures := found.failures(stored):
+        print("\nFailures, and claims that are not clear\n" + "\n".join(failures))
+    everything = {machine.name: found.read(machine.name, folder) for machine in MACHINES}
+    margins = found.worst_margins(everything)
+    found.store_margins(margins, folder)
+    if narrow := found.narrow(margins):
+        print(
+            f"\nClaims with less than {found.ENOUGH} to spare on one of all machines so far\n"
+            + "\n".join(narrow)
+        )
+    return int(any(results.failed for results in stored.values()))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what the command line asks for.
+
+    Args:
+        arguments: Instead of those of the command line.
+
+    Returns:
+        The exit status: 1 if anything failed.
+    """
+    names = [machine.name for machine in MACHINES]
+    parser = argparse.ArgumentParser(prog="python -m tools.machines", description=__doc__.splitlines()[0])
+    parser.add_argument("machines", nargs="*", metavar="MACHINE", help="those to stage (default: all)")
+    parser.add_argument("--list", action="store_true", help="say what there is")
+    parser.add_argument("--table", action="store_true", help="show what is stored, run nothing")
+    parser.add_argument(
+        "--only-missing", action="store_true", help="skip files that passed and have not changed"
+    )
+    parser.add_argument(
+        "--lessons", nargs="+", default=(), choices=ALL, metavar="NN", help="only these lessons"
+    )
+    parser.add_argument("--no-tests", action="store_true", help="lessons only, no test files")
+    parser.add_argument(
+        "--jobs", type=int, default=1, help="files at once (default: 1, or times are disturbed)"
+    )
+    parser.add_argument("--results", type=Path, default=found.RESULTS, help="folder of the results")
+    options = parser.parse_args(arguments)
+    if unknown := sorted(set(options.machines) - set(names)):
+        parser.error(f"no machine is called {', '.join(unknown)}; there are {', '.join(names)}")
+    machines = [machine for machine in MACHINES if not options.machines or machine.name in options.machines]
+    if options.list:
+        for machine in machines:
+            files = f"lessons {' '.join(machine.lessons)}, {len(machine.tests)} test files"
+            print(f"{machine.name:15} {machine.what} ({files})")
+        return 0
+    for number, machine in enumerate(machines if not options.table else [], start=1):
+        before = found.read(machine.name, options.results)
+        files = files_of(machine, options.lessons, tests=not options.no_tests)
+        if options.only_missing:
+            files = missing(files, before)
+        print(f"[{number}/{len(machines)}] {machine.name}: {machine.what}, {len(files)} files", flush=True)
+        if files:
+            run_machine(machine, files, jobs=options.jobs, folder=options.results)
+    return summary(machines, options.results)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
