@@ -1,0 +1,290 @@
+"""Execute notebooks on stand-ins for machines with CUDA, and report what goes wrong there.
+
+``python -m tools.cuda_standin [--profile NAME …] [--keep FOLDER] [notebooks …]``
+
+Reported for each profile and notebook: cells that raise, anything on stderr, outputs that differ from the stored ones
+after sanitizing, exact facts that do not hold, races between streams, and how many claims were measured. Measured values
+are not judged: they are the CPU's. The exit status is 1 if there is a finding that ``explained.toml`` does not explain.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Container
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nbclient import NotebookClient
+from nbclient.exceptions import CellTimeoutError, DeadKernelError
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell
+from nbval.kernel import CURRENT_ENV_KERNEL_NAME
+from nbval.plugin import get_sanitize_patterns
+
+from tools.check.notebook import read
+from tools.cuda_standin.install import build
+from tools.cuda_standin.profiles import SOUND
+from tools.record import OwnKernelManager
+
+ROOT = Path(__file__).parents[2]
+SANITIZE = get_sanitize_patterns((ROOT / "tests" / "sanitize.cfg").read_text(encoding="ascii"))
+_SETTINGS = tomllib.loads(Path(__file__).with_name("explained.toml").read_text(encoding="utf-8"))
+EXPLAINED, PROBES = _SETTINGS["explained"], _SETTINGS["probe"]
+LESSONS = ("01", "02", "03", "04", "05", "06")
+NOT_COMPARED = {"application/vnd.jupyter.widget-view+json", "image/png", "text/latex"}
+CELL_TIMEOUT = 600  # seconds; the lessons' own limit is for a machine with a GPU
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that is not as it should be on a machine with CUDA.
+
+    Attributes:
+        kind: ``raises``, ``stderr``, ``differs``, ``error`` (another type than the stored one), ``fails`` (an exact fact), ``race`` or
+            ``tf32`` (a float32 product is measured in TF32, which the environment has switched on).
+        where: The id of the cell, or of the claim.
+        what: A text for the reader.
+    """
+
+    kind: str
+    where: str
+    what: str
+
+
+@dataclass
+class Report:
+    """What a notebook did on one machine."""
+
+    profile: str
+    notebook: str
+    seconds: float = 0.0
+    cells: int = 0
+    claims: dict[str, dict] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+
+    def unexplained(self) -> list[Finding]:
+        """Return the findings for which there is no explanation."""
+        return [finding for finding in self.findings if reason(self, finding) is None]
+
+
+def reason(report: Report, finding: Finding) -> str | None:
+    """Return the explanation of a finding in ``explained.toml``, or None."""
+    for entry in EXPLAINED:
+        if (
+            entry["notebook"] == report.notebook[:2]
+            and entry["kind"] == finding.kind
+            and finding.where in entry["where"]
+            and report.profile in entry.get("profiles", SOUND)
+        ):
+            return entry["why"]
+    return None
+
+
+def sanitized(text: str) -> str:
+    """Return a text as nbval compares it."""
+    for pattern, replacement in SANITIZE:
+        text = re.sub(pattern, replacement, text)
+    return text
+
+
+def compared(outputs: list[NotebookNode]) -> list[str]:
+    """Return the lines of outputs that are compared."""
+    streams: dict[str, str] = {}
+    lines = []
+    for output in outputs:
+        if output.output_type == "stream":
+            streams[output.name] = streams.get(output.name, "") + output.text
+        for kind, data in sorted(output.get("data", {}).items()):
+            if kind not in NOT_COMPARED:
+                lines += [f"{kind}: {line}" for line in sanitized(str(data)).splitlines()]
+    for name, text in streams.items():
+        if name != "stderr":
+            lines += [f"{name}: {line}" for line in sanitized(text).splitlines()]
+    return lines
+
+
+def shortened(before: str, after: str) -> str:
+    """Return where two lines part, with what stands around it."""
+    at = next((i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), 0)
+    begin = max(0, at - 60)
+    return f"stored  …{before[begin : at + 160]}…\n      here    …{after[begin : at + 160]}…"
+
+
+def errors(outputs: list[NotebookNode]) -> list[str]:
+    """Return the types of the errors that `message(…)` shows, although their texts are not compared."""
+    texts = [output.get("data", {}).get("text/plain", "") for output in outputs]
+    return [found[1] for text in texts if (found := re.match("\u27e8(\\w+):", text))]
+
+
+def differences(stored: list[NotebookNode], fresh: list[NotebookNode]) -> list[str]:
+    """Return how the outputs of a cell differ from the stored ones, sanitized."""
+    before, after = compared(stored), compared(fresh)
+    changes = difflib.SequenceMatcher(a=before, b=after, autojunk=False).get_opcodes()
+    return [
+        shortened("\n".join(before[a:b]), "\n".join(after[c:d]))
+        for tag, a, b, c, d in changes
+        if tag != "equal"
+    ]
+
+
+def kernel_environment(profile: str, library: Path, scratch: Path) -> dict[str, str]:
+    """Return the variables with which a kernel runs on a machine of this profile."""
+    startup = Path(__file__).with_name("startup")
+    return os.environ | {
+        "CUDA_STANDIN": profile,
+        "CUDA_STANDIN_LIBRARY": str(library),
+        "PYTHONPATH": os.pathsep.join([str(startup), str(ROOT)]),
+        "CUDA_STANDIN_NOTES": str(scratch / "notes.jsonl"),
+        "COURSE_STRICT": "0",
+        "COURSE_DATA_DIR": str(scratch / "data"),
+        "COURSE_RECORD": str(scratch / "journal.jsonl"),
+        "IPYTHONDIR": str(scratch / "ipython"),
+    }
+
+
+def lines_of(path: Path) -> list[dict]:
+    """Return the JSON lines of a file that may not exist."""
+    return (
+        [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+    )
+
+
+def run(
+    path: Path, profile: str, library: Path, *, keep: Path | None = None, only: Container[str] = ()
+) -> Report:
+    """Execute a notebook on a machine of this profile.
+
+    Args:
+        path: The notebook; its folder is the working directory of its cells. The file stays as it is.
+        profile: A key of :data:`~tools.cuda_standin.profiles.PROFILES`.
+        library: From :func:`build`.
+        keep: Folder that gets the executed notebook.
+        only: Ids of the code cells to execute; all, if it is empty.
+
+    Returns:
+        What happened; a kernel that dies or hangs is a finding in the cell that it was at.
+    """
+    notebook = read(path)
+    report, started = Report(profile, path.stem), time.monotonic()
+    notebook.cells = [cell for cell in notebook.cells if not only or cell.id in only]
+    for probe in PROBES:  # what a lesson shows only in a picture, or in a text that is not compared
+        places = [i for i, cell in enumerate(notebook.cells) if cell.id == probe["after"]]
+        if path.name.startswith(probe["notebook"]) and places:
+            notebook.cells.insert(places[0] + 1, new_code_cell(probe["code"], id=f"{probe['after']}-probe"))
+    stored = {cell.id: cell.get("outputs", []) for cell in notebook.cells}
+    at = {"id": "setup"}
+    with tempfile.TemporaryDirectory(prefix="cuda-standin-") as folder:
+        scratch = Path(folder)
+        client = NotebookClient(
+            notebook,
+            kernel_name=CURRENT_ENV_KERNEL_NAME,
+            kernel_manager_class=OwnKernelManager,
+            timeout=CELL_TIMEOUT,
+            allow_errors=True,
+            resources={"metadata": {"path": str(path.parent)}},
+            record_timing=False,
+            on_cell_execute=lambda cell, cell_index: at.update(id=cell.id),
+            on_cell_executed=lambda **_: setattr(report, "cells", report.cells + 1),
+        )
+        try:
+            environment = kernel_environment(profile, library, scratch)
+            if any("cuda.Stream(" in cell.source for cell in notebook.cells):
+                environment["CUDA_STANDIN_RACES"] = "1"
+            client.execute(stderr=subprocess.DEVNULL, env=environment)
+        except (CellTimeoutError, DeadKernelError) as error:
+            report.findings.append(
+                Finding("raises", at["id"], f"{type(error).__name__}: the lesson ends here")
+            )
+        for line in lines_of(scratch / "journal.jsonl"):
+            if line["kind"] == "claim":
+                report.claims[line["key"]] = line["values"]
+        notes = lines_of(scratch / "notes.jsonl")
+    for cell in notebook.cells:
+        if cell.cell_type != "code" or cell.execution_count is None:
+            continue
+        for output in cell.outputs:
+            if output.output_type == "error":
+                report.findings.append(Finding("raises", cell.id, f"{output.ename}: {output.evalue}"))
+            if output.output_type == "stream" and output.name == "stderr":
+                report.findings.append(Finding("stderr", cell.id, output.text.strip()))
+        if not any(output.output_type == "error" for output in cell.outputs):
+            before, after = errors(stored[cell.id]), errors(cell.outputs)
+            if before != after:
+                what = (
+                    f"the error is {', '.join(after) or 'missing'}, stored is {', '.join(before) or 'none'}"
+                )
+                report.findings.append(Finding("error", cell.id, what))
+            for difference in differences(stored[cell.id], cell.outputs):
+                report.findings.append(Finding("differs", cell.id, difference))
+    for id, values in report.claims.items():
+        if values["verdict"] == "fails" and isinstance(values["value"], bool):
+            report.findings.append(Finding("fails", id, "an exact fact does not hold"))
+    numbered = {cell.execution_count: cell.id for cell in notebook.cells if cell.cell_type == "code"}
+    report.findings += [Finding(note["kind"], numbered[note["cell"]], note["what"]) for note in notes]
+    report.seconds = time.monotonic() - started
+    if keep:
+        keep.mkdir(parents=True, exist_ok=True)
+        (keep / f"{profile}-{path.name}").write_text(
+            json.dumps(notebook, ensure_ascii=False), encoding="utf-8"
+        )
+    return report
+
+
+def show(report: Report, verbose: bool) -> None:
+    """Print a report."""
+    walked = [id for id, values in report.claims.items() if values["verdict"] != "needs"]
+    unexplained = report.unexplained()
+    print(
+        f"{report.profile} {report.notebook}: {report.cells} cells in {report.seconds:.0f} s, {len(walked)} claims measured,"
+        f" {len(report.claims) - len(walked)} not, {len(report.findings) - len(unexplained)} explained findings,"
+        f" {len(unexplained)} others"
+    )
+    for finding in report.findings:
+        why = reason(report, finding)
+        if why is None:
+            print(f"  {finding.kind} {finding.where}: {finding.what}")
+        elif verbose:
+            print(f"  ({finding.kind} {finding.where}: {why})")
+
+
+def main() -> int:
+    """Run the command line and return the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.cuda_standin", description="Run lessons without a GPU as if on one."
+    )
+    parser.add_argument("notebooks", nargs="*", type=Path, help="default: lessons 01 to 06")
+    parser.add_argument("--profile", nargs="+", choices=SOUND, default=SOUND, help="default: all")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="gets the executed notebooks")
+    parser.add_argument("--verbose", action="store_true", help="also show the explained findings")
+    options = parser.parse_args()
+    paths = options.notebooks or [
+        p for p in sorted((ROOT / "notebooks").glob("*.ipynb")) if p.name[:2] in LESSONS
+    ]
+    measured: dict[str, bool] = {}
+    failed = False
+    with tempfile.TemporaryDirectory(prefix="cuda-standin-") as folder:
+        library = build(Path(folder))
+        for profile in options.profile:
+            for path in paths:
+                report = run(path.resolve(), profile, library, keep=options.keep)
+                show(report, options.verbose)
+                sys.stdout.flush()
+                failed |= bool(report.unexplained())
+                for id, values in report.claims.items():
+                    measured[id] = measured.get(id, False) or values["verdict"] != "needs"
+    never = [id for id, was in measured.items() if not was]
+    print(f"claims that no profile measured: {', '.join(never) or 'none'}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
