@@ -20,6 +20,8 @@ from nbval import plugin as nbval_plugin
 from nbval.kernel import RunningKernel
 from nbval.plugin import IPyNbCell, IPyNbFile, NbCellError
 
+from tools import claim_summary
+
 pytest_plugins = ["tools.scheduling"]
 
 ROOT = Path(__file__).parent
@@ -65,11 +67,17 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         shutil.rmtree(config.stash[SCRATCH], ignore_errors=True)
 
 
+def journal(scratch: Path) -> Path:
+    """Return where a notebook's claims are noted: in its scratch folder, or where ``COURSE_JOURNALS`` keeps them."""
+    return Path(os.environ.get("COURSE_JOURNALS", scratch)) / f"{scratch.name}.jsonl"
+
+
 def kernel_environment(scratch: Path) -> dict[str, str]:
     """Return the variables a notebook's kernel gets: strict claims, nothing of the user's own folders."""
     scratch.mkdir(parents=True, exist_ok=True)
     return {
         "COURSE_STRICT": "1",
+        "COURSE_RECORD": str(journal(scratch)),
         "COURSE_DATA_DIR": str(scratch / "data"),
         "IPYTHONDIR": str(scratch / "ipython"),  # start-up files of the user would change outputs
     }
@@ -140,6 +148,7 @@ def describe(item: IPyNbCell) -> dict[str, object]:
     inside = parent.path.is_relative_to(ROOT)
     return {
         "notebook": parent.path.relative_to(ROOT).as_posix() if inside else parent.path.name,
+        "path": str(parent.path),
         "cells": sum(c.cell_type == "code" for c in parent.nb.cells),
         "exempt": exempt,
         "comparable": comparable,
@@ -170,14 +179,35 @@ def pytest_runtest_call(item: pytest.Item):
         result = yield
     except KernelDied:
         raise NbCellError(item.cell_num, "The kernel died in this cell.", item.cell.source) from None
+    except NbCellError as error:
+        text = unexpected_text(item)
+        if not text:
+            raise
+        raise NbCellError(
+            item.cell_num, f"{error}\n{text}", item.cell.source, error.inner_traceback
+        ) from None
     finally:
         cell = dict(item.user_properties)["course_cell"]
         cell["executed"] = item.test_outputs is not None  # stays None when no kernel answered
         cell["compared"] = cell["comparable"] and hasattr(item, "comparison_traceback")
+        noted = journal(item.config.stash[SCRATCH] / item.parent.path.stem)
+        cell["claims"], item.parent.journal_read = claim_summary.read_journal(
+            noted, getattr(item.parent, "journal_read", 0)
+        )
     reason = why_forbidden(item.cell)
     if reason:
         raise NbCellError(item.cell_num, reason, item.cell.source)
     return result
+
+
+def unexpected_text(item: IPyNbCell) -> str:
+    """Return what a cell printed on a stream on which the stored notebook has nothing; nbval only names the field."""
+    stored = {output.name for output in item.cell.outputs if output.output_type == "stream"}
+    return "".join(
+        f"On {output.name} came:\n{output.text}\n"
+        for output in item.test_outputs or []
+        if output.output_type == "stream" and output.name not in stored
+    )
 
 
 # --- summary ------------------------------------------------------------------------------------------
@@ -189,6 +219,8 @@ class NotebookSummary:
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         self.rows: dict[str, dict[str, float]] = {}
+        self.paths: dict[str, Path] = {}
+        self.claims = claim_summary.Summary()
         self.problems: list[str] = []
         self.lines: list[str] = []
 
@@ -206,6 +238,8 @@ class NotebookSummary:
         if cell.get("executed"):
             for column in COLUMNS[1:]:
                 row[column] += cell[column]
+            self.paths[cell["notebook"]] = Path(cell["path"])
+            self.claims.add(Path(cell["path"]), cell["claims"])
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -216,8 +250,19 @@ class NotebookSummary:
                 self.problems.append(f"{name}: {row['cells'] - row['executed']:g} cells never ran")
             if not row["compared"]:
                 self.problems.append(f"{name}: nothing was compared")
+        if self.paths and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+            self._judge_claims()
         if self.problems and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _judge_claims(self) -> None:
+        import torch
+
+        self.claims.gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        self.claims.repeat_unclear(strict="CI" in os.environ)
+        rows = self.rows.items()
+        self.claims.check(self.paths[name] for name, row in rows if row["executed"] == row["cells"])
+        self.problems += self.claims.problems
 
     def pytest_terminal_summary(self, terminalreporter) -> None:
         write = terminalreporter.write_line
@@ -227,15 +272,24 @@ class NotebookSummary:
                 write(line)
         if not self.rows:
             return
-        terminalreporter.section("notebooks")
-        width = max(len(name) for name in [*self.rows, "total"])
-        write(f"{'':{width}}" + "".join(f"{column:>10}" for column in [*COLUMNS, "seconds"]))
-        total = {column: sum(row[column] for row in self.rows.values()) for column in [*COLUMNS, "seconds"]}
-        for name, row in [*sorted(self.rows.items()), ("total", total)]:
-            counts = "".join(f"{row[column]:>10.0f}" for column in COLUMNS)
-            write(f"{name:{width}}{counts}{row['seconds']:>10.1f}")
+        sections = {"notebooks": self._table(), "claims": [*self.claims.table(), *self.claims.remarks]}
+        for title, lines in sections.items():
+            terminalreporter.section(title)
+            for line in lines:
+                write(line)
         for problem in self.problems:
             write(f"FAILED {problem}", red=True)
+        claim_summary.write_job_summary(sections | {"failed": self.problems})
+
+    def _table(self) -> list[str]:
+        """Return the counts of cells per notebook as lines of text."""
+        width = max(len(name) for name in [*self.rows, "total"])
+        total = {column: sum(row[column] for row in self.rows.values()) for column in [*COLUMNS, "seconds"]}
+        lines = [f"{'':{width}}" + "".join(f"{column:>10}" for column in [*COLUMNS, "seconds"])]
+        for name, row in [*sorted(self.rows.items()), ("total", total)]:
+            counts = "".join(f"{row[column]:>10.0f}" for column in COLUMNS)
+            lines.append(f"{name:{width}}{counts}{row['seconds']:>10.1f}")
+        return lines
 
 
 # silent: no output is stored, and none may appear; exempt: the output is not compared, with a reason

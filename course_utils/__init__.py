@@ -3,6 +3,8 @@
 What is taught is plain PyTorch in the notebooks; only the plumbing is here.
 """
 
+import logging
+
 from course_utils.claims import claim
 from course_utils.exercises import check
 from course_utils.fresh_process import run_fresh
@@ -36,3 +38,11 @@ __all__ = [
     "try_all_gpus",
     "try_gpu",
 ]
+
+# Matplotlib tells on stderr what it does where it cannot write to the home, and when it looks for fonts on a slow
+# machine. Neither needs an answer, and both would come out of a lesson's first cell.
+_EXPECTED = ("mkdir -p failed for path", "created a temporary cache directory", "is building the font cache")
+for _name in ("matplotlib", "matplotlib.font_manager"):
+    logging.getLogger(_name).addFilter(
+        lambda record: not any(text in record.getMessage() for text in _EXPECTED)
+    )

@@ -198,7 +198,7 @@ class Card:
             return Bilingual(f"asserted: at least {low:g}", f"課程主張：至少 {low:g}")
         if high is not None:
             return Bilingual(f"asserted: at most {high:g}", f"課程主張：至多 {high:g}")
-        return Bilingual("an exact fact", "精確的事實，沒有誤差")
+        return Bilingual("an exact fact", "精確的事實")
 
     def _mine(self) -> Bilingual:
         if self.result.lacking is not None:
@@ -220,12 +220,15 @@ class Card:
         return Bilingual(f"recorded GPU: {text.en}", f"GPU 參考：{text.zh}")
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        # Everything but the statement may differ between machines, so the card always has the same elements: a
-        # verdict, a line of facts and an explanation that is mostly empty.
+        # Verdict and values may differ between machines, so the card always has the same elements: a verdict, a line
+        # of facts and an explanation that is mostly empty. What is asserted is the same everywhere, and compared.
         verdict = VERDICTS[self.result.verdict]
         shown = Bilingual(measured(verdict.en), measured(verdict.zh))
-        facts = (self._bound(), self._mine(), self._recorded())
-        line = Bilingual(measured(" · ".join(f.en for f in facts)), measured(" · ".join(f.zh for f in facts)))
+        bound, mine, recorded = self._bound(), self._mine(), self._recorded()
+        line = Bilingual(
+            f"{bound.en} · {measured(f'{mine.en} · {recorded.en}')}",
+            f"{bound.zh} · {measured(f'{mine.zh} · {recorded.zh}')}",
+        )
         why = _EXPLAIN.get(self.result.verdict)
         # A Bilingual writes what is the same in both languages once, and two empty marks are the same.
         reason = "".join(

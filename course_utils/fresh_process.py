@@ -23,7 +23,8 @@ def run_fresh(code: str, *, seconds: float = 120, **environment: str) -> str:
             [sys.executable, "-c", code],
             env=os.environ | environment,
             capture_output=True,
-            text=True,
+            encoding="utf-8",
+            errors="replace",  # what a compiler prints may be in the system's encoding
             timeout=seconds,
         )
     except subprocess.TimeoutExpired:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
+import logging
 import os
 import platform
 import re
 import shutil
 import subprocess
 import sys
-import sysconfig
 from functools import cache
 from typing import Any
 
 import torch
 
+from course_utils.fresh_process import run_fresh
 from course_utils.gpu_ratings import rating
 from torch_doctor.bilingual import Bilingual
 
@@ -26,8 +26,26 @@ _FULL_FLOAT64 = ((6, 0), (7, 0), (8, 0), (9, 0), (10, 0))
 def cpu_features() -> frozenset[str]:
     """Return the names of the CPU's instruction sets, such as ``avx512_bf16``, as PyTorch or /proc/cpuinfo has them.
 
-    Before PyTorch 2.11 only those of x86 for short number formats are known.
+    Before PyTorch 2.11 only those of x86 for short number formats are known. What ``ONEDNN_MAX_CPU_ISA`` forbids
+    is left out: PyTorch multiplies short formats with oneDNN.
     """
+    limit = os.environ.get("ONEDNN_MAX_CPU_ISA", os.environ.get("DNNL_MAX_CPU_ISA", "ALL")).upper()
+    return _instruction_sets() - {
+        name for name, allowing in _ALLOWED_BY.items() if not re.search(allowing, limit)
+    }
+
+
+# instruction set -> those values of ONEDNN_MAX_CPU_ISA that allow it
+_ALLOWED_BY = {
+    "avx512_bf16": "BF16|FP16|AMX|AVX10|ALL|DEFAULT",
+    "avx512_fp16": "FP16|AMX|AVX10|ALL|DEFAULT",
+    "amx_bf16": "AMX|ALL|DEFAULT",
+    "amx_fp16": "AMX_FP16|ALL|DEFAULT",
+}
+
+
+def _instruction_sets() -> frozenset[str]:
+    """Return the names of the CPU's instruction sets, whether or not they may be used."""
     if hasattr(torch.cpu, "get_capabilities"):  # PyTorch 2.11
         return frozenset(name for name, there in torch.cpu.get_capabilities().items() if there is True)
     asked = {
@@ -42,21 +60,59 @@ def cpu_features() -> frozenset[str]:
     return frozenset(found)
 
 
+@cache
+def works(program: str) -> bool:
+    """Return whether `program` succeeds in a fresh Python process within two minutes; asked once per session."""
+    try:
+        run_fresh(program)
+    except RuntimeError:
+        return False
+    return True
+
+
+_USE_GPU = 'import torch; torch.ones(1, device="cuda")'
+_COMPILE = """
+import torch
+device = "cuda" if torch.cuda.is_available() else "cpu"
+compiled = torch.compile(lambda x: torch.erf(x @ x) + 1)  # a product needs more of the compiler
+assert compiled(torch.zeros(16, 16, device=device)).sum().item() == 256
+"""
+
+
+def _takes_the_gpu() -> bool:
+    """Use the GPU in this process, so that another one which also can proves that both may."""
+    return torch.ones(1, device="cuda").is_cuda
+
+
 def can_compile() -> bool:
-    """Return whether ``torch.compile`` finds what it needs here: a C++ compiler, on a GPU Triton as well."""
+    """Return whether ``torch.compile`` works here: it needs a C++ compiler, on a GPU Triton as well.
+
+    On a CPU it needs vector instructions, too: without them it succeeds, but generates slow code. Where something is
+    plainly missing, the answer comes at once; elsewhere a tiny function is compiled.
+    """
+    if not uses_vectors():
+        return False
     names = ("cl",) if os.name == "nt" else (os.environ.get("CXX", ""), "g++", "clang++", "c++")
     if not any(name and shutil.which(name) for name in names):
         return False
-    # What is generated, for the CPU and by Triton, includes it; Debian and Ubuntu ship it in a package of its own.
-    if not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")):
-        return False
     if sys.platform == "darwin":
-        # Without the command line tools, every compiler in /usr/bin is a stub that asks to install them.
-        return subprocess.run(["xcode-select", "-p"], capture_output=True).returncode == 0
-    if not torch.cuda.is_available():
-        return True
-    # Triton supports no GPU before Volta.
-    return torch.cuda.get_device_capability() >= (7, 0) and importlib.util.find_spec("triton") is not None
+        # Without the command line tools, every compiler in /usr/bin is a stub that opens a window to install them.
+        if subprocess.run(["xcode-select", "-p"], capture_output=True).returncode != 0:
+            return False
+    # torch.compile writes this to stderr on GPUs with fewer than 68 multiprocessors, where it means nothing to learners.
+    logging.getLogger("torch._inductor.utils").addFilter(_worth_showing)
+    return works(_COMPILE)
+
+
+def _worth_showing(record: logging.LogRecord) -> bool:
+    """Return whether a log record is worth showing."""
+    return "Not enough SMs" not in record.getMessage()
+
+
+def uses_vectors() -> bool:
+    """Return whether element-wise operations compute several numbers at a time: all but PyTorch on an old x86 CPU."""
+    x86 = platform.machine().lower() in ("x86_64", "amd64")
+    return torch.cuda.is_available() or not x86 or torch.backends.cpu.get_cpu_capability() != "DEFAULT"
 
 
 def has_tensor_cores() -> bool:
@@ -66,13 +122,21 @@ def has_tensor_cores() -> bool:
     """
     capability = torch.cuda.get_device_capability()
     if capability == (7, 5):
-        return bool(re.search(r"RTX|\bT4\b", torch.cuda.get_device_name()))
+        return bool(re.search(r"RTX|\bT4G?\b", torch.cuda.get_device_name()))
     return capability >= (7, 0)
 
 
 NEEDS: dict[str, tuple[Any, Bilingual]] = {
     "cuda": (lambda: torch.cuda.is_available(), Bilingual("a CUDA GPU", "CUDA GPU")),
     "two_gpus": (lambda: torch.cuda.device_count() >= 2, Bilingual("two CUDA GPUs", "兩張 CUDA GPU")),
+    "nccl": (
+        lambda: torch.cuda.is_available() and torch.distributed.is_nccl_available(),
+        Bilingual("a CUDA GPU and NCCL (not available on Windows)", "CUDA GPU 和 NCCL（Windows 沒有）"),
+    ),
+    "shared_gpu": (
+        lambda: torch.cuda.is_available() and _takes_the_gpu() and works(_USE_GPU),
+        Bilingual("a CUDA GPU that several processes may use at once", "能讓好幾個行程同時使用的 CUDA GPU"),
+    ),
     "native_bf16": (
         lambda: torch.cuda.is_available() and torch.cuda.is_bf16_supported(including_emulation=False),
         Bilingual("a GPU with bfloat16 in hardware", "硬體支援 bfloat16 的 GPU"),
@@ -116,9 +180,16 @@ NEEDS: dict[str, tuple[Any, Bilingual]] = {
             "有 bfloat16 指令的 CPU（AVX512_BF16 或 AMX）",
         ),
     ),
-    "cpu_matrix_units": (
-        lambda: "amx_bf16" in cpu_features(),
-        Bilingual("a CPU with matrix units (AMX)", "有矩陣單元的 CPU（AMX）"),
+    "matrix_units": (
+        lambda: has_tensor_cores() if torch.cuda.is_available() else "amx_bf16" in cpu_features(),
+        Bilingual(
+            "a GPU with half-precision matrix units, or without a GPU a CPU with AMX",
+            "有半精度矩陣單元的 GPU；沒有 GPU 的話，要有 AMX 的 CPU",
+        ),
+    ),
+    "vectors": (
+        lambda: uses_vectors(),
+        Bilingual("a GPU, or a CPU with AVX2", "GPU，或有 AVX2 的 CPU"),
     ),
     "cpu_without_fp16": (
         lambda: (
@@ -128,7 +199,10 @@ NEEDS: dict[str, tuple[Any, Bilingual]] = {
     ),
     "compiler": (
         lambda: can_compile(),
-        Bilingual("a C++ compiler, and on a GPU also Triton", "C++ 編譯器，GPU 還要有 Triton"),
+        Bilingual(
+            "a C++ compiler that works with PyTorch, on a GPU also Triton, on an x86 CPU also AVX2",
+            "PyTorch 能用的 C++ 編譯器；GPU 還要有 Triton，x86 CPU 還要有 AVX2",
+        ),
     ),
     "x86_cuda": (
         lambda: torch.cuda.is_available() and platform.machine().lower() in ("x86_64", "amd64"),
@@ -147,10 +221,6 @@ NEEDS: dict[str, tuple[Any, Bilingual]] = {
         Bilingual(
             "a machine without CUDA (here the GPU itself is measured)", "沒有 CUDA 的機器（這裡直接量測 GPU）"
         ),
-    ),
-    "x86_cpu_only": (
-        lambda: not torch.cuda.is_available() and platform.machine().lower() in ("x86_64", "amd64"),
-        Bilingual("an x86-64 machine without CUDA", "沒有 CUDA 的 x86-64 機器"),
     ),
 }
 

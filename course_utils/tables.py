@@ -7,23 +7,26 @@ import html
 from torch_doctor.bilingual import Bilingual, Block, measured
 
 
-def facts(rows: dict[str, object]) -> Block:
+def facts(rows: dict[str, object], *, fixed: dict[str, object] | None = None) -> Block:
     """Show expressions and what they are on this machine, as a table.
 
     Args:
         rows: The expression as a learner would type it → its value. Values may differ between machines; the
             expressions may not.
+        fixed: The same for values that no machine changes; the notebook checks compare these.
 
     Returns:
         What a notebook shows as a table, and a terminal as lines.
     """
-    lines = "".join(
-        f'<tr><td><code>{html.escape(code)}</code></td><td><span class="measured">{html.escape(str(value))}</span></td></tr>'
+    cells = [(code, f"<td>{html.escape(str(value))}</td>", value) for code, value in (fixed or {}).items()]
+    cells += [
+        (code, f'<td><span class="measured">{html.escape(str(value))}</span></td>', measured(value))
         for code, value in rows.items()
-    )
+    ]
+    lines = "".join(f"<tr><td><code>{html.escape(code)}</code></td>{cell}</tr>" for code, cell, _ in cells)
     return Block(
         f'<div class="course-scroll"><table class="course-table">{lines}</table></div>',
-        "\n".join(f"{code} = {measured(value)}" for code, value in rows.items()),
+        "\n".join(f"{code} = {value}" for code, _, value in cells),
     )
 
 
@@ -38,22 +41,32 @@ def console(text: str, caption: Bilingual, *, varies: bool = True) -> Block:
     kind = ' class="course-console measured"' if varies else ' class="course-console"'
     source = Bilingual(measured(caption.en), measured(caption.zh)) if varies else caption
     return Block(
-        f"<pre{kind}>{html.escape(text)}</pre><p>{source.html()}</p>",
+        f'<pre{kind}>{html.escape(text)}</pre><p class="course-small">{source.html()}</p>',
         measured(text) if varies else text,
     )
 
 
 _NO_ERROR = Bilingual("no error on this machine", "這台機器沒有出錯")
+_SEARCH_FOR = Bilingual("Words to search for:", "搜尋用的關鍵字：")
 
 
-def message(error: BaseException | None) -> Block:
-    """Return an error that was really raised, for display: its type and its text, without the traceback.
+def message(error: BaseException | None, *words: str) -> Block:
+    """Return an error that was really raised, for display: its type, its text, and the words to search for.
 
-    The text may differ between machines and releases of PyTorch. None means a machine on which the same line
-    raises nothing.
+    The text may differ between machines and releases of PyTorch; the words may not. They are left out where the
+    error contains none of them, so that the notebook checks notice another error than the lesson's.
+
+    Args:
+        error: The error, or None on a machine on which the same line raises nothing.
+        words: What every release prints in this error; several where it is one or the other.
     """
     text = f"{type(error).__name__}: {error}" if error else str(_NO_ERROR)
+    console = f'<pre class="course-console measured">{html.escape(text)}</pre>'
+    search, plain_search = "", ""
+    if words and (error is None or any(part in text for part in words)):
+        codes = " · ".join(f"<code>{html.escape(part)}</code>" for part in words)
+        search = f'<p class="course-small">{_SEARCH_FOR.html()} {codes}</p>'
+        plain_search = f"\n{_SEARCH_FOR} {' · '.join(words)}"
     return Block(
-        f'<div class="course-card course-error"><pre class="course-console measured">{html.escape(text)}</pre></div>',
-        measured(text),
+        f'<div class="course-card course-error">{console}{search}</div>', f"{measured(text)}{plain_search}"
     )

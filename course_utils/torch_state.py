@@ -41,6 +41,16 @@ def _legacy_precision() -> str | None:
         return None
 
 
+def _full_precision() -> None:
+    """Switch TF32 off for matrix products on GPUs."""
+    matmul = torch.backends.cuda.matmul
+    if not hasattr(matmul, "fp32_precision"):  # torch before 2.9
+        matmul.allow_tf32 = False
+    elif matmul.fp32_precision not in ("ieee", "none"):
+        # Setting fp32_precision itself would make PyTorch refuse to answer `allow_tf32`, which torch.compile asks for.
+        torch.set_float32_matmul_precision("highest")
+
+
 def _default_device() -> torch.device | None:
     """Return the default device, or None where one is set that this machine does not have."""
     try:
@@ -51,7 +61,10 @@ def _default_device() -> torch.device | None:
 
 @contextmanager
 def preserved_state(threads: int | None = 1) -> Iterator[None]:
-    """Run measurements with `threads` CPU threads, then put back whatever they or the measured code changed.
+    """Run measurements with `threads` CPU threads and without TF32, then put back whatever changed.
+
+    What is measured as float32 is float32: `torch.set_float32_matmul_precision("high")` and
+    ``TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1``, which some container images set, do not reach matrix products in here.
 
     Restored: thread count, float32 precision, the cuDNN switches, default dtype, default device, gradient mode.
     One thread is the default because threads that wait for each other turn a busy neighbour into a result a
@@ -66,6 +79,7 @@ def preserved_state(threads: int | None = 1) -> Iterator[None]:
     try:
         if threads is not None:
             torch.set_num_threads(threads)
+        _full_precision()
         yield
     finally:
         torch.set_num_threads(saved_threads)

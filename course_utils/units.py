@@ -8,16 +8,20 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
+def _with_unit(value: float, units: tuple[tuple[str, float], ...]) -> str:
+    """Return `value` in the largest of `units` (name, size; largest first) in which it is at least 1."""
+    rounded = float(f"{value:.3g}")  # first, or 0.9996 s would be "1e+03 ms"
+    unit, size = next((pair for pair in units if rounded >= pair[1]), units[-1])
+    return f"{number(rounded / size)} {unit}"
+
+
 def duration(seconds: float) -> str:
     """Return a time with a unit that suits it: ``0.000012`` → ``12 µs``.
 
     Args:
         seconds: The time.
     """
-    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds / 1e-9:.3g} ns"
+    return _with_unit(seconds, (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9)))
 
 
 def amount(size: float) -> str:
@@ -26,10 +30,7 @@ def amount(size: float) -> str:
     Args:
         size: The number of bytes.
     """
-    for unit, step in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if size >= step:
-            return f"{size / step:.3g} {unit}"
-    return f"{size:.0f} B"
+    return _with_unit(size, (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0)))
 
 
 def quantity(value: float, unit: str) -> str:
@@ -37,10 +38,10 @@ def quantity(value: float, unit: str) -> str:
 
     Args:
         value: The number.
-        unit: Its unit without a prefix; "" for a bare number.
+        unit: Its unit without a prefix, or "%"; "" for a bare number.
     """
-    if not unit:
-        return number(value)
+    if unit in ("", "%"):  # no prefix: 0.78 % is not 780 m%
+        return f"{number(value)} {unit}".strip()
     from matplotlib.ticker import (
         EngFormatter,  # claims use this module as well, and matplotlib is slow to import
     )

@@ -35,16 +35,15 @@ def settings(folder: Path, limit: float, nodes: int, max_restarts: int) -> dict[
     )  # what the ranks leave there is removed
     # A worker can import what the notebook can import: this package, and the notebooks' folder `shared`.
     chosen["PYTHONPATH"] = os.pathsep.join(path or os.getcwd() for path in sys.path)
-    # gloo would look up this machine's name, which name servers may not know, or know for another machine.
+    # gloo would look up this machine's name, which name servers may not know, or know for another machine. And what
+    # both open must not be reachable from other machines.
     for name in {"lo", "lo0"} & {name for _, name in socket.if_nameindex()}:
-        chosen["GLOO_SOCKET_IFNAME"] = name
+        chosen |= dict.fromkeys(("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"), name)
     if sys.platform == "win32":
         # PyTorch has no libuv there. Ranks know that, torchrun does not (torch.distributed.elastic.utils.distributed).
         chosen["USE_LIBUV"] = "0"
-    if max_restarts:
-        # The ranks would find each other through a store that still holds the addresses of the stopped ones:
-        # https://github.com/pytorch/pytorch/issues/135712
-        chosen["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"
+        if max_restarts:  # `agent` cannot give each start a store of its own
+            chosen["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"
     # Rehearsed machines would all take the same GPUs.
     return chosen | ({"CUDA_VISIBLE_DEVICES": ""} if nodes > 1 else {})
 
@@ -55,7 +54,7 @@ def start(nodes: int, options: list[str], worker: list[str], environment: dict[s
         meeting = f"--rdzv-endpoint={environment[FOLDER]}/meeting"
         options = ["--rdzv-backend=c10d", "--rdzv-conf=store_type=file", meeting, *options]
     python = [sys.executable, "-P"]  # files in the working directory must not be imported instead of modules
-    torchrun = [*python, "-m", "torch.distributed.run", "--local-addr=127.0.0.1", *options]
+    torchrun = [*python, Path(__file__).with_name("agent.py"), "--local-addr=127.0.0.1", *options]
     return subprocess.Popen(
         [*python, __file__, str(nodes), *torchrun, Path(__file__).with_name("rank.py"), *worker],
         env=os.environ | environment,

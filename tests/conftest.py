@@ -30,6 +30,8 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for variable in (
         "COURSE_STRICT",
         "COURSE_RECORD",
+        "COURSE_JOURNALS",
+        "GITHUB_STEP_SUMMARY",
         "COURSE_REPEAT",
         "COURSE_TRACES",
         "CUDA_VISIBLE_DEVICES",

@@ -8,6 +8,7 @@ from course_utils.figures.axes import bars_only as bars_only
 from course_utils.figures.axes import caption_and_axes as caption_and_axes
 from course_utils.figures.axes import caption_and_parts as caption_and_parts
 from course_utils.figures.axes import logarithmic as logarithmic
+from course_utils.figures.axes import series_vary as series_vary
 from course_utils.figures.charts import bars as bars
 from course_utils.figures.charts import curves as curves
 from course_utils.figures.measured import HERE as HERE

@@ -40,7 +40,9 @@ def logarithmic(axis: Any, unit: str = "") -> None:
     # Few powers of ten in sight: label 2 and 5 as well.
     axis.set_major_locator(ticker.LogLocator(subs=(1.0,) if high / low > 100 else (1.0, 2.0, 5.0)))
     axis.set_major_formatter(
-        ticker.EngFormatter(unit) if unit else ticker.FuncFormatter(lambda v, _: f"{v:g}")
+        ticker.FuncFormatter(lambda v, _: f"{v:g} {unit}".strip())
+        if unit in ("", "%")
+        else ticker.EngFormatter(unit)
     )
     axis.set_minor_locator(ticker.NullLocator())  # unlabelled ticks take half of the drawing time
 
@@ -60,6 +62,11 @@ def caption_and_axes(name: str) -> tuple[Bilingual, Axis, Axis]:
         for axis in "xy"
     )
     return Bilingual(found["en"], found["zh"]), x, y
+
+
+def series_vary(name: str) -> bool:
+    """Return whether the series of the figure called `name` depend on the machine, as its texts say."""
+    return text("figure", name).get("series_vary", False)
 
 
 def caption_and_parts(name: str) -> tuple[Bilingual, dict[str, Axis]]:

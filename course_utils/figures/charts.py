@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from course_utils.figures.axes import bars_only, caption_and_axes, logarithmic
+from course_utils.figures.axes import bars_only, caption_and_axes, logarithmic, series_vary
 from course_utils.figures.measured import RECORDED_LABEL, Recorded, show_measured
 from course_utils.figures.picture import RECORDED, YOURS, new
 from course_utils.measure import Comparison
@@ -92,4 +92,5 @@ def curves(name: str, lines: Mapping[str, tuple[Sequence[float], Sequence[float]
         draw,
         caption,
         Bilingual(f"Line chart of {y.en} against {x.en}.", f"折線圖，橫軸：{x.zh}；縱軸：{y.zh}。"),
+        series_vary=series_vary(name),
     )

@@ -29,14 +29,44 @@ def recording(values: dict[str, Any] | None) -> Bilingual:
     return Bilingual(measured(text.en), measured(text.zh))
 
 
+def series(values: Any, name: str = "") -> list[str]:
+    """Return what measured values consist of: ``["float32: 9 points", …]``, without the numbers themselves.
+
+    Args:
+        values: Nested dictionaries whose leaves are numbers or lists. Lists of dictionaries (spans of a recorded
+            timeline) and single numbers at the top are left out.
+        name: What precedes the names, for inner levels.
+    """
+    found = []
+    for key, inner in values.items():
+        path = f"{name} {key}".strip()
+        if isinstance(inner, dict):
+            found += series(inner, path)
+        elif isinstance(inner, (list, tuple)):
+            if inner and isinstance(inner[0], str):
+                found.append(f"{path}: {', '.join(inner)}")
+            elif inner and isinstance(inner[0], (list, tuple)):  # x and y values
+                found.append(f"{path}: {len(inner[0])} points")
+            elif not inner or not isinstance(inner[0], dict):
+                found.append(f"{path}: {len(inner)} points")
+        elif name:
+            found.append(path)
+    return found
+
+
 def show_measured(
     name: str,
     values: dict[str, Any],
     draw: Callable[[Recorded], Any],
     caption: Bilingual,
     alternative: Bilingual,
+    *,
+    series_vary: bool = False,
 ) -> None:
     """Note measured values in the journal, draw them beside the recorded ones, and show the picture.
+
+    Which series were measured, and how many points each has, is part of the picture's plain text, so that the notebook
+    checks compare it.
 
     Args:
         name: The figure's name, also in recordings.
@@ -44,6 +74,7 @@ def show_measured(
         draw: Returns the figure; gets the recorded values, or None.
         caption: The text below; the line about the recording is added.
         alternative: What a blind reader gets instead of the picture.
+        series_vary: Whether the series or their points depend on the machine (a GPU adds a curve).
     """
     from IPython.display import display
 
@@ -51,4 +82,5 @@ def show_measured(
     recorded = recordings.recorded(name)
     source = recording(recorded)
     whole = Bilingual(f"{caption.en} {source.en}", f"{caption.zh}{source.zh}")
-    display(Picture(draw(recorded), whole, alternative))
+    consists = "; ".join(series(values))
+    display(Picture(draw(recorded), whole, alternative, measured(consists) if series_vary else consists))

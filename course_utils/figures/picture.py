@@ -138,11 +138,15 @@ def png(figure: Figure, *, small: bool = True) -> bytes:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure with its caption (shown below) and its text alternative (what a blind reader gets)."""
+    """A figure with its caption (shown below) and its text alternative (what a blind reader gets).
+
+    `series` says which measured series it shows, for the plain text; the notebook checks compare it.
+    """
 
     figure: Figure
     caption: Bilingual
     alternative: Bilingual
+    series: str = ""
 
     def html(self, *, small: bool = True) -> str:
         """Return the picture as an HTML ``<figure>``; see :func:`png` for `small`."""
@@ -154,7 +158,8 @@ class Picture:
         )
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return {"text/html": self.html(), "text/plain": f"figure: {plain(str(self.alternative))}"}
+        text = f"figure: {plain(str(self.alternative))}"
+        return {"text/html": self.html(), "text/plain": f"{text}\n{self.series}" if self.series else text}
 
 
 def show(figure: Figure, *, caption: Bilingual, alternative: Bilingual) -> None:

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from math import isqrt
 from typing import Any
 
+import torch
+
 from course_utils import figures
-from course_utils.gpu_ratings import rating, ratings
+from course_utils.gpu_ratings import cuda_cores, rating, ratings
 from course_utils.machine import machine_facts
 from shared.ceilings import ceilings
 from torch_doctor.bilingual import Bilingual, measured
@@ -24,8 +26,7 @@ class Processor:
         name: Product name.
         gpu: Whether it is a GPU.
         blocks: Cores of a CPU, multiprocessors of a GPU.
-        cuda_cores: float32 units per multiprocessor; None for a CPU, and for a GPU that is not in
-            ``gpu_ratings.toml`` (torch does not report them).
+        cuda_cores: float32 units per multiprocessor; None for a CPU.
         memory: Bytes.
         bandwidth: Bytes per second, read plus written.
         measured: Whether the bandwidth was measured here; otherwise it is published.
@@ -52,10 +53,9 @@ def here() -> list[Processor]:
     if not facts["gpus"]:
         return [cpu]
     gpu = facts["gpus"][0]
-    rated = ratings().get(gpu["name"])
-    cuda_cores = round(rated["cuda_cores"] / rated["multiprocessors"]) if rated else None
+    lanes = cuda_cores(torch.cuda.get_device_capability(0))
     blocks, memory = gpu["multiprocessors"], gpu["memory"]
-    return [cpu, Processor(gpu["name"], True, blocks, cuda_cores, memory, ceilings()["copy"], True)]
+    return [cpu, Processor(gpu["name"], True, blocks, lanes, memory, ceilings()["copy"], True)]
 
 
 def published(name: str = EXAMPLE_GPU) -> Processor:
@@ -69,8 +69,8 @@ def published(name: str = EXAMPLE_GPU) -> Processor:
     """
     data = ratings()[name]
     blocks = int(data["multiprocessors"])
-    cuda_cores = int(data["cuda_cores"]) // blocks
-    return Processor(name, True, blocks, cuda_cores, data["memory"], data["bandwidth"], False)
+    lanes = int(data["cuda_cores"]) // blocks
+    return Processor(name, True, blocks, lanes, data["memory"], data["bandwidth"], False)
 
 
 def _draw_blocks(axes: Any, processor: Processor, colour: str) -> None:

@@ -62,4 +62,5 @@ def returns(name: str, times: Mapping[str, tuple[float, float]]) -> None:
             "Bar chart: for each way of calling, the time until it returns and the time until its work is done.",
             "長條圖：每種呼叫方式，到呼叫傳回為止、到工作做完為止，各要多久。",
         ),
+        series_vary=True,  # the names contain sizes, which are larger on a GPU
     )

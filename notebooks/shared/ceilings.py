@@ -28,7 +28,10 @@ def ceilings() -> dict[str, float]:
 
 
 def _quickest(action: Action) -> float:
-    """Return the shorter of the times with one CPU thread and with all; on a busy machine one thread can win."""
+    """Return the shorter of the times with one CPU thread and with as many as are set.
+
+    On a busy machine one thread can win. After ``torch.set_num_threads(1)`` it is the only one.
+    """
     return min(best_time(action, threads=1), best_time(action, threads=None))
 
 
@@ -50,9 +53,10 @@ def _measure_ceilings() -> dict[str, float]:
         result["host_copy"] = 2 * host.nbytes / _quickest(lambda: other.copy_(host))
         half = torch.bfloat16 if torch.cuda.is_bf16_supported(including_emulation=False) else torch.float16
         result["half"] = max(rate(size, half) for size in sizes)
-        pinned = torch.empty(length).pin_memory()
-        result["to_device"] = pinned.nbytes / best_time(lambda: target.copy_(pinned, non_blocking=True))
-        result["from_device"] = pinned.nbytes / best_time(lambda: pinned.copy_(target, non_blocking=True))
+        # Not larger: under WSL all processes together may pin a gigabyte or less, and PyTorch keeps what was pinned.
+        pinned, part = torch.empty(2**24).pin_memory(), target[: 2**24]
+        result["to_device"] = pinned.nbytes / best_time(lambda: part.copy_(pinned, non_blocking=True))
+        result["from_device"] = pinned.nbytes / best_time(lambda: pinned.copy_(part, non_blocking=True))
         one = torch.zeros(1, device=device)
         result["launch"] = best_time(lambda: [one.add_(1) for _ in range(1000)]) / 1000
     return result

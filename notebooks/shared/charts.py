@@ -37,6 +37,7 @@ def columns(name: str, values: Mapping[str, float]) -> None:
         draw,
         Bilingual(f"{caption.en} Here: {numbers}.", f"{caption.zh}這台機器：{numbers}。"),
         Bilingual(f"Column chart of {y.en}.", f"長條圖，縱軸：{y.zh}。"),
+        series_vary=figures.series_vary(name),
     )
 
 
@@ -103,6 +104,7 @@ def panels(name: str, values: Mapping[str, Mapping[str, float]]) -> None:
         draw,
         caption,
         Bilingual(f"Bar charts side by side: {titles_en}.", f"並排的長條圖：{titles_zh}。"),
+        series_vary=figures.series_vary(name),
     )
 
 
@@ -142,7 +144,9 @@ def stacked(name: str, rows: Mapping[str, Mapping[str, float]]) -> None:
     alternative = Bilingual(
         f"Stacked bars of bytes: {layers_en}.", f"堆疊長條圖，依用途分的位元組數：{layers_zh}。"
     )
-    display(figures.Picture(figure, caption, alternative))
+    display(
+        figures.Picture(figure, caption, alternative, "; ".join(f"{r}: {', '.join(rows[r])}" for r in rows))
+    )
 
 
 def _draw_layers(

@@ -23,5 +23,6 @@ def start(seconds: float = 60, backend: str | None = None) -> torch.device:
     if backend == "nccl":
         torch.cuda.set_device(device)
         bound = {"device_id": device}
+    torch.set_float32_matmul_precision("highest")  # some containers switch TF32 on
     dist.init_process_group(backend, timeout=timedelta(seconds=seconds), **bound)
     return device

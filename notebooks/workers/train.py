@@ -26,7 +26,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--batch", type=int, default=64, help="of all ranks together")
-    parser.add_argument("--learning-rate", type=float, default=0.05)
+    parser.add_argument("--learning-rate", type=float, default=0.03)
     parser.add_argument("--precision", default="float32", help="or float64, bfloat16")
     parser.add_argument("--crash-in-epoch", type=int, help="rank 1 is killed, once")
     return parser.parse_args()
@@ -46,10 +46,15 @@ def start() -> torch.device:
     return torch.device("cpu")
 
 
+def prepared(images: torch.Tensor) -> torch.Tensor:
+    """Enlarge the digits for LeNet; mean and standard deviation become about 0 and 1."""
+    larger = nn.functional.interpolate(images[:, None], 28, mode="bilinear")
+    return (larger - 0.3) / 0.3
+
+
 def training_data(batch: int) -> tuple[DataLoader, DistributedSampler]:
     data = digits()
-    images = nn.functional.interpolate(data.images[:, None], 28)
-    dataset = TensorDataset(images, data.labels)
+    dataset = TensorDataset(prepared(data.images), data.labels)
     sampler = DistributedSampler(dataset, seed=0)  # a share for each rank, shuffled
     per_rank = batch // dist.get_world_size()
     # drop_last: no rank gets a smaller last batch than the others.
@@ -60,7 +65,7 @@ def accuracy(model: DistributedDataParallel, device: torch.device) -> float:
     """Return the share of right answers on the test images; all ranks take part."""
     data, rank, world_size = digits(), dist.get_rank(), dist.get_world_size()
     mine = slice(rank, None, world_size)  # no padding: no image counts twice
-    images = nn.functional.interpolate(data.test_images[mine, None], 28)
+    images = prepared(data.test_images[mine])
     images = images.to(device, next(model.parameters()).dtype)
     labels = data.test_labels[mine].to(device)
     model.eval()
@@ -75,10 +80,12 @@ def accuracy(model: DistributedDataParallel, device: torch.device) -> float:
 
 def save(path: Path, epoch: int, parts: dict, device: torch.device) -> None:
     """Write all that the next epoch depends on; replace the old file in one step."""
-    gpu = torch.cuda.get_rng_state() if device.type == "cuda" else None
-    random = [torch.get_rng_state(), gpu]
-    of_all_ranks = [None] * dist.get_world_size()
-    dist.all_gather_object(of_all_ranks, random)
+    random = torch.get_rng_state()
+    if device.type == "cuda":
+        random = torch.cat([random, torch.cuda.get_rng_state()])
+    random = random.to(device)
+    of_all_ranks = [torch.empty_like(random) for _ in range(dist.get_world_size())]
+    dist.all_gather(of_all_ranks, random)
     if dist.get_rank() == 0:
         state = {name: part.state_dict() for name, part in parts.items()}
         torch.save(state | {"epoch": epoch, "random": of_all_ranks}, f"{path}.part")
@@ -92,9 +99,10 @@ def load(path: Path, parts: dict, device: torch.device) -> int:
     state = torch.load(path, map_location="cpu", weights_only=True)
     for name, part in parts.items():
         part.load_state_dict(state[name])
-    host, gpu = state["random"][dist.get_rank()]
+    random = state["random"][dist.get_rank()]
+    host, gpu = random.tensor_split([len(torch.get_rng_state())])
     torch.set_rng_state(host)
-    if gpu is not None:
+    if len(gpu):
         torch.cuda.set_rng_state(gpu)
     return state["epoch"] + 1
 

@@ -14,8 +14,10 @@ rank, world_size = dist.get_rank(), dist.get_world_size()
 per_machine = int(os.environ["LOCAL_WORLD_SIZE"])
 machine = int(os.environ["GROUP_RANK"])
 machines = world_size // per_machine
-machine_of = [None] * world_size
-dist.all_gather_object(machine_of, machine)
+machine_of = torch.zeros(world_size, dtype=torch.int64)
+machine_of[rank] = machine
+dist.all_reduce(machine_of)  # now it has the machine of every rank
+machine_of = machine_of.tolist()
 
 crossed = 0  # bytes that this rank has sent to another machine
 

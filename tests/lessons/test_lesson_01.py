@@ -17,6 +17,7 @@ from html_nesting import assert_nested
 
 from course_utils import recordings, run_mode
 from course_utils.fresh_process import run_fresh
+from course_utils.gpu_ratings import cuda_cores, ratings
 from lesson_01 import matmul_crossover, nvidia_smi, processors, visible_devices
 from lesson_01.processors import Processor
 
@@ -255,6 +256,22 @@ def test_the_list_of_processes_is_not_recorded(smi: Any) -> None:
 # --- processors ---------------------------------------------------------------------------------------
 
 CPU = Processor("A CPU", False, 4, None, 16e9, 2e10, True)
+
+
+@pytest.mark.parametrize("name", ratings())
+def test_the_lanes_of_a_multiprocessor_follow_from_its_compute_capability(name: str) -> None:
+    capabilities = {
+        "T4": (7, 5),
+        "V100": (7, 0),
+        "A100": (8, 0),
+        "H100": (9, 0),
+        "H200": (9, 0),
+        "50": (12, 0),
+    }
+    capability = next((found for key, found in capabilities.items() if key in name), (8, 9))
+    assert cuda_cores(capability) == ratings()[name]["cuda_cores"] / ratings()[name]["multiprocessors"]
+
+
 YOUR_GPU = Processor("A GPU of an unknown kind with a long name", True, 30, None, 8e9, 3e11, True)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import torch
 from html_nesting import assert_nested
+from lesson_cells import cells
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from course_utils import recordings, run_mode
@@ -582,6 +583,74 @@ def ran(*orders: tuple[str, ...]) -> list[Step]:
 ])  # fmt: skip
 def test_races(orders: list[tuple[str, ...]], race: tuple[int, int] | None) -> None:
     assert first_race(ran(*orders)) == race
+
+
+class FakeRoom:
+    """Memory whose uses are noted as steps of the current fake stream."""
+
+    def __init__(self, cuda: FakeCuda, name: str) -> None:
+        self.cuda, self.name = cuda, name
+
+    def pin_memory(self) -> FakeRoom:
+        return self
+
+    def copy_(self, source: FakeRoom, non_blocking: bool) -> None:
+        assert non_blocking
+        self.cuda.now.run("copy", reads=source.name, writes=self.name)
+
+    def mul_(self, factor: float) -> None:
+        self.cuda.now.run("work", reads=self.name, writes=self.name)
+
+
+class FakeCuda:
+    """As much of torch as the lesson's pipeline of two streams uses."""
+
+    def __init__(self) -> None:
+        self.record = Record()
+        self.now = FakeStream("work", self.record)
+        self.names = map("room {}".format, itertools.count())
+        self.cuda = self
+
+    def Stream(self) -> FakeStream:  # noqa: N802  (torch's name)
+        return FakeStream("copy", self.record)
+
+    def current_stream(self) -> FakeStream:
+        return self.now
+
+    @contextlib.contextmanager
+    def stream(self, stream: FakeStream) -> Iterator[None]:
+        before, self.now = self.now, stream
+        yield
+        self.now = before
+
+    def empty(self, *_: Any, **__: Any) -> FakeRoom:
+        return FakeRoom(self, next(self.names))
+
+    randn = empty
+
+    def mm(self, *_: Any, out: FakeRoom) -> None: ...
+
+
+WAITS = {
+    "free": "            copy.wait_event(free[k % 2])          # until it may be overwritten\n",
+    "arrived": "            work.wait_event(copy.record_event())  # until it has arrived\n",
+}
+
+
+@pytest.mark.parametrize("without", [None, *WAITS])
+def test_the_lessons_pipeline_on_a_gpu_has_both_waits(without: str | None) -> None:
+    """No machine without a GPU runs it, and on a GPU a missing wait need not show."""
+    source = "\n".join(cell.text for cell in cells("code") if cell.id in ("overlap-parts", "overlap-streams"))
+    assert all(source.count(line) == 1 for line in WAITS.values())
+    if without:
+        source = source.replace(WAITS[without], "")
+    fake = FakeCuda()
+    names = {"torch": fake, "best_time": lambda _: 1.0, "claim": lambda *_, **__: None, "overlap_share": None}
+    exec(source, names)
+    *_, both = names["gpu_pipeline"]()
+    both()
+    assert [step.stream for step in fake.record.steps] == ["copy", "work"] * 8
+    assert (first_race(fake.record.steps) is None) is (without is None)
 
 
 def test_order_is_handed_on() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import io
 import math
 import re
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from torch import nn
 from course_utils.exercises import Wrong
 from course_utils.explorer import Explorer
 from course_utils.figures import png
-from lesson_05 import batch_split, check_gradients, parallel_traffic
+from lesson_05 import batch_split, check_gradients, parallel_traffic, two_gpus
 from lesson_05.parallel_traffic import CHAIN, MODELS, RING, STAR, WAYS, Traffic
 from lesson_05.pretended_gpus import PretendedDevices, pretend
 from shared.networks import lenet
@@ -349,3 +350,71 @@ def test_one_device_moves_nothing() -> None:
 def test_traffic_out_of_range_is_refused(bad: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         traffic(**bad)
+
+
+# --- the template ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("gpus", [1, 2, 4, 8])
+def test_the_template_learns_on_any_number_of_gpus(
+    built: dict[str, Any], gpus: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lesson's cells in one process, with a wrapper that cuts each batch as nn.DataParallel does."""
+    pieces: set[int] = set()
+    judged: list[tuple[str, float, float]] = []
+
+    class Cutting(nn.Module):
+        def __init__(self, module: nn.Module) -> None:
+            super().__init__()
+            self.module = module
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            parts = built["scatter"](x, [torch.device("cpu")] * gpus)
+            pieces.add(len(parts))
+            return torch.cat([self.module(part) for part in parts])
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # as in the lesson
+    monkeypatch.setattr(nn, "DataParallel", Cutting)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    source = {c.id: c.text for c in cells("code") if c.lesson == "05"}
+    names = built | {"io": io, "facts": lambda rows: None}
+    names["weights"] = lambda model: nn.utils.parameters_to_vector(model.parameters())
+    names["claim"] = lambda name, value, at_least: judged.append((name, value, at_least))
+    torch.manual_seed(1)  # the order of the images
+    try:
+        for name in ("hand-lenet", "recipe-template", "recipe-run-it", "recipe-claim"):
+            exec(compile(source[name], name, "exec"), names)
+    finally:
+        torch.set_num_threads(threads)
+    assert pieces == ({gpus} if gpus > 1 else set())
+    ((_, accuracy, asserted),) = judged
+    assert accuracy >= 1.25 * asserted >= 1.25 * 70
+
+
+def test_devices_are_different_while_there_are_any() -> None:
+    (cell,) = [c for c in cells("code") if c.lesson == "05" and c.id == "setup-devices"]
+    names = {"gpus": ["cuda:0", "cuda:1"], "facts": lambda rows: rows}
+    text = cell.text.replace("check_exchange(gpus)", "0")
+    exec(compile(text, "<cell>", "exec"), names)
+    assert names["some_devices"](3) == ["cuda:0", "cuda:1", "cuda:0"]
+
+
+# --- GPUs that cannot exchange data -----------------------------------------------------------------------------------
+
+TWO = [torch.device("cuda:0"), torch.device("cuda:1")]
+
+
+def test_gpus_that_hang_are_found_before_they_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(two_gpus, "EXCHANGE", "import time\ntime.sleep(60)")
+    monkeypatch.setattr(two_gpus, "LIMIT_SECONDS", 0.5)
+    with pytest.raises(RuntimeError, match=r'within 0.5 seconds.*NCCL_P2P_DISABLE.*doctor\("hang"\)'):
+        two_gpus.check_exchange(TWO)
+    two_gpus.check_exchange(TWO[:1])
+
+
+@pytest.mark.parametrize("program", ["print(1)", "raise SystemExit('no such device')"])
+def test_other_errors_are_left_to_the_lesson(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(two_gpus, "EXCHANGE", program)
+    two_gpus.check_exchange(TWO)

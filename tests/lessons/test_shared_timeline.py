@@ -588,6 +588,16 @@ def test_the_recording_stands_below_without_a_gpu_only(on_gpu: Timeline) -> None
     assert_nested(here.html())
 
 
+def test_a_profiler_that_sees_no_gpu_is_not_taken_for_a_machine_without_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As under WSL."""
+    for gpu_here, words in ((True, "The profiler sees nothing of the GPU"), (False, "not recorded yet")):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda gpu_here=gpu_here: gpu_here)
+        caption = picture_of(on_cpu(), None, CAPTION).caption
+        assert words in caption.en and ("看不到 GPU" in caption.zh) is gpu_here
+
+
 def test_apart_from_marks_the_texts_are_the_same_everywhere(on_gpu: Timeline) -> None:
     """With, without, and with a recorded GPU; that is what the stored outputs are compared by."""
     import re

@@ -40,7 +40,7 @@ SOURCES = {
     "device": "x = x.to(try_gpu())\nprint('x lives on', x.device)",
     "device-claim": f"claim('{FACT}', x.device.type == try_gpu().type)",
     "measure": "import time\n\nprint(f'⟨{time.time()}⟩ seconds since 1970, 3 pieces')",
-    "ratio-claim": f"claim('{RATIO}', 5.0, at_least=2)",
+    "ratio-claim": f"claim('{RATIO}', x.shape[0] / 2, at_least=2)",
     "note": "bi(en='The sum is right.', zh='總和是對的。')",
     "picture-head": "## 1.2 A picture · 一張圖\n\n"
     + both("Look at the colours: they are two.", "看看顏色：一共有兩種。"),

@@ -313,6 +313,16 @@ def test_a_card_differs_only_inside_marks(
     assert "<code>a</code> is faster" in sanitize(bundle["text/html"]), "the sentence stays compared"
 
 
+@pytest.mark.parametrize("bounds", [(3, None), (None, 2), (2, 3), (None, None)])
+def test_another_threshold_is_another_card(bounds: tuple[float | None, float | None]) -> None:
+    """What is asserted is the same on every machine, and compared."""
+    one, other = (
+        Card("2.2", Bilingual("a", "甲"), Verdict("holds", 3.0), *pair)._repr_mimebundle_()["text/html"]
+        for pair in ((2, None), bounds)
+    )
+    assert sanitize(one) != sanitize(other)
+
+
 def test_another_sentence_is_another_card() -> None:
     one, other = (
         Card("2.2", Bilingual(f"a {word}", "甲"), Verdict("holds", 3.0), 2, None)._repr_mimebundle_()

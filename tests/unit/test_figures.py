@@ -18,9 +18,10 @@ from fontTools.ttLib import TTFont
 from html_nesting import assert_nested
 
 from course_utils import figures, recordings, run_mode
-from course_utils.figures import Picture, axes, picture
+from course_utils.figures import Picture, axes, new, picture, show_measured
+from course_utils.figures.measured import series
 from course_utils.measure import Comparison
-from course_utils.units import amount, duration
+from course_utils.units import amount, duration, quantity
 from shared.charts import columns, panels, stacked
 from tools.font import TARGET, characters, is_cjk
 from torch_doctor.bilingual import Bilingual
@@ -240,16 +241,43 @@ def test_a_figure_of_ones_own(shown: list[Any]) -> None:
 
 @pytest.mark.parametrize("seconds, text", [
     (2.5, "2.5 s"), (0.0123, "12.3 ms"), (4.2e-5, "42 µs"), (3e-9, "3 ns"), (1e-3, "1 ms"), (0.5e-9, "0.5 ns"),
+    (0.9996, "1 s"), (0.9994, "999 ms"), (9.997e-7, "1 µs"), (1234, "1,230 s"), (0, "0 ns"),
 ])  # fmt: skip
 def test_duration(seconds: float, text: str) -> None:
     assert duration(seconds) == text
 
 
 @pytest.mark.parametrize(
-    "number, text", [(0, "0 B"), (512, "512 B"), (4000, "4 kB"), (4e6, "4 MB"), (1.5e9, "1.5 GB")]
+    "number, text",
+    [
+        (0, "0 B"),
+        (512, "512 B"),
+        (4000, "4 kB"),
+        (4e6, "4 MB"),
+        (1.5e9, "1.5 GB"),
+        (999_700, "1 MB"),
+        (1.2e12, "1.2 TB"),
+        (5e15, "5,000 TB"),
+    ],
 )
 def test_amount(number: float, text: str) -> None:
     assert amount(number) == text
+
+
+@pytest.mark.parametrize("value, unit, text", [
+    (0.78, "%", "0.78 %"), (104.2, "%", "104 %"), (1234, "", "1,234"), (2.34e9, "FLOP/s", "2.34 GFLOP/s"),
+])  # fmt: skip
+def test_quantity(value: float, unit: str, text: str) -> None:
+    assert quantity(value, unit) == text
+
+
+def test_an_axis_in_percent_has_no_prefixes() -> None:
+    figure, axes = figures.new()
+    axes.plot([1, 2], [0.4, 80])
+    figures.logarithmic(axes.yaxis, "%")
+    figure.canvas.draw()
+    labels = [label.get_text() for label in axes.get_yticklabels()]
+    assert "1 %" in labels and not any("m%" in label for label in labels)
 
 
 # --- glyphs -------------------------------------------------------------------------------------------
@@ -340,3 +368,28 @@ def test_the_style_leaves_matplotlib_alone() -> None:
     figure, _ = figures.new()
     figures.png(figure)
     assert dict(mpl.rcParams) == before
+
+
+def test_the_series_of_measured_values_are_named_and_counted() -> None:
+    assert series({"lines": {"a": [[1, 2, 3], [4, 5, 6]], "b": [[1], [2]]}}) == [
+        "lines a: 3 points",
+        "lines b: 1 points",
+    ]
+    assert series({"panels": {"p": {"x": 1.0, "y": 2.0}}}) == ["panels p x", "panels p y"]
+    assert series({"seconds": [1, 2], "ratio": 2.0, "labels": ["a", "b"]}) == [
+        "seconds: 2 points",
+        "labels: a, b",
+    ]
+    assert series({"spans": [{"start": 0}], "seconds": 2.0, "empty": []}) == ["empty: 0 points"]
+
+
+@pytest.mark.parametrize("vary", [False, True])
+def test_a_picture_says_in_its_plain_text_which_series_it_shows(
+    vary: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[Any] = []
+    monkeypatch.setattr("IPython.display.display", shown.append)
+    figure = Picture(new()[0], CAPTION, CAPTION).figure
+    show_measured("n", {"lines": {"b": [[1], [2]]}}, lambda _: figure, CAPTION, CAPTION, series_vary=vary)
+    text = shown[0]._repr_mimebundle_()["text/plain"]
+    assert text.splitlines()[1] == ("⟨lines b: 1 points⟩" if vary else "lines b: 1 points")

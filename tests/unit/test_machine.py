@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html.parser
-import importlib.util
 import io
 import os
 import platform
@@ -196,6 +195,7 @@ NEEDS = {
     # need: which machines have it
     "cuda": {"one", "four", "t4", "arm", "unknown"},
     "two_gpus": {"four"},
+    "nccl": {"one", "four", "t4", "arm"},
     "native_bf16": {"one", "four", "arm", "unknown"},
     "emulated_bf16": {"t4"},
     "tensor_cores": {"one", "four", "t4", "arm", "unknown"},
@@ -203,14 +203,15 @@ NEEDS = {
     "slow_float64": {"t4", "unknown"},
     "full_float64": {"one", "four", "arm"},
     "cpu_bf16": {"one", "four"},
-    "cpu_matrix_units": {"four"},
+    "matrix_units": {"one", "four", "t4", "arm", "unknown"},
+    "vectors": {"one", "four", "t4", "arm", "unknown"},
+    "shared_gpu": {"one", "four", "arm", "unknown"},
     "cpu_without_fp16": {"none", "one"},
     "compiler": {"one", "four", "arm"},
     "x86_cuda": {"one", "four", "t4", "unknown"},
     "rated_bandwidth": {"one", "four", "t4", "arm"},
     "rated_gpu": {"one", "four", "t4", "arm"},
     "cpu_only": {"none"},
-    "x86_cpu_only": {"none"},
 }
 NO_CLOCK = {"memory_clock_rate": 0, "memory_bus_width": 0}
 MACHINES: dict[str, tuple[int, str, str, dict[str, Any]]] = {
@@ -240,6 +241,10 @@ def test_missing(need: str, where: str, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(platform, "machine", lambda: processor)
     monkeypatch.setattr(needs, "cpu_features", lambda: frozenset(FEATURES.get(where, ())))
     monkeypatch.setattr(needs, "can_compile", lambda: where in NEEDS["compiler"])
+    monkeypatch.setattr(needs, "_takes_the_gpu", lambda: True)
+    monkeypatch.setattr(needs, "works", lambda program: "cuda" in program and where != "t4")
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "DEFAULT")
+    monkeypatch.setattr(torch.distributed, "is_nccl_available", lambda: where != "unknown")
     lacking = missing(need)
     if where in NEEDS[need]:
         assert lacking is None
@@ -277,23 +282,93 @@ def test_the_cpus_features_are_those_that_torch_or_the_system_names(
     assert ask() == frozenset(), "not x86: nothing is asked of the system"
 
 
-@pytest.mark.parametrize("gpus, found, triton, header, answer", [
-    (0, {"g++"}, False, True, True), (0, set(), True, True, False), (0, {"clang++"}, False, False, False),
-    (1, {"g++"}, True, True, True), (1, {"g++"}, False, True, False), (1, {"g++"}, True, False, False),
+@pytest.mark.parametrize("limit, left", [
+    ("", {"avx2", "avx512_bf16", "avx512_fp16", "amx_bf16"}), ("ALL", {"avx2", "avx512_bf16", "avx512_fp16", "amx_bf16"}),
+    ("sse41", {"avx2"}), ("AVX2", {"avx2"}), ("AVX512_CORE", {"avx2"}), ("AVX512_CORE_BF16", {"avx2", "avx512_bf16"}),
+    ("AVX512_CORE_FP16", {"avx2", "avx512_bf16", "avx512_fp16"}),
+    ("AVX512_CORE_AMX", {"avx2", "avx512_bf16", "avx512_fp16", "amx_bf16"}),
 ])  # fmt: skip
-def test_what_compiling_needs(
-    gpus: int, found: set[str], triton: bool, header: bool, answer: bool, monkeypatch: pytest.MonkeyPatch
+def test_what_onednn_may_not_use_is_no_feature(
+    limit: str, left: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = frozenset({"avx2", "avx512_bf16", "avx512_fp16", "amx_bf16"})
+    monkeypatch.setattr(needs, "_instruction_sets", lambda: there)
+    for name in ("ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA"):
+        monkeypatch.delenv(name, raising=False)
+        if limit:
+            monkeypatch.setenv(name, limit)
+        assert needs.cpu_features.__wrapped__() == left
+
+
+@pytest.mark.parametrize("processor, capability, gpus, answer", [
+    ("x86_64", "DEFAULT", 0, False), ("x86_64", "AVX2", 0, True), ("AMD64", "AVX512", 0, True),
+    ("arm64", "DEFAULT", 0, True), ("x86_64", "DEFAULT", 1, True),
+])  # fmt: skip
+def test_only_an_old_x86_cpu_has_no_vectors(
+    processor: str, capability: str, gpus: int, answer: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pretend(monkeypatch, gpus)
+    monkeypatch.setattr(platform, "machine", lambda: processor)
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
+    assert needs.uses_vectors() is answer
+
+
+@pytest.mark.parametrize("found, vectors, compiles, answer, asked", [
+    ({"g++"}, True, True, True, 1), ({"clang++"}, True, False, False, 1), (set(), True, True, False, 0),
+    ({"g++"}, False, True, False, 0),
+])  # fmt: skip
+def test_what_compiling_needs(
+    found: set[str], vectors: bool, compiles: bool, answer: bool, asked: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs: list[str] = []
     monkeypatch.delenv("CXX", raising=False)
     monkeypatch.setattr(os, "name", "posix")
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(shutil, "which", lambda name: name if name in found else None)
-    monkeypatch.setattr(importlib.util, "find_spec", lambda _: "a module" if triton else None)
-    monkeypatch.setattr(os.path, "exists", lambda path: header and path.endswith("Python.h"))
+    monkeypatch.setattr(needs, "uses_vectors", lambda: vectors)
+    monkeypatch.setattr(needs, "works", lambda program: bool(programs.append(program)) or compiles)
     assert needs.can_compile() is answer
-    pretend(monkeypatch, gpus, major=6)
-    assert needs.can_compile() is (answer and not gpus), "Triton needs Volta"
+    assert len(programs) == asked, "what is plainly missing is not tried"
+
+
+def test_compiling_is_tried_and_the_answer_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A compiler that is there and broken: its name alone says nothing."""
+    broken = tmp_path / "c++"
+    broken.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
+    broken.chmod(0o755)
+    monkeypatch.setenv("CXX", str(broken))
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(needs, "uses_vectors", lambda: True)
+    needs.works.cache_clear()
+    try:
+        assert needs.can_compile() is False
+        monkeypatch.setattr(needs, "run_fresh", lambda *_, **__: pytest.fail("asked once per session"))
+        assert needs.can_compile() is False
+    finally:
+        needs.works.cache_clear()
+
+
+def test_torch_compile_says_nothing_about_small_gpus() -> None:
+    """A GPU of 24 multiprocessors; without the filter, PyTorch writes "Not enough SMs" to stderr."""
+    code = """
+import types
+from unittest.mock import patch
+import torch
+from torch._inductor import utils
+from course_utils import needs
+{prepare}
+small = types.SimpleNamespace(multi_processor_count=24, major=8, minor=9)
+with (patch.object(utils.DeviceProperties, "create", lambda device: small),
+      patch.object(torch.cuda, "get_device_properties", lambda device: small)):
+    print(utils.is_big_gpu(torch.device("cuda", 0)))
+"""
+    prepare = "needs.uses_vectors, needs.works = (lambda: True), (lambda program: True)\nneeds.can_compile()"
+    loud, quiet = (
+        subprocess.run([sys.executable, "-c", code.format(prepare=line)], capture_output=True, text=True)
+        for line in ("", prepare)
+    )
+    assert loud.stdout.strip() == quiet.stdout.strip() == "False", loud.stderr + quiet.stderr
+    assert "Not enough SMs" in loud.stderr and quiet.stderr == ""
 
 
 def test_a_quiet_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -328,7 +403,8 @@ def test_a_mac_needs_the_command_line_tools(status: int, monkeypatch: pytest.Mon
     pretend(monkeypatch, 0)
     monkeypatch.setattr(sys, "platform", "darwin")
     monkeypatch.setattr(shutil, "which", lambda name: name)
-    monkeypatch.setattr(os.path, "exists", lambda _: True)
+    monkeypatch.setattr(needs, "works", lambda _: True)
+    monkeypatch.setattr(needs, "uses_vectors", lambda: True)
     done = subprocess.CompletedProcess([], status)
     monkeypatch.setattr(
         subprocess, "run", lambda command, **_: done if command[0] == "xcode-select" else None
@@ -338,7 +414,7 @@ def test_a_mac_needs_the_command_line_tools(status: int, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("name, capability, there", [
     ("Tesla P100-PCIE-16GB", (6, 0), False), ("Tesla V100-SXM2-16GB", (7, 0), True), ("Tesla T4", (7, 5), True),
-    ("NVIDIA GeForce GTX 1660", (7, 5), False), ("NVIDIA T400 4GB", (7, 5), False), ("NVIDIA T1200", (7, 5), False),
+    ("NVIDIA T4G", (7, 5), True), ("NVIDIA GeForce GTX 1660", (7, 5), False), ("NVIDIA T400 4GB", (7, 5), False), ("NVIDIA T1200", (7, 5), False),
     ("NVIDIA GeForce RTX 2070", (7, 5), True), ("NVIDIA TITAN RTX", (7, 5), True), ("NVIDIA H200", (9, 0), True),
 ])  # fmt: skip
 def test_which_gpus_have_tensor_cores(

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -267,6 +270,48 @@ def test_what_the_measured_code_changes_is_put_back(name: str) -> None:
         CHANGES[name]()
         assert snapshot() != before, "this change cannot be seen, so the test would prove nothing"
     assert snapshot() == before
+
+
+def matmul_precision() -> object:
+    matmul = torch.backends.cuda.matmul
+    return getattr(matmul, "fp32_precision", None) or ("tf32" if matmul.allow_tf32 else "ieee")
+
+
+def test_tf32_from_outside_is_off_while_measuring() -> None:
+    before = snapshot()
+    try:
+        torch.set_float32_matmul_precision("high")
+        high = snapshot()
+        assert matmul_precision() == "tf32"
+        seen = []
+        best_time(lambda: seen.append(matmul_precision()), samples=3)
+        assert set(seen) == {"ieee"}
+        assert snapshot() == high, "afterwards it is as the user wants it"
+    finally:
+        torch.set_float32_matmul_precision("highest")
+        for (owner, name), value in zip(torch_state._precision_switches(), before["precision"], strict=True):
+            setattr(owner, name, value)
+    assert snapshot() == before
+
+
+def test_tf32_from_the_environment_is_off_while_measuring() -> None:
+    """Some container images set the variable for everybody."""
+    code = (
+        "import warnings; warnings.simplefilter('error')\n"
+        "import torch; from course_utils import preserved_state\n"
+        "m = torch.backends.cuda.matmul\n"
+        "tf32 = lambda: (getattr(m, 'fp32_precision', None) or m.allow_tf32) in ('tf32', True)\n"
+        "seen = [tf32()]\n"
+        "with preserved_state(): seen.append(tf32())\n"
+        "print(*seen, tf32(), torch.get_float32_matmul_precision())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.stdout.split(), done.stderr) == (["True", "False", "True", "high"], "")
 
 
 def everything() -> None:

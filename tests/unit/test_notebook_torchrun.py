@@ -332,6 +332,37 @@ def test_without_a_launcher_a_report_is_printed(
     assert json.loads(capsys.readouterr().out) == {"rank": 3, "loss": 0.5, "weights": [1.0, 2.0]}
 
 
+# All processes of a launch, after the ranks have found each other, and once more after a restart of the ranks.
+LAUNCHES["listening"] = """
+from datetime import timedelta
+import psutil, torch, torch.distributed as dist
+from notebook_torchrun import report
+
+dist.init_process_group("gloo", timeout=timedelta(seconds=30))
+dist.all_reduce(torch.ones(1))
+supervisor = psutil.Process().parent().parent()
+sockets = [c for p in (supervisor, *supervisor.children(recursive=True)) for c in p.net_connections("inet")]
+listening = [c.laddr.ip for c in sockets if c.status == psutil.CONN_LISTEN]
+start = os.environ["TORCHELASTIC_RESTART_COUNT"]
+report(**{start: listening, "network": [os.environ["GLOO_SOCKET_IFNAME"], os.environ["NCCL_SOCKET_IFNAME"]]})
+dist.barrier()
+if rank == 1 and start == "0":
+    sys.exit(1)
+dist.destroy_process_group()
+""", (), {"max_restarts": 1}  # fmt: skip
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows the sockets of other processes")
+def test_a_launch_listens_on_the_loopback_interface_only(runs: dict[str, Future[Run]]) -> None:
+    run = runs["listening"].result()
+    assert run.ok and run.restarts == 1, run.failure
+    for result in run.results:
+        for start in "01":
+            assert result[start], "a store and two ranks listen"
+            assert set(result[start]) <= {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
+        assert result["network"] == ["lo", "lo"]
+
+
 def test_a_tensor_cannot_be_reported() -> None:
     with pytest.raises(TypeError, match=r"report\(loss=…\): Tensor .*tolist.*張量"):
         report(loss=torch.ones(1))

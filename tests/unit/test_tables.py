@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from html_nesting import assert_nested
 
 from course_utils import bi, facts
@@ -40,9 +41,29 @@ def test_console_text_stays_as_it_is() -> None:
     assert "Mine." not in without_marks(varies.html) and "Mine." in without_marks(fixed.html)
 
 
-def test_an_error_is_shown_by_kind_and_text() -> None:
-    block = message(ValueError(HOSTILE))
+def test_fixed_facts_are_compared() -> None:
+    one, other = (facts({"x.device": "cpu"}, fixed={"x.nbytes": value}) for value in (4000, HOSTILE))
+    for block in (one, other):
+        assert_nested(block.html)
+        assert "x.nbytes" in block.html and "x.device" in block.html
+    assert without_marks(one.html) != without_marks(other.html)
+    assert one.text == "x.nbytes = 4000\nx.device = ⟨cpu⟩"
+
+
+def test_an_error_is_shown_by_kind_text_and_words_to_search_for() -> None:
+    block = message(ValueError(HOSTILE), "& 'x'")
     assert_nested(block.html)
     assert "ValueError: &lt;b&gt;" in block.html and block.text.startswith("⟨ValueError: <b>")
-    none = message(None)
+    assert "<code>&amp; &#x27;x&#x27;</code>" in without_marks(block.html)
+    none = message(None, "& 'x'")
     assert without_marks(none.html) == without_marks(block.html), "a machine without the error compares equal"
+    assert none.text.split("\n")[1] == block.text.split("\n")[1]
+
+
+@pytest.mark.parametrize("animal, same", [("cat", True), ("hen", True), ("dog", False)])
+def test_another_error_than_the_lessons_is_noticed(animal: str, same: bool) -> None:
+    """An error may be one or the other; both are named, and a third one is seen."""
+    expected, other = (message(ValueError(f"a {name} sat"), "cat", "hen") for name in ("cat", animal))
+    assert expected.text.endswith(" cat · hen")
+    assert (without_marks(expected.html) == without_marks(other.html)) is same
+    assert (re.sub("⟨[^⟨⟩]*⟩", "@", expected.text) == re.sub("⟨[^⟨⟩]*⟩", "@", other.text)) is same

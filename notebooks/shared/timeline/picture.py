@@ -41,6 +41,11 @@ def picture(timeline: Timeline, recorded: Mapping[str, Any] | None, caption: Bil
             f"Below, recorded on {recorded['run']}: {there.en}.",
             f"下圖是 GPU 參考，{recorded['run']}：{there.zh}。",
         )
+    elif torch.cuda.is_available():
+        source = Bilingual(
+            "The profiler sees nothing of the GPU here, as is usual under WSL: only the host's side is drawn.",
+            "效能分析器在這台機器上看不到 GPU（WSL 常常如此），所以只畫了主機這一邊。",
+        )
     else:
         source = figures.recording(None)
     return figures.Picture(

@@ -1,0 +1,160 @@
+"""What became of the claims of a test run: counted per lesson, and held against what this kind of machine can measure.
+
+A claim that the machine could have measured and did not is a failure, and so is one that is *unclear* twice: the lessons
+with unclear claims are executed once more when everything else has ended.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+VERDICTS = ("holds", "unclear", "fails", "needs")
+# What each kind of machine has for certain. Other needs (bfloat16 units, a compiler …) depend on its model.
+CLASSES = {
+    "CPU": {None, "cpu_only"},
+    "one GPU": {None, "cuda"},
+    "two GPUs or more": {None, "cuda", "two_gpus"},
+}
+
+
+def machine_class(gpus: int) -> str:
+    """Return the kind of a machine with so many GPUs, a key of :data:`CLASSES`."""
+    return list(CLASSES)[min(gpus, 2)]
+
+
+def claims_in(path: Path) -> dict[str, str | None]:
+    """Return the claims of a notebook: id → what it needs, as its code cells say (a name, where that depends).
+
+    Raises:
+        ValueError: An id is not written as a literal, so that it cannot be known without running the cell.
+    """
+    found: dict[str, str | None] = {}
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        if cell["cell_type"] != "code":
+            continue
+        code = re.sub(r"^(\s*)[%!].*$", r"\1pass", "".join(cell["source"]), flags=re.M)
+        try:
+            tree = ast.parse(code)
+        except SyntaxError:
+            continue  # a cell may show a syntax error
+        for node in ast.walk(tree):
+            if not (isinstance(node, ast.Call) and ast.unparse(node.func) == "claim"):
+                continue
+            if not node.args or not isinstance(node.args[0], ast.Constant):
+                raise ValueError(f"{path.name}: claim() takes its id as a literal: {ast.unparse(node)}")
+            needs = [word.value for word in node.keywords if word.arg == "needs"]
+            known = needs and isinstance(needs[0], ast.Constant)
+            found[node.args[0].value] = needs[0].value if known else ast.unparse(needs[0]) if needs else None
+    return found
+
+
+def read_journal(path: Path, start: int = 0) -> tuple[list[tuple[str, str]], int]:
+    """Return the claims noted in a journal (``COURSE_RECORD``) from byte `start` on: (id, verdict), and where it ends."""
+    if not path.exists():
+        return [], start
+    data = path.read_bytes()
+    data = data[: data.rfind(b"\n") + 1]  # a kernel may have died while it wrote the last line
+    notes = [json.loads(line) for line in data[start:].splitlines()]
+    return [(note["key"], note["values"]["verdict"]) for note in notes if note["kind"] == "claim"], len(data)
+
+
+@dataclass
+class Summary:
+    """The claims of one run.
+
+    Attributes:
+        gpus: How many GPUs the machine has.
+        verdicts: Notebook → claim → verdict.
+        problems: What makes the run fail.
+        remarks: What does not.
+    """
+
+    gpus: int = 0
+    verdicts: dict[Path, dict[str, str]] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+
+    def add(self, path: Path, noted: Iterable[tuple[str, str]]) -> None:
+        """Add the verdicts of a cell."""
+        self.verdicts.setdefault(path, {}).update(noted)
+
+    def unclear(self) -> dict[Path, list[str]]:
+        """Return the unclear claims by notebook."""
+        found = {
+            path: [i for i, v in noted.items() if v == "unclear"] for path, noted in self.verdicts.items()
+        }
+        return {path: ids for path, ids in found.items() if ids}
+
+    def repeat_unclear(self, *, strict: bool) -> None:
+        """Execute the notebooks with unclear claims again, now that the machine is quiet, and take the new verdicts.
+
+        Args:
+            strict: Whether what is unclear again is a problem (in CI) or a remark (somebody works on this machine).
+        """
+        from tools.record import CellFailed, execute
+
+        for path, ids in self.unclear().items():
+            with tempfile.TemporaryDirectory(prefix="course-again-") as folder:
+                journal = Path(folder) / "journal.jsonl"
+                try:
+                    execute(path, journal, target=Path(folder) / path.name)
+                except CellFailed as error:
+                    self.problems.append(f"{path.name}: run again for its unclear claims, it failed: {error}")
+                again = dict(read_journal(journal)[0])
+            self.add(path, [(i, again[i]) for i in ids if i in again])
+            for i in ids:
+                text = f"{path.name}: claim {i} was unclear; measured again, it is: {again.get(i, 'not reached')}"
+                failed = again.get(i) != "holds" and strict
+                (self.problems if failed else self.remarks).append(text)
+
+    def check(self, complete: Iterable[Path]) -> None:
+        """Note as a problem each claim of the `complete` notebooks that this machine can measure and did not."""
+        has = CLASSES[machine_class(self.gpus)]
+        for path in complete:
+            noted = self.verdicts.get(path, {})
+            for i, need in claims_in(path).items():
+                if i not in noted:
+                    self.problems.append(f"{path.name}: claim {i} was never reached")
+                elif need in has and noted[i] == "needs":
+                    self.problems.append(
+                        f"{path.name}: claim {i} was not measured, but a machine of the kind "
+                        f"“{machine_class(self.gpus)}” can (needs={need!r})"
+                    )
+
+    def rows(self) -> list[tuple[str, list[int]]]:
+        """Return for each notebook, and in total, how many claims have which verdict, in the order of VERDICTS."""
+        rows = [
+            (path.name, [list(noted.values()).count(verdict) for verdict in VERDICTS])
+            for path, noted in sorted(self.verdicts.items())
+        ]
+        return [
+            *rows,
+            ("total", [sum(column) for column in zip(*(counts for _, counts in rows), strict=True)]),
+        ]
+
+    def table(self) -> list[str]:
+        """Return the rows as lines of text."""
+        heads = ("hold", "unclear", "fail", "not measured")
+        width = max(len(name) for name, _ in self.rows())
+        lines = [f"{machine_class(self.gpus):{width}}" + "".join(f"{head:>14}" for head in heads)]
+        return lines + [
+            f"{name:{width}}" + "".join(f"{n:>14}" for n in counts) for name, counts in self.rows()
+        ]
+
+
+def write_job_summary(sections: Mapping[str, list[str]]) -> None:
+    """Append sections of text to the summary of a GitHub job, where there is one (``GITHUB_STEP_SUMMARY``)."""
+    target = os.environ.get("GITHUB_STEP_SUMMARY")
+    if not target:
+        return
+    with open(target, "a", encoding="utf-8") as file:
+        for title, lines in sections.items():
+            if lines:
+                file.write(f"### {title}\n\n```\n" + "\n".join(lines) + "\n```\n\n")

@@ -1,0 +1,128 @@
+"""List what the notebook checks do not compare in the stored outputs, with the reason: ``python -m tools.sanitized``.
+
+``--write`` writes ``tests/sanitized_places.csv``, so that each new place is seen in a diff.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import re
+from collections import Counter
+from html.parser import HTMLParser
+from pathlib import Path
+
+from nbformat import NotebookNode
+
+from tools.check.notebook import read
+
+ROOT = Path(__file__).parents[1]
+LIST = ROOT / "tests" / "sanitized_places.csv"
+
+# What contains the place: classes of the elements around it, the innermost first, or the kind of output.
+REASONS = {
+    "course-claim": "verdict and value of a claim; its bound stays compared, and one that does not hold raises an error",
+    "course-badge-rows": "which machine this is",
+    "course-figure": "numbers measured here in a caption, and whose recording is shown",
+    "course-table": "facts of this machine; fixed facts stay compared",
+    "course-error": "the whole text of an error, which differs between releases; its key words stay compared",
+    "course-launch course-small": "time and backend of a launch",
+    "course-launch course-console": "numbers that a launched script measured",
+    "course-launch course-error": "where and why a rank failed, in the words of this release",
+    "course-clinic": "the line of an error that was recognized, and its rank",
+    "course-doctor": "the doctor's report on this machine",
+    "course-console": "terminal output: this machine's, or a published example",
+    "stream": "numbers that a cell prints between marks",
+    "lives on": "the device on which this machine keeps a tensor",
+    "picture": "the pixels; caption and alternative stay compared, and the series if no GPU changes them",
+    "course-small": "whose terminal output that is",
+    "series": "which series a figure has, where a GPU adds some",
+    "source": "marks in the source of a launched script, around what it prints",
+}
+_VERDICTS = {"course-holds", "course-fails", "course-unclear", "course-needs", "course-solved", "course-card"}
+
+
+class _Marks(HTMLParser):
+    """Collects for each mark the `course-` classes of the elements around it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.around: list[tuple[str, list[str]]] = []
+        self.found: list[list[str]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        classes = (dict(attrs).get("class") or "").split()
+        if {"measured", "measured-block"} & set(classes):
+            around = [name for _, names in reversed(self.around) for name in names]
+            self.found.append([*(name for name in classes if name.startswith("course-")), *around])
+        if (dict(attrs).get("src") or "").startswith("data:image/"):
+            self.found.append(["picture"])
+        if tag not in ("img", "br", "hr"):
+            self.around.append((tag, [c for c in classes if c.startswith("course-")]))
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in [name for name, _ in self.around]:
+            while self.around.pop()[0] != tag:
+                pass
+
+
+def _kind(classes: list[str]) -> str:
+    """Return the key of REASONS for a mark inside of these classes; what is unknown is returned as it is."""
+    names = [name for name in classes if name not in _VERDICTS]
+    for key in sorted(REASONS, key=lambda key: -len(key.split())):
+        if set(key.split()) <= set(names):
+            return key
+    return " ".join(names)
+
+
+def figure_text(plain: str) -> str:
+    """Return the lines below the first one of a figure's plain text, "" for anything else."""
+    return plain.partition("\n")[2] if plain.startswith("figure:") else ""
+
+
+def places(notebook: NotebookNode) -> list[tuple[str, str, int]]:
+    """Return what is not compared in a notebook: cell, kind (a key of REASONS, if it is known), how many places."""
+    found = []
+    for cell in notebook.cells:
+        counts: Counter[str] = Counter()
+        for output in cell.get("outputs", []):
+            data = output.get("data", {})
+            if output.output_type == "stream":
+                counts["stream"] += len(re.findall("⟨[^⟨⟩]*⟩", output.text))
+                counts["lives on"] += len(re.findall(r"\blives on (?:cpu|cuda|mps|xpu)", output.text))
+            marks = _Marks()
+            marks.feed(data.get("text/html", ""))
+            counts.update(map(_kind, marks.found))
+            counts["source"] += len(re.findall("⟨[^⟨⟩]*⟩", data.get("text/markdown", "")))
+            counts["series"] += len(re.findall("^⟨[^⟨⟩]*⟩$", figure_text(data.get("text/plain", "")), re.M))
+        found += [(cell.id, kind, n) for kind, n in counts.items() if n]
+    return found
+
+
+def listing() -> str:
+    """Return the list of all lessons as CSV.
+
+    Raises:
+        KeyError: A place is of a kind for which no reason is given.
+    """
+    table = io.StringIO()
+    rows = csv.writer(table, lineterminator="\n")
+    rows.writerow(["lesson", "cell", "what", "places", "reason"])
+    for path in sorted((ROOT / "notebooks").glob("[0-9]*.ipynb")):
+        rows.writerows([path.name[:2], cell, what, n, REASONS[what]] for cell, what, n in places(read(path)))
+    return table.getvalue()
+
+
+def main() -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(prog="python -m tools.sanitized", description=__doc__)
+    parser.add_argument("--write", action="store_true", help=f"write {LIST.name} instead of printing")
+    if parser.parse_args().write:
+        LIST.write_text(listing(), encoding="utf-8")
+    else:
+        print(listing(), end="")
+
+
+if __name__ == "__main__":
+    main()
