@@ -275,7 +275,7 @@ def test_the_cpus_features_are_those_that_torch_or_the_system_names(
         monkeypatch.setattr(torch.cpu, f"_is_{name}_supported", lambda answer=answer: answer, raising=False)
     info = io.StringIO("flags\t\t: fpu avx2 avx512_fp16 amx_tile")
     monkeypatch.setattr(sys, "platform", "linux")
-    monkeypatch.setattr("builtins.open", lambda *_, **__: info)
+    monkeypatch.setattr(needs, "open", lambda *_, **__: info, raising=False)
     assert ask() == {"avx2", "avx512_bf16", "avx512_fp16"}
     monkeypatch.setattr(torch.cpu, "_is_avx2_supported", lambda: False)
     monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
