@@ -362,7 +362,10 @@ with (patch.object(utils.DeviceProperties, "create", lambda device: small),
       patch.object(torch.cuda, "get_device_properties", lambda device: small)):
     print(utils.is_big_gpu(torch.device("cuda", 0)))
 """
-    prepare = "needs.uses_vectors, needs.works = (lambda: True), (lambda program: True)\nneeds.can_compile()"
+    prepare = """
+needs.uses_vectors, needs.works, needs.shutil.which = (lambda: True), (lambda program: True), (lambda name: name)
+needs.can_compile()
+"""
     loud, quiet = (
         subprocess.run([sys.executable, "-c", code.format(prepare=line)], capture_output=True, text=True)
         for line in ("", prepare)
