@@ -29,6 +29,16 @@ def test_transfer_by_hand() -> None:
         assert "⟨2.8 ms⟩" in caption and "⟨71%⟩" in caption and caption.startswith("4 MB")
 
 
+def test_each_line_of_the_picture_has_its_own_name() -> None:
+    result = transfer_cost.compute(2e-6, 5e9, size=4_000_000, pieces=1000)
+    lines = {line.get_label(): line for line in transfer_cost.render(result).figure.axes[0].lines}
+    trip, cut = (
+        next(line for name, line in lines.items() if word in name) for word in ("trip alone", "your cut")
+    )
+    assert set(trip.get_ydata()) == {result.transfer_seconds}
+    assert list(cut.get_xdata()) == [1000] and list(cut.get_ydata()) == [result.seconds]
+
+
 def test_the_cost_is_the_sum_of_two_terms_everywhere() -> None:
     for choices in transfer_cost.explorer(CALL, SPEED).grid():
         result = transfer_cost.compute(CALL, SPEED, **choices)
