@@ -25,7 +25,6 @@ VERDICTS = {
 }
 
 _EXPLAIN = {
-    "holds": None,
     "fails": Bilingual(
         "The measurement is on the wrong side. This is not your mistake, and worth looking into: perhaps this machine "
         "is special, another program is working hard, or the course is wrong. Close other programs and run the cell "
@@ -90,10 +89,8 @@ def judge(
             )
         return Verdict("holds" if value else "fails", value)
 
-    def within(measured_value: float) -> bool:
-        return (at_least is None or measured_value >= at_least) and (
-            at_most is None or measured_value <= at_most
-        )
+    def within(ratio: float) -> bool:
+        return (at_least is None or ratio >= at_least) and (at_most is None or ratio <= at_most)
 
     if not isinstance(value, (Comparison, int, float)):
         raise TypeError(
@@ -173,9 +170,7 @@ def _again(value: Any, times: int) -> list[float | bool]:
 
 
 def _number(value: float | bool | None) -> str:
-    if value is None or isinstance(value, bool):
-        return ""
-    return number(value)
+    return "" if value is None or isinstance(value, bool) else number(value)
 
 
 @dataclass(frozen=True)

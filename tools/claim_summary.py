@@ -15,6 +15,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tools.outputs import whole_lines
+
 VERDICTS = ("holds", "unclear", "fails", "needs")
 # What each kind of machine has for certain. Other needs (bfloat16 units, a compiler …) depend on its model.
 CLASSES = {
@@ -57,10 +59,7 @@ def claims_in(path: Path) -> dict[str, str | None]:
 
 def read_journal(path: Path, start: int = 0) -> tuple[list[tuple[str, str]], int]:
     """Return the claims noted in a journal (``COURSE_RECORD``) from byte `start` on: (id, verdict), and where it ends."""
-    if not path.exists():
-        return [], start
-    data = path.read_bytes()
-    data = data[: data.rfind(b"\n") + 1]  # a kernel may have died while it wrote the last line
+    data = whole_lines(path)
     notes = [json.loads(line) for line in data[start:].splitlines()]
     return [(note["key"], note["values"]["verdict"]) for note in notes if note["kind"] == "claim"], len(data)
 

@@ -10,9 +10,7 @@ claim measures, and run it again. Exit status 1: something differs.
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import re
 import shutil
 import sys
 import tempfile
@@ -20,12 +18,11 @@ from difflib import unified_diff
 from pathlib import Path
 from unittest.mock import patch
 
-from nbval.plugin import get_sanitize_patterns
-
 from tools.check.notebook import read
+from tools.claim_summary import read_journal
+from tools.outputs import sanitized
 from tools.record import NOTEBOOKS, CellFailed, execute
 
-SANITIZE = Path(__file__).parents[1] / "tests" / "sanitize.cfg"
 HOOK = Path(__file__).with_name("perturb_hook.py")
 
 
@@ -51,8 +48,7 @@ def run(notebook: Path, seed: int | None) -> tuple[dict[str, str], dict[str, str
                 execute(notebook, journal, target=done)
             except CellFailed as failure:
                 print(f"{notebook.name}, seed {seed}: {failure}", flush=True)
-        notes = map(json.loads, journal.read_text("utf-8").splitlines() if journal.exists() else [])
-        claims = {note["key"]: note["values"]["verdict"] for note in notes if note["kind"] == "claim"}
+        claims = dict(read_journal(journal)[0])
         cells = [cell for cell in read(done).cells if cell.cell_type == "code"] if done.exists() else []
         return claims, {cell.id: compared(cell.outputs) for cell in cells}
 
@@ -66,9 +62,7 @@ def compared(outputs: list) -> str:
         text += "".join(
             f"\n{data[kind]}\n" for kind in ("text/html", "text/plain", "text/markdown") if kind in data
         )
-    for pattern, replacement in get_sanitize_patterns(SANITIZE.read_text(encoding="ascii")):
-        text = re.sub(pattern, replacement, text)
-    return text
+    return sanitized(text)
 
 
 def differences(plain: dict[str, str], perturbed: dict[str, str]) -> set[str]:

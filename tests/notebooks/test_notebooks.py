@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_output
-from test_sanitize import sanitize
 
 from course_utils.lesson import KINDS, all_texts, room
 from tools.check import ROOT, check_file, files
 from tools.check.notebook import read
+from tools.outputs import sanitized
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
 TOPICS = list(csv.DictReader((ROOT / "tests" / "topics.csv").open(encoding="utf-8", newline="")))
@@ -106,9 +106,9 @@ def verifies(cell: NotebookNode) -> bool:
     for output in cell.outputs:
         data = output.get("data", {})
         if not data.get("text/plain", "").startswith(("figure:", "explorer:", "question:", "exercise")):
-            html = re.sub("<style.*?</style>|<[^>]*>", "", sanitize(data.get("text/html", "")), flags=re.S)
-            texts.append(html if "text/html" in data else sanitize(data.get("text/plain", "")))
-        texts.append(re.sub(r"\w+ lives on", "", sanitize(output.get("text", ""))))
+            html = re.sub("<style.*?</style>|<[^>]*>", "", sanitized(data.get("text/html", "")), flags=re.S)
+            texts.append(html if "text/html" in data else sanitized(data.get("text/plain", "")))
+        texts.append(re.sub(r"\w+ lives on", "", sanitized(output.get("text", ""))))
     return any(re.search(r"\w", re.sub("<[A-Z]+>", "", text)) for text in texts)
 
 

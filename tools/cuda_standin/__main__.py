@@ -28,15 +28,14 @@ from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 from nbval.kernel import CURRENT_ENV_KERNEL_NAME
-from nbval.plugin import get_sanitize_patterns
 
 from tools.check.notebook import read
 from tools.cuda_standin.install import build
 from tools.cuda_standin.profiles import SOUND
+from tools.outputs import read_notes, sanitized
 from tools.record import OwnKernelManager
 
 ROOT = Path(__file__).parents[2]
-SANITIZE = get_sanitize_patterns((ROOT / "tests" / "sanitize.cfg").read_text(encoding="ascii"))
 _SETTINGS = tomllib.loads(Path(__file__).with_name("explained.toml").read_text(encoding="utf-8"))
 EXPLAINED, PROBES = _SETTINGS["explained"], _SETTINGS["probe"]
 LESSONS = ("01", "02", "03", "04", "05", "06")
@@ -87,13 +86,6 @@ def reason(report: Report, finding: Finding) -> str | None:
         ):
             return entry["why"]
     return None
-
-
-def sanitized(text: str) -> str:
-    """Return a text as nbval compares it."""
-    for pattern, replacement in SANITIZE:
-        text = re.sub(pattern, replacement, text)
-    return text
 
 
 def compared(outputs: list[NotebookNode]) -> list[str]:
@@ -151,13 +143,6 @@ def kernel_environment(profile: str, library: Path, scratch: Path) -> dict[str, 
     }
 
 
-def lines_of(path: Path) -> list[dict]:
-    """Return the JSON lines of a file that may not exist."""
-    return (
-        [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
-    )
-
-
 def run(
     path: Path, profile: str, library: Path, *, keep: Path | None = None, only: Container[str] = ()
 ) -> Report:
@@ -204,10 +189,10 @@ def run(
             report.findings.append(
                 Finding("raises", at["id"], f"{type(error).__name__}: the lesson ends here")
             )
-        for line in lines_of(scratch / "journal.jsonl"):
+        for line in read_notes(scratch / "journal.jsonl"):
             if line["kind"] == "claim":
                 report.claims[line["key"]] = line["values"]
-        notes = lines_of(scratch / "notes.jsonl")
+        notes = read_notes(scratch / "notes.jsonl")
     for cell in notebook.cells:
         if cell.cell_type != "code" or cell.execution_count is None:
             continue

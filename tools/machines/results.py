@@ -11,11 +11,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tools.claim_summary import VERDICTS
 from tools.machines.staging import FOLDER, ROOT
+from tools.outputs import read_notes
 
 RESULTS = FOLDER / "results"
 ENOUGH = 1.25  # a threshold with less to spare gets a guard, another experiment, or goes
-VERDICTS = ("holds", "unclear", "fails", "needs")
 
 
 @dataclass
@@ -92,30 +93,18 @@ def from_files(file: str, seconds: float, status: int, output: str, reports: Pat
         journal: What the claims wrote.
     """
     result = Result(digest(file), round(seconds, 1))
-    for line in _lines(reports):
+    for line in read_notes(reports):
         if line["outcome"] == "passed":
             result.passed += 1
         elif line["outcome"] == "failed":
             result.failed[line["test"]] = line["text"]
-    for line in _lines(journal):
+    for line in read_notes(journal):
         if line["kind"] == "claim":
             result.claims[line["key"]] = line["values"]
     if (status and not result.failed) or not (result.passed or result.failed):
         last = "\n".join(output.splitlines()[-25:])
         result.failed["(run)"] = f"pytest ended with status {status}:\n{last}"
     return result
-
-
-def _lines(path: Path) -> list[dict[str, Any]]:
-    if not path.exists():
-        return []
-    found = []
-    for line in path.read_text(encoding="utf-8").splitlines():
-        try:
-            found.append(json.loads(line))
-        except json.JSONDecodeError:  # the process was killed while it wrote
-            continue
-    return found
 
 
 def margin(claim: Mapping[str, Any]) -> float | None:
@@ -200,17 +189,18 @@ def failures(machines: Mapping[str, MachineResults]) -> list[str]:
                 ]
             for key, claim in result.claims.items():
                 if claim["verdict"] in ("unclear", "fails"):
-                    bounds = [
-                        f"{side} {claim[side]:g}"
-                        for side in ("at_least", "at_most")
-                        if claim[side] is not None
-                    ]
                     quartiles = (
                         f", by quartiles {claim['quartile_ratio']:.4g}" if claim.get("quartile_ratio") else ""
                     )
                     numbers = f"{claim['value']:.4g}{quartiles}" if claim["value"] is not None else "no value"
-                    lines.append(f"{name}: claim {key} {claim['verdict']}: {numbers} ({', '.join(bounds)})")
+                    lines.append(f"{name}: claim {key} {claim['verdict']}: {numbers} ({_bounds(claim)})")
     return lines
+
+
+def _bounds(claim: Mapping[str, Any]) -> str:
+    """Return the bounds of a claim as words."""
+    sides = ("at_least", "at_most")
+    return ", ".join(f"{side} {claim[side]:g}" for side in sides if claim[side] is not None)
 
 
 def _gist(text: str) -> list[str]:
@@ -223,12 +213,9 @@ def narrow(margins: Mapping[str, Mapping[str, Any]]) -> list[str]:
     lines = []
     for key, entry in sorted(margins.items(), key=lambda item: item[1]["margin"]):
         if entry["margin"] < ENOUGH:
-            bounds = [
-                f"{side} {entry[side]:g}" for side in ("at_least", "at_most") if entry[side] is not None
-            ]
             same = ", the same on every machine" if entry["same_everywhere"] else ""
             lines.append(
                 f"claim {key}: {entry['margin']:.2f} on {entry['machine']} "
-                f"({entry['value']:.4g}, {', '.join(bounds)}; {entry['machines']} machines{same})"
+                f"({entry['value']:.4g}, {_bounds(entry)}; {entry['machines']} machines{same})"
             )
     return lines

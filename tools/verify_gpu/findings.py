@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from tools.outputs import read_notes
 from tools.verify_gpu.session import Outcome, Session
 
 FULL_SHARE = 0.85  # of what the hardware is rated at; what stays below is to be explained
@@ -104,15 +105,8 @@ class Spread:
 
 
 def read_journals(paths: Iterable[Path]) -> list[dict[str, Any]]:
-    """Return the lines of all journals; one that was cut off in the middle of writing is left out."""
-    lines = []
-    for path in sorted(paths):
-        for line in path.read_text(encoding="utf-8").splitlines():
-            try:
-                lines.append(json.loads(line))
-            except ValueError:
-                continue
-    return lines
+    """Return the notes of all journals."""
+    return [note for path in sorted(paths) for note in read_notes(path)]
 
 
 def spreads(recorded: list[dict[str, Any]], compared: list[dict[str, Any]]) -> list[Spread]:
