@@ -13,19 +13,19 @@ NOT_YET = Bilingual(
     "Not yet: replace the `...` with your answer and run the cell again.",
     "還沒完成：把 `...` 換成你的答案，再執行一次。",
 )
+_ENDLESS = "Is there a loop that never ends, or a wait for something that never comes?"
+_ENDLESS_ZH = "是不是有永遠不會結束的迴圈，或是在等一件不會發生的事？"
 TOO_LONG = Bilingual(
-    "Your answer was still running after {seconds:g} seconds and was stopped. Is there a loop that never ends, or a wait "
-    "for something that never comes?",
-    "你的答案跑了 {seconds:g} 秒還沒結束，已經中止。是不是有停不下來的迴圈，或在等一件不會發生的事？",
+    f"Your answer was still running after {{seconds:g}} seconds and was stopped. {_ENDLESS}",
+    f"你的答案執行了 {{seconds:g}} 秒還沒結束，已經中止。{_ENDLESS_ZH}",
 )
 INTERRUPTED = Bilingual(
-    "You stopped your answer while it was running. Is there a loop that never ends, or a wait for something that never "
-    "comes?",
-    "你的答案還沒跑完就被你中止了。是不是有停不下來的迴圈，或在等一件不會發生的事？",
+    f"You stopped your answer while it was running. {_ENDLESS}",
+    f"你在答案執行完之前，就把它中止了。{_ENDLESS_ZH}",
 )
 RECURSION = Bilingual(
     "Your function calls itself without end (`RecursionError`). Which input should it answer without calling itself?",
-    "你的函式不停呼叫自己（`RecursionError`）。遇到哪一種輸入時，它應該直接回答，不再呼叫自己？",
+    "你的函式不斷呼叫自己，停不下來（`RecursionError`）。遇到哪一種輸入時，它應該直接傳回結果，不再呼叫自己？",
 )
 
 
@@ -61,12 +61,12 @@ def raised(error: BaseException) -> Bilingual:
         return Bilingual(
             f"The check cannot use your answer (`{kind}`{quoted_en}). Does it take what the exercise gives, and return "
             "what the exercise asks for?",
-            f"無法檢查你的答案（`{kind}`{quoted_zh}）。它收的引數、傳回的結果，都和題目要求的一樣嗎？",
+            f"無法檢查你的答案（`{kind}`{quoted_zh}）。它接收的引數和傳回的結果，都符合題目的要求嗎？",
         )
     return Bilingual(
         f"Your answer raised `{kind}` in line {line}{quoted_en}. Read the message first; then try your answer by hand on "
         "one small input, outside `check`.",
-        f"你的答案執行時引發 `{kind}`（第 {line} 行）{quoted_zh}。先讀這則訊息，再拿一筆小輸入，不透過 `check`，自己直接呼叫函式試試。",
+        f"你的答案執行到第 {line} 行時引發 `{kind}`{quoted_zh}。請先讀這則訊息，再用一筆簡單的輸入，不經過 `check`，直接執行你的答案試試。",
     )
 
 

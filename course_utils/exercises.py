@@ -7,22 +7,16 @@ hint as well, never a traceback. The exercises themselves are in the lessons' ro
 
 from __future__ import annotations
 
-import io
-import signal
-import sys
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from course_utils import lesson, settings
 from course_utils.exercise_hints import INTERRUPTED, NOT_YET, RECURSION, SOLVED, TOO_LONG, is_stub, raised
-from course_utils.torch_state import preserved_state
+from course_utils.limits import TimeUp, limited
 from torch_doctor.bilingual import Bilingual, plain
 
 LIMIT_SECONDS = 10.0  # PyTorch imports parts of itself at their first use, which takes seconds on a slow disk
-PRINTED_MOST = 10_000  # characters of an answer's own output
 
 
 def _short(text: str, most: int = 800) -> str:
@@ -30,12 +24,7 @@ def _short(text: str, most: int = 800) -> str:
 
 
 class NotYet(Exception):
-    """The answer is still the stub.
-
-    Args:
-        en: What to do, in English; without it the learner is told to replace the ``...``.
-        zh: The same in Chinese.
-    """
+    """The answer is still the stub; without texts the learner is told to replace the ``...``."""
 
     def __init__(self, *, en: str | None = None, zh: str | None = None) -> None:
         super().__init__(en)
@@ -43,12 +32,7 @@ class NotYet(Exception):
 
 
 class Wrong(Exception):
-    """The answer is wrong in a way that is understood.
-
-    Args:
-        en: What is wrong and where to look, in English.
-        zh: The same in Chinese.
-    """
+    """The answer is wrong in a way that is understood; the texts say what is wrong and where to look."""
 
     def __init__(self, *, en: str, zh: str) -> None:
         super().__init__(en)
@@ -57,7 +41,12 @@ class Wrong(Exception):
 
 NO_RETURN = {
     "en": "Your function returned `None`: is there a `return`?",
-    "zh": "你的函式傳回 `None`：有寫 `return` 嗎？",
+    "zh": "你的函式傳回了 `None`，有寫 `return` 嗎？",
+}
+
+
+LEVELS = {
+    level: Bilingual(level, zh) for level, zh in (("easy", "簡單"), ("medium", "中等"), ("hard", "困難"))
 }
 
 
@@ -70,7 +59,10 @@ class Exercise:
         title: What the card says.
         examine: Raises :class:`NotYet` or :class:`Wrong`, or returns if the answer is right.
         hints: Each opens the next.
-        seconds: How long `examine` may take; more where it starts processes.
+        seconds: How long `examine` may take, and `show` as well; more where it starts processes.
+        level: ``"easy"`` (two minutes), ``"medium"`` or ``"hard"``.
+        show: Gets the answer after it was examined, right or wrong, and returns what to show below the verdict: a table
+            or a picture of what the learner's code did. If it raises, nothing is shown.
     """
 
     name: str
@@ -78,60 +70,17 @@ class Exercise:
     examine: Callable[[Any], None]
     hints: tuple[Bilingual, ...]
     seconds: float = LIMIT_SECONDS
+    level: str | None = None
+    show: Callable[[Any], Any] | None = None
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What became of an answer: ``solved``, ``notyet`` or ``wrong``, and what to tell the learner."""
+    """What became of an answer: ``solved``, ``notyet`` or ``wrong``, what to tell the learner, whether it was stopped."""
 
     state: str
     message: Bilingual
-
-
-class _TimeUp(BaseException):
-    """Raised inside the answer when the time is up; no ``except Exception`` catches it."""
-
-
-@contextmanager
-def _time_limit(seconds: float) -> Iterator[None]:
-    """Raise :class:`_TimeUp` in the block after `seconds`, and again every second if the block catches it.
-
-    Unlike an exception sent to a thread, a signal also ends ``time.sleep`` and waiting for a lock. Windows has no such
-    timer, and Python handles signals in the main thread only: there the learner presses the stop button.
-    """
-    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(*_: object) -> None:
-        raise _TimeUp
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGALRM, signal.SIG_IGN)  # first: a timer that fires here must not raise
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
-class _Limited(io.TextIOBase):
-    """Passes on what an answer prints, up to a limit: a print in an endless loop would flood the notebook."""
-
-    def __init__(self, target: Any) -> None:
-        self.target, self.left = target, PRINTED_MOST
-
-    def write(self, text: str) -> int:
-        """Pass on as much of `text` as is allowed."""
-        if self.left > 0:
-            self.target.write(text[: self.left] if len(text) < self.left else f"{text[: self.left]}\n…\n")
-            self.left -= len(text)
-        return len(text)
-
-    def flush(self) -> None:
-        """Flush the target."""
-        self.target.flush()
+    stopped: bool = False
 
 
 def examine(exercise: Exercise, answer: Any, *, seconds: float | None = None) -> Answer:
@@ -147,12 +96,7 @@ def examine(exercise: Exercise, answer: Any, *, seconds: float | None = None) ->
     """
     limit = exercise.seconds if seconds is None else seconds
     try:
-        with (
-            preserved_state(threads=None),
-            redirect_stdout(_Limited(sys.stdout)),
-            redirect_stderr(_Limited(sys.stderr)),
-            _time_limit(limit),
-        ):
+        with limited(limit):
             if is_stub(answer):
                 return Answer("notyet", NOT_YET)
             exercise.examine(answer)
@@ -160,15 +104,29 @@ def examine(exercise: Exercise, answer: Any, *, seconds: float | None = None) ->
         return Answer("notyet", stub.hint)
     except Wrong as wrong:
         return Answer("wrong", wrong.hint)
-    except _TimeUp:
-        return Answer("wrong", TOO_LONG.format(seconds=limit))
+    except TimeUp:
+        return Answer("wrong", TOO_LONG.format(seconds=limit), stopped=True)
     except KeyboardInterrupt:
-        return Answer("wrong", INTERRUPTED)
+        return Answer("wrong", INTERRUPTED, stopped=True)
     except RecursionError:
         return Answer("wrong", RECURSION)
     except BaseException as error:  # also SystemExit: nothing that an answer does may end the lesson
         return Answer("wrong", raised(error))
     return Answer("solved", SOLVED)
+
+
+def seen(exercise: Exercise, answer: Any) -> tuple[str, str]:
+    """Return what the exercise shows of `answer`, as HTML and as plain text; both are empty if it shows nothing.
+
+    This runs the learner's code once more, within the same limits; what it prints was already seen.
+    """
+    try:
+        with limited(exercise.seconds, printed=0):
+            forms = exercise.show(answer)._repr_mimebundle_() if exercise.show else {}
+        page, text = forms.get("text/html"), forms.get("text/plain")
+    except BaseException:  # an answer may raise anything, and its verdict is shown all the same
+        return "", ""
+    return (page, text) if isinstance(page, str) and isinstance(text, str) else ("", "")
 
 
 def check(name: str, answer: Any) -> None:
@@ -193,7 +151,8 @@ def check(name: str, answer: Any) -> None:
     result = examine(exercise, answer)
     if result.state == "solved":
         settings.mark_solved(lesson.current(), name)
-    display(Card(exercise, result))
+    shown = ("", "") if result.state == "notyet" or result.stopped else seen(exercise, answer)
+    display(Card(exercise, result, *shown))
 
 
 _STATES = {
@@ -209,19 +168,25 @@ class Card:
 
     exercise: Exercise
     result: Answer
+    page: str = ""  # what the exercise shows of the answer
+    text: str = ""  # the same as plain text
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         state = _STATES[self.result.state]
         title = Bilingual(f"Exercise: {self.exercise.title.en}", f"練習：{self.exercise.title.zh}")
         steps = "" if self.result.state == "solved" else self._steps()
+        level = LEVELS.get(self.exercise.level or "")
+        hardness = f' <span class="course-level">{level.html()}</span>' if level else ""
+        below = f'<div class="course-seen">{self.page}</div>' if self.page else ""
         return {
             "text/html": (
                 f'<div class="course-card course-exercise course-{self.result.state}">'
-                f'<p><span class="course-title">{title.html()}</span>'
+                f'<p><span class="course-title">{title.html()}</span>{hardness}'
                 f' <span class="course-verdict">{state.html()}</span></p>'
-                f"{self.result.message.block()}{steps}</div>"
+                f"{self.result.message.block()}{below}{steps}</div>"
             ),
-            "text/plain": f"exercise {self.exercise.name}: {state}\n{plain(str(self.result.message))}",
+            "text/plain": f"exercise {self.exercise.name}: {state}\n{plain(str(self.result.message))}"
+            + (f"\n{self.text}" if self.text else ""),
         }
 
     def _steps(self) -> str:

@@ -1,94 +1,89 @@
-"""Predictions: a one-click question before a measured result, and a reason for every choice.
-
-The texts are in the lesson's ``texts.toml``, so that a cell does not give its answer away.
-"""
+"""Predictions: a learner commits to a choice or a number before a result is measured, and gets a reason at once."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Callable
 from typing import Any
 
-from course_utils.lesson import text
-from torch_doctor.bilingual import Bilingual, Shown, by_language
-
-
-@dataclass(frozen=True)
-class Choice:
-    """One choice of a question, and the reason shown to a learner who takes it."""
-
-    text: Bilingual
-    reason: Bilingual
-    right: bool
-
-
-@dataclass(frozen=True)
-class Question:
-    """A question with its choices; at least one is right."""
-
-    name: str
-    text: Bilingual
-    choices: tuple[Choice, ...]
-
-
-def _question(name: str, data: dict[str, Any]) -> Question:
-    choices = tuple(
-        Choice(Bilingual(c["en"], c["zh"]), Bilingual(c["why_en"], c["why_zh"]), bool(c.get("right")))
-        for c in data["choices"]
-    )
-    if len(choices) < 2 or not any(c.right for c in choices):
-        raise ValueError(
-            f"question {name!r} needs at least two choices and one of them marked `right = true`."
-        )
-    return Question(name, Bilingual(data["en"], data["zh"]), choices)
-
-
-def question(name: str) -> Question:
-    """Return the question called `name`.
-
-    Raises:
-        ValueError: There is no such question, or it has no right choice.
-    """
-    return _question(name, text("question", name))
-
+from course_utils.lesson import all_texts, current
+from course_utils.questions import Number, Question, question
+from course_utils.units import number as written
+from torch_doctor.bilingual import Bilingual, Block, Shown, by_language, measured, measured_spans
 
 _PREDICT = Bilingual("Predict", "先猜猜看")
 _RIGHT = Bilingual("Right.", "沒錯。")
 _NOT_QUITE = Bilingual("Not quite.", "不太對。")
+_GUESS = Bilingual("That is my guess", "我猜這個值")
+_YOURS = Bilingual("Your guess: {guess}.", "你猜的是 {guess}。")
+_RANGE = Bilingual("From {low} to {high}", "從 {low} 到 {high}")
+_OFF = Bilingual("you guessed {guess}; here it is {value}: {off}", "你猜 {guess}，這台機器是 {value}，{off}")
+_FACTOR = Bilingual("off by a factor of {factor}", "差了 {factor} 倍")
+_DIFFERENCE = Bilingual("off by {difference}", "差了 {difference}")
+_CLOSE = Bilingual("very close", "猜得很準")
+
+_guesses: dict[tuple[str, str], float] = {}  # by lesson and question, as long as the kernel lives
 
 
-def answer(choice: Choice) -> str:
-    """Return the HTML shown after a click on `choice`."""
-    state, verdict = ("course-solved", _RIGHT) if choice.right else ("course-notyet", _NOT_QUITE)
-    return f'<div class="course-card {state}"><p class="course-verdict">{verdict.html()}</p>{choice.reason.block()}</div>'
+def _reply(state: str, verdict: Bilingual, reason: Bilingual) -> str:
+    return f'<div class="course-card {state}"><p class="course-verdict">{verdict.html()}</p>{reason.block()}</div>'
 
 
-def _static(question: Question) -> str:
-    items = "".join(f"<li>{c.text.html()}</li>" for c in question.choices)
-    reasons = "".join(
-        f"<li>{c.text.html()} — <strong>{(_RIGHT if c.right else _NOT_QUITE).html()}</strong>{c.reason.block()}</li>"
-        for c in question.choices
-    )
+def _static(asked: Question) -> str:
+    if asked.number is None:
+        shown = "".join(f"<li>{c.text.html()}</li>" for c in asked.choices)
+        reasons = "".join(
+            f'<li>{c.text.html()}<span lang="en">: </span><span lang="zh-Hant">：</span>'
+            f"<strong>{(_RIGHT if c.right else _NOT_QUITE).html()}</strong>{c.reason.block()}</li>"
+            for c in asked.choices
+        )
+        shown, folded = f"<ul>{shown}</ul>", f"<ul>{reasons}</ul>"
+    else:
+        ends = _RANGE.format(low=written(asked.number.low), high=asked.number.with_unit(asked.number.high))
+        shown, folded = f"<ul><li>{ends.html()}</li></ul>", asked.number.reason.block()
     return (
-        f'<div class="course-card course-question"><p class="course-title">{_PREDICT.html()}</p>{question.text.block()}'
-        f'<ul>{items}</ul><details><summary><span lang="en">Answers</span><span lang="zh-Hant">看答案</span></summary>'
-        f"<ul>{reasons}</ul></details></div>"
+        f'<div class="course-card course-question"><p class="course-title">{_PREDICT.html()}</p>{asked.text.block()}'
+        f'{shown}<details><summary><span lang="en">Answers</span><span lang="zh-Hant">看答案</span></summary>'
+        f"{folded}</details></div>"
     )
 
 
-def _buttons(question: Question, pick: Any, reply: Any) -> Any:
+def _buttons(asked: Question, pick: Callable[[Bilingual], str], reply: Any) -> list[Any]:
     import ipywidgets as widgets
 
-    buttons = [widgets.Button(description=pick(c.text), tooltip=pick(c.text)) for c in question.choices]
+    buttons = [widgets.Button(description=pick(c.text), tooltip=pick(c.text)) for c in asked.choices]
 
     def clicked(button: Any) -> None:
         for other in buttons:
             other.remove_class("course-chosen")
         button.add_class("course-chosen")
-        reply.value = answer(question.choices[buttons.index(button)])
+        choice = asked.choices[buttons.index(button)]
+        state, verdict = ("course-solved", _RIGHT) if choice.right else ("course-notyet", _NOT_QUITE)
+        reply.value = _reply(state, verdict, choice.reason)
 
     for button in buttons:
         button.on_click(clicked)
-    return widgets.Box(buttons, layout=widgets.Layout(flex_flow="row wrap"))
+    return buttons
+
+
+def _slider(key: tuple[str, str], number: Number, pick: Callable[[Bilingual], str], reply: Any) -> list[Any]:
+    import ipywidgets as widgets
+
+    values = number.values()
+    options = [pick(number.with_unit(value)) for value in values]
+    slider = widgets.SelectionSlider(options=options, value=options[number.first()])
+    slider.layout.width = "30em"
+    button = widgets.Button(description=pick(_GUESS), tooltip=pick(_GUESS))
+
+    def clicked(_: Any) -> None:
+        button.remove_class("course-chosen")
+        button.add_class("course-chosen")
+        _guesses[key] = values[slider.index]
+        mine = _YOURS.format(guess=number.with_unit(_guesses[key]))
+        reply.value = _reply("course-question", mine, number.reason)
+
+    button.on_click(clicked)
+    return [slider, button]
 
 
 def predict(name: str) -> None:
@@ -103,11 +98,64 @@ def predict(name: str) -> None:
     import ipywidgets as widgets
     from IPython.display import display
 
-    asked = question(name)
-    reply = widgets.HTML()
+    asked, reply = question(name), widgets.HTML()
     heading = widgets.HTML(f'<p class="course-title">{_PREDICT.html()}</p>{asked.text.block()}')
-    rows = by_language(lambda pick: _buttons(asked, pick, reply))
-    box = widgets.VBox([heading, *rows, reply])
+
+    def row(pick: Callable[[Bilingual], str]) -> Any:
+        number, key = asked.number, (current(), name)
+        parts = _slider(key, number, pick, reply) if number else _buttons(asked, pick, reply)
+        return widgets.Box(parts, layout=widgets.Layout(flex_flow="row wrap", align_items="center"))
+
+    box = widgets.VBox([heading, *by_language(row), reply])
     box.add_class("course-question")
     box.add_class("course-card")
     display(Shown(box, _static(asked), f"question {name}: {asked.text}"))
+
+
+def _compared(asked: Question, value: float) -> Bilingual | None:
+    """Return how close the guess came to `value`; None where nothing was guessed, or there is nothing to compare."""
+    number, guessed = asked.number, _guesses.get((current(), asked.name))
+    if number is None or guessed is None or not math.isfinite(value) or (value <= 0 and not number.linear):
+        return None
+    if number.linear:
+        off = _DIFFERENCE.format(difference=number.with_unit(abs(value - guessed)))
+        close = abs(value - guessed) <= 0.05 * (number.high - number.low)
+    else:
+        factor = max(value / guessed, guessed / value)
+        off, close = _FACTOR.format(factor=written(factor)), factor <= 1.25
+    here = number.with_unit(value)
+    return _OFF.format(guess=number.with_unit(guessed), value=here, off=_CLOSE if close else off)
+
+
+def guess_line(claim_id: str, value: object) -> Bilingual | None:
+    """Return how close the guess came to what a claim measured, or None if no number was asked, guessed or measured.
+
+    Args:
+        claim_id: The claim; a question belongs to it whose text has ``claim = "…"`` with this id.
+        value: What was measured: a number, or a comparison, whose ratio counts.
+    """
+    value = getattr(value, "ratio", value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    asked = (name for name, data in all_texts(current())["question"].items() if data.get("claim") == claim_id)
+    return next((_compared(question(name), value) for name in asked), None)
+
+
+def reveal(name: str, value: Any) -> None:
+    """Show how close the learner's guess came to the measured `value`; an empty line if nothing was guessed.
+
+    Args:
+        name: The question, one for a number.
+        value: What was measured: a number, or a comparison, whose ratio counts.
+
+    Raises:
+        ValueError: There is no such question, or it has choices.
+    """
+    from IPython.display import display
+
+    asked = question(name)
+    if asked.number is None:
+        raise ValueError(f"reveal({name!r}, …): this question has choices; only a number can be compared.")
+    line = _compared(asked, float(getattr(value, "ratio", value)))
+    page = f'<p class="course-guess">{measured_spans(line)}</p>'
+    display(Block(page, f"guess {name}: {measured(line or '')}"))

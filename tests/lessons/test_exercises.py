@@ -20,7 +20,7 @@ from torch import nn
 
 from course_utils import check, lesson, settings
 from course_utils.exercise_hints import SOLVED
-from course_utils.exercises import Answer, Card, Exercise, Wrong, examine
+from course_utils.exercises import LEVELS, Answer, Card, Exercise, Wrong, examine, seen
 from torch_doctor.bilingual import Bilingual
 
 LESSONS = sorted({entry.lesson for entry in PUBLISHED.values()})
@@ -53,21 +53,25 @@ def test_the_published_solution_passes(key: str) -> None:
 
 
 ALSO_RIGHT = [
-    ("02/mean_loss", "def mean_loss(losses):\n    return torch.stack(losses).cpu().mean().item()"),
-    ("02/mean_loss", "def mean_loss(losses):\n    return float(torch.stack(losses).cpu().numpy().mean())"),
-    ("02/mean_loss", "def mean_loss(losses):\n    return sum(losses).item() / len(losses)"),
+    ("02/empty_mask", "def empty_mask(scores):\n    return scores.new_zeros(scores.shape, dtype=torch.bool)"),
+    ("02/to_device", "def to_device(rows, device):\n    return torch.stack(rows).to(device).unbind()"),
+    (
+        "02/scores_of",
+        "def scores_of(model, batch):\n    where = model.weight.device\n    return model(batch.to(where))",
+    ),
     ("01/on_gpu", "def on_gpu(tensor):\n    return tensor.is_cuda"),
     ("01/on_gpu", "def on_gpu(tensor):\n    return str(tensor.device).startswith('cuda')"),
     (
         "01/freest_gpu",
-        """def freest_gpu(report):
+        """def freest_gpu(gpus):
     best, most = None, -1
-    for line in report.strip().split("\\n"):
-        index, total, used = [int(x) for x in line.split(",")]
-        if total - used > most:
-            best, most = index, total - used
+    for index, (name, free, total) in enumerate(gpus):
+        if free > most:
+            best, most = index, free
     return best""",
     ),
+    ("01/intensity", "def intensity(n):\n    return n / 6"),
+    ("01/physical", "def physical(visible, i):\n    return dict(enumerate(visible)).get(i)"),
 ]
 
 
@@ -157,6 +161,33 @@ def test_an_exercise_has_a_title_and_hints_in_steps(key: str) -> None:
     assert not [line for line in code for hint in exercise.hints if line in hint.en], "a hint is no solution"
 
 
+# --- levels, and what is shown of an answer ------------------------------------------------------------
+
+SECOND_EDITION = ("01", "02", "03", "04")  # 05 and 06 follow; 00 only shows how an exercise works
+in_second_edition = pytest.mark.parametrize("number", SECOND_EDITION)
+
+
+@in_second_edition
+def test_a_lesson_has_at_least_six_exercises_and_short_ones_come_first(number: str) -> None:
+    levels = [entry.exercise.level for entry in PUBLISHED.values() if entry.lesson == number]
+    assert len(levels) >= 6
+    assert set(levels) <= set(LEVELS), "easy, medium or hard"
+    assert levels[0] == "easy" and levels.count("easy") >= 2
+
+
+@pytest.mark.parametrize("key", [key for key, entry in PUBLISHED.items() if entry.lesson in SECOND_EDITION])
+def test_an_exercise_shows_what_the_answer_did(key: str) -> None:
+    entry = PUBLISHED[key]
+    assert entry.exercise.show is not None
+    page, text = seen(entry.exercise, solution(entry))
+    assert page and text, "show raised, or returned neither a Block nor a Picture"
+    assert_nested(f"<div>{page}</div>")
+    shown = [seen(entry.exercise, entry.answer(source))[0] for source, _, _ in entry.wrong]
+    assert any(shown), "no wrong answer is shown"
+    # What the stub's cell would show is never asked for; what everybody sees alike teaches nothing.
+    assert any(found and found != page for found in shown), "right and wrong answers look the same"
+
+
 # --- hostile answers ----------------------------------------------------------------------------------
 
 
@@ -170,7 +201,14 @@ def hostile(entry: Published, act: Any) -> Any:
             self.layers = nn.ModuleList([nn.Linear(8, 8), nn.Linear(8, 8)])
             self.register_buffer("scale", torch.ones(8))
 
-        return type("Net", (nn.Module,), {"__init__": create, "forward": lambda self, x: act(x)})
+        methods = {
+            "__init__": create,
+            "forward": lambda self, x: act(x),
+            "add": lambda self, x: act(x),
+            "__len__": lambda self: 10,
+            "__getitem__": lambda self, place: act(place),
+        }
+        return type("Net", (nn.Module,), methods)
     if isinstance(kind, dict):
 
         class Answers(dict):

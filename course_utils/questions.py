@@ -1,0 +1,151 @@
+"""The questions in a lesson's ``texts.toml``: with choices, which are put into another order, or for a number."""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass
+from typing import Any
+
+from course_utils.lesson import all_texts, current, text
+from course_utils.units import number as written
+from torch_doctor.bilingual import Bilingual
+
+_STEPS = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)  # of a logarithmic slider, per power of ten
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One choice of a question, and the reason shown to a learner who takes it."""
+
+    text: Bilingual
+    reason: Bilingual
+    right: bool
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number to guess: its range, its unit, the explanation shown after the guess, the slider's scale and start.
+
+    `step` and `start` are None: a linear scale has 50 steps, and the slider starts in the middle.
+    """
+
+    low: float
+    high: float
+    unit: Bilingual
+    reason: Bilingual
+    linear: bool
+    step: float | None = None
+    start: float | None = None
+
+    def values(self) -> list[float]:
+        """Return the values that the slider offers."""
+        if self.step:
+            return [
+                self.low + self.step * k for k in range(int((self.high - self.low) / self.step + 1e-9) + 1)
+            ]
+        if self.linear:
+            return [self.low + (self.high - self.low) * step / 50 for step in range(51)]
+        powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
+        steps = [float(f"{step}e{power}") for power in powers for step in _STEPS]
+        return [self.low, *(value for value in steps if self.low < value < self.high), self.high]
+
+    def first(self) -> int:
+        """Return the index of the value at which the slider starts: the one next to `start`, else the middle."""
+        values, start = self.values(), self.start
+        if start is None:
+            return len(values) // 2
+        return min(range(len(values)), key=lambda index: abs(values[index] - start))
+
+    def with_unit(self, value: float) -> Bilingual:
+        """Return `value` with the unit."""
+        gap = "" if self.unit.en == "%" else " "
+        return Bilingual(*(f"{written(value)}{gap}{unit}" for unit in (self.unit.en, self.unit.zh)))
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question, either with choices, of which at least one is right, or for a number."""
+
+    name: str
+    text: Bilingual
+    choices: tuple[Choice, ...] = ()
+    number: Number | None = None
+
+
+def _number(name: str, data: dict[str, Any]) -> Number:
+    given, needed = data["number"], {"low", "high", "unit_en", "unit_zh"}
+    expected = ""
+    if not isinstance(given, dict) or not needed <= set(given) <= needed | {"linear", "step", "start"}:
+        expected = (
+            "it is {low, high, unit_en, unit_zh}; start, if not in the middle; "
+            "and, on a linear scale, linear = true, perhaps with a step"
+        )
+    elif {type(given["low"]), type(given["high"])} - {int, float} or given["low"] >= given["high"]:
+        expected = "low and high are numbers, and low is the smaller one"
+    elif given["low"] <= 0 and not given.get("linear"):
+        expected = "low is above 0 on a logarithmic scale; or set linear = true"
+    elif "step" in given and (
+        not given.get("linear")
+        or type(given["step"]) not in (int, float)
+        or not 0 < given["step"] <= given["high"] - given["low"]
+    ):
+        expected = "step is a positive number within the range, on a linear scale"
+    elif "start" in given and (
+        type(given["start"]) not in (int, float) or not given["low"] <= given["start"] <= given["high"]
+    ):
+        expected = "start is a number between low and high"
+    elif not {"why_en", "why_zh"} <= set(data):
+        expected = "the question explains it in why_en and why_zh"
+    if expected:
+        raise ValueError(f"question {name!r} has number = {given!r}, but {expected}.")
+    unit, reason = Bilingual(given["unit_en"], given["unit_zh"]), Bilingual(data["why_en"], data["why_zh"])
+    return Number(
+        float(given["low"]),
+        float(given["high"]),
+        unit,
+        reason,
+        bool(given.get("linear")),
+        given.get("step"),
+        given.get("start"),
+    )
+
+
+def parsed(name: str, data: dict[str, Any]) -> Question:
+    """Return the question that `data` describes, its choices as they are written; ValueError says what is wrong."""
+    choices = tuple(
+        Choice(Bilingual(c["en"], c["zh"]), Bilingual(c["why_en"], c["why_zh"]), bool(c.get("right")))
+        for c in data.get("choices", ())
+    )
+    if "number" in data and choices:
+        raise ValueError(f"question {name!r} has choices and a number; it can have one of them.")
+    if "number" not in data and (len(choices) < 2 or not any(c.right for c in choices)):
+        raise ValueError(
+            f"question {name!r} needs a number, or at least two choices and one of them marked `right = true`."
+        )
+    number = _number(name, data) if "number" in data else None
+    return Question(name, Bilingual(data["en"], data["zh"]), choices, number)
+
+
+def _mixed(asked: Question, lesson: str) -> tuple[Choice, ...]:
+    """Return the choices in the order in which they are shown: no position wins.
+
+    Of three questions with three choices that follow each other in the file, one has the right one first, one second,
+    one third. Which one is drawn with the lesson as the seed.
+    """
+    size = len(asked.choices)
+    alike = [
+        name for name, data in all_texts(lesson)["question"].items() if len(data.get("choices", ())) == size
+    ]
+    block, place = divmod(alike.index(asked.name), size)
+    rest = list(asked.choices)
+    right = rest.pop(next(at for at, choice in enumerate(rest) if choice.right))
+    random.Random(f"{lesson} {asked.name}").shuffle(rest)
+    rest.insert(random.Random(f"{lesson} {size} {block}").sample(range(size), size)[place], right)
+    return tuple(rest)
+
+
+def question(name: str) -> Question:
+    """Return the question called `name` of the current lesson, as it is shown; ValueError if its text is wrong."""
+    asked = parsed(name, text("question", name))
+    return Question(name, asked.text, _mixed(asked, current()), asked.number) if asked.choices else asked

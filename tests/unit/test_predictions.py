@@ -1,0 +1,196 @@
+"""Questions for a number: the slider, the guess, how close it came; and which texts are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import ipywidgets
+import pytest
+from html_nesting import assert_nested
+
+from course_utils import lesson, predict, predictions, reveal
+from course_utils.predictions import guess_line
+from course_utils.questions import parsed, question
+from torch_doctor.bilingual import CHOICES
+
+NUMBER = {"low": 1, "high": 10_000, "unit_en": "times", "unit_zh": "倍"}
+TEXT = {"en": "How often?", "zh": "幾倍？", "why_en": "Because.", "why_zh": "因為如此。"}
+CHOICE = {"en": "a", "zh": "甲", "why_en": "b", "why_zh": "乙"}
+
+
+@pytest.fixture
+def texts(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
+    """Return the questions of a made-up lesson 01, the current one: `loops` on a logarithmic scale, `share` linear."""
+    known = {
+        "loops": TEXT | {"number": NUMBER, "claim": "1.3-loops"},
+        "share": TEXT | {"number": {"low": 0, "high": 100, "unit_en": "%", "unit_zh": "%", "linear": True}},
+        "choices": {"en": "a", "zh": "甲", "choices": [CHOICE | {"right": True}, CHOICE | {"en": "c"}]},
+    }
+    lesson.use("01")
+    monkeypatch.setattr(predictions, "_guesses", {})
+    lesson.all_texts.cache_clear()
+    lesson.all_texts("01")["question"].clear()
+    lesson.all_texts("01")["question"].update(known)
+    yield known
+    lesson.all_texts.cache_clear()
+
+
+def inside(widget: Any, kind: type) -> list[Any]:
+    found = [widget] if isinstance(widget, kind) else []
+    return found + [w for child in getattr(widget, "children", ()) for w in inside(child, kind)]
+
+
+def guess(shown: list[Any], name: str, label: str, language: str = "en") -> str:
+    """Move the slider of `language` to `label`, press its button, and return the reply."""
+    predict(name)
+    row = CHOICES.index(language)
+    inside(shown[-1].widget, ipywidgets.SelectionSlider)[row].value = label
+    inside(shown[-1].widget, ipywidgets.Button)[row].click()
+    return inside(shown[-1].widget, ipywidgets.HTML)[-1].value
+
+
+def line(shown: list[Any], name: str, value: Any) -> str:
+    reveal(name, value)
+    assert_nested(shown[-1].html)
+    return shown[-1].text
+
+
+@pytest.mark.parametrize(
+    "language, label", [("en", "30 times"), ("zh", "30 倍"), ("both", "30 times · 30 倍")]
+)
+def test_a_guess_is_answered_and_kept_in_each_language(
+    language: str, label: str, texts: dict[str, Any], shown: list[Any]
+) -> None:
+    reply = guess(shown, "loops", label, language)
+    assert "Your guess: 30 times." in reply and "你猜的是 30 倍。" in reply and "因為如此。" in reply
+    assert_nested(reply)
+    assert line(shown, "loops", 852.4) == (
+        "guess loops: ⟨you guessed 30 times; here it is 852 times: off by a factor of 28.4 · "
+        "你猜 30 倍，這台機器是 852 倍，差了 28.4 倍⟩"
+    )
+
+
+def test_the_slider_is_logarithmic_and_has_both_ends(texts: dict[str, Any], shown: list[Any]) -> None:
+    values = question("loops").number.values()
+    assert (values[0], values[-1]) == (1, 10_000) and values == sorted(set(values))
+    steps = [after / before for before, after in zip(values, values[1:], strict=False)]
+    assert max(steps) < 1.51 and min(steps) > 1.1
+    predict("loops")
+    assert "why" not in str(shown[-1].widget) and inside(shown[-1].widget, ipywidgets.HTML)[-1].value == ""
+
+
+@pytest.mark.parametrize("low, high", [(0.003, 7), (7, 900), (1, 2), (0.5, 1e9)])
+def test_any_range_has_a_slider(low: float, high: float) -> None:
+    number = parsed("q", TEXT | {"number": NUMBER | {"low": low, "high": high}}).number
+    labels = [number.with_unit(value).zh for value in number.values()]
+    assert (number.values()[0], number.values()[-1]) == (low, high)
+    assert len(set(labels)) == len(labels) >= 4
+
+
+def test_a_linear_guess_is_compared_by_difference(texts: dict[str, Any], shown: list[Any]) -> None:
+    guess(shown, "share", "30%")
+    assert "you guessed 30%; here it is 81%: off by 51% · 你猜 30%，這台機器是 81%，差了 51%" in line(
+        shown, "share", 81
+    )
+    assert "here it is -5%: off by 35%" in line(shown, "share", -5)
+    assert "very close · 你猜 30%，這台機器是 33%，猜得很準" in line(shown, "share", 33)
+
+
+def test_a_close_guess_is_praised_from_both_sides(texts: dict[str, Any], shown: list[Any]) -> None:
+    guess(shown, "loops", "100 times")
+    for value in (81, 124):
+        assert "very close" in line(shown, "loops", value)
+    for value in (79, 126):
+        assert "off by a factor of" in line(shown, "loops", value)
+
+
+@pytest.mark.parametrize("value", [0, -2, float("nan"), float("inf")])
+def test_what_has_no_factor_is_not_compared(value: float, texts: dict[str, Any], shown: list[Any]) -> None:
+    guess(shown, "loops", "100 times")
+    assert line(shown, "loops", value) == "guess loops: ⟨⟩"
+
+
+def test_without_a_guess_the_elements_are_the_same(texts: dict[str, Any], shown: list[Any]) -> None:
+    def tags() -> list[str]:
+        return [part.partition(">")[0] for part in shown[-1].html.split("<")]
+
+    assert line(shown, "loops", 850) == "guess loops: ⟨⟩"
+    before = tags()
+    guess(shown, "loops", "100 times")
+    line(shown, "loops", 850)
+    assert tags() == before and before.count('span class="measured"') == 2
+
+
+def test_the_last_guess_counts(texts: dict[str, Any], shown: list[Any]) -> None:
+    guess(shown, "loops", "100 times")
+    guess(shown, "loops", "20 times")
+    assert "you guessed 20 times" in line(shown, "loops", 850)
+
+
+def test_a_claim_finds_its_guess(texts: dict[str, Any], shown: list[Any]) -> None:
+    assert guess_line("1.3-loops", 850) is None, "nothing guessed"
+    guess(shown, "loops", "100 times")
+    found = guess_line("1.3-loops", SimpleNamespace(ratio=850.0))  # as a comparison has it
+    assert found == guess_line("1.3-loops", 850) and "off by a factor of 8.5" in found.en
+    for claim, value in (("1.4", 850), ("1.3-loops", True), ("1.3-loops", None), ("1.3-loops", "850")):
+        assert guess_line(claim, value) is None
+
+
+def test_a_slider_has_the_step_and_the_start_that_the_text_names(
+    texts: dict[str, Any], shown: list[Any]
+) -> None:
+    whole = {
+        "low": 1,
+        "high": 64,
+        "step": 1,
+        "start": 5,
+        "linear": True,
+        "unit_en": "bytes",
+        "unit_zh": "個位元組",
+    }
+    lesson.all_texts("01")["question"]["loops"] = TEXT | {"number": whole}
+    predict("loops")
+    slider = inside(shown[-1].widget, ipywidgets.SelectionSlider)[CHOICES.index("en")]
+    assert list(slider.options) == [f"{n} bytes" for n in range(1, 65)] and slider.value == "5 bytes"
+
+
+def test_a_slider_starts_next_to_its_start_else_in_the_middle(texts: dict[str, Any]) -> None:
+    near = parsed("loops", TEXT | {"number": NUMBER | {"start": 90}}).number
+    middle = parsed("loops", TEXT | {"number": NUMBER}).number
+    assert near is not None and near.values()[near.first()] in (80, 100)
+    assert middle is not None and middle.first() == len(middle.values()) // 2
+
+
+def test_a_question_with_choices_cannot_be_revealed(texts: dict[str, Any], shown: list[Any]) -> None:
+    with pytest.raises(ValueError, match=r"reveal\('choices', …\): this question has choices"):
+        reveal("choices", 3)
+
+
+@pytest.mark.parametrize(
+    "changes, expected",
+    [
+        ({"number": 30}, "number = 30, but it is {low, high, unit_en, unit_zh}"),
+        ({"number": {"low": 1, "high": 2}}, "but it is {low, high, unit_en, unit_zh}"),
+        ({"number": NUMBER | {"scale": "log"}}, "and, on a linear scale, linear = true"),
+        ({"number": NUMBER | {"step": 1}}, "step is a positive number within the range, on a linear scale"),
+        ({"number": NUMBER | {"linear": True, "step": 0}}, "step is a positive number"),
+        ({"number": NUMBER | {"linear": True, "step": "1"}}, "step is a positive number"),
+        ({"number": NUMBER | {"start": 0.5}}, "start is a number between low and high"),
+        ({"number": NUMBER | {"start": "2"}}, "start is a number between low and high"),
+        ({"number": NUMBER | {"low": "1"}}, "low and high are numbers"),
+        ({"number": NUMBER | {"low": True}}, "low and high are numbers"),
+        ({"number": NUMBER | {"low": 10_000}}, "low is the smaller one"),
+        ({"number": NUMBER | {"low": 0}}, "above 0 on a logarithmic scale; or set linear = true"),
+        ({"number": NUMBER, "why_zh": None}, "explains it in why_en and why_zh"),
+        ({"number": NUMBER | {"unit_zh": ""}}, "zh=''"),
+        ({"number": NUMBER, "choices": [CHOICE]}, "choices and a number"),
+        ({}, "needs a number, or at least two choices"),
+    ],
+)
+def test_a_text_that_is_not_complete_is_refused(changes: dict[str, Any], expected: str) -> None:
+    data = {key: value for key, value in (TEXT | changes).items() if value is not None}
+    with pytest.raises(ValueError) as refused:
+        parsed("q", data)
+    assert expected in str(refused.value)
