@@ -11,7 +11,9 @@ from . import text as texts
 from .findings import Finding, Findings
 from .markdown import check_blocks, check_links
 from .notebook import canonical, check_notebook, fix_notebook, read
+from .reading import cells
 from .strings import check_text_file
+from .terms import check_glosses, check_words
 
 __all__ = ["ROOT", "Finding", "check", "check_file", "files", "fix"]
 
@@ -43,6 +45,7 @@ def check_file(path: Path, root: Path = ROOT) -> list[Finding]:
     place = path.resolve().relative_to(root).as_posix() if path.resolve().is_relative_to(root) else path.name
     if path.suffix == ".ipynb":
         check_notebook(path, root, findings)
+        _check_lesson(path, place, findings)
     elif path.suffix == ".md":
         source = path.read_text(encoding="utf-8")
         findings.at(place)
@@ -51,7 +54,19 @@ def check_file(path: Path, root: Path = ROOT) -> list[Finding]:
             texts.check_bold(source, findings)
     else:
         check_text_file(path, place, findings)
+        check_words(path.read_text(encoding="utf-8"), place, findings)
     return list(dict.fromkeys(findings))
+
+
+def _check_lesson(path: Path, place: str, findings: Findings) -> None:
+    """Report what is wrong with the terms of a lesson as a whole."""
+    try:
+        found = cells(path)
+        check_glosses(path, findings)
+    except (ValueError, KeyError, TypeError, SyntaxError):
+        return  # check_notebook has said that it cannot be read
+    for cell in found:
+        check_words(cell.source, f"{place}: {cell.section or 'beginning'} ({cell.id})", findings)
 
 
 def check(paths: list[Path] | None = None, root: Path = ROOT) -> list[Finding]:

@@ -201,7 +201,8 @@ def glossary(path: Path = GLOSSARY) -> tuple[Term, ...]:
 
     Columns: ``en``, ``zh-Hant``, ``zh-Hans``, ``note``; ``required`` (``yes``: where the English text has
     the term, the Chinese text must have it too); ``avoid`` (what is not written in Taiwan, as regular
-    expressions with ``|`` between them).
+    expressions with ``|`` between them); ``gloss`` (the English, as a regular expression, that stands in
+    brackets where the term comes first in a lesson; see :mod:`tools.check.terms`).
     """
     terms = []
     with path.open(encoding="utf-8", newline="") as file:

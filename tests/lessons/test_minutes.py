@@ -1,0 +1,184 @@
+"""What a lesson says about its minutes is what its contents need, and README's tables say the same."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tools import minutes
+from tools.minutes import (
+    BUDGETS,
+    MOST_WORDS,
+    NOT_COUNTED,
+    amounts,
+    lessons,
+    lines,
+    positions,
+    rounded,
+    stated,
+    words,
+)
+
+COUNTED = [number for number in lessons() if number not in NOT_COUNTED]
+
+
+def test_each_lesson_is_counted_or_has_a_reason() -> None:
+    assert set(COUNTED) == set(BUDGETS) and set(NOT_COUNTED) < set(lessons())
+
+
+@pytest.mark.parametrize("number", COUNTED)
+def test_a_lesson_states_the_minutes_that_it_needs(number: str) -> None:
+    found = amounts(lessons()[number]).minutes
+    said = stated(lessons()[number])
+    assert abs(said - found) <= minutes.allowed(number), f"{found:.1f}; run: python -m tools.minutes --write"
+    assert number == "00" or said % 5 == 0
+
+
+@pytest.mark.parametrize("number", COUNTED)
+def test_a_lesson_keeps_its_budget(number: str) -> None:
+    found = amounts(lessons()[number])
+    assert rounded(number, found.minutes) <= BUDGETS[number], f"{found.minutes:.1f} minutes"
+    assert found.words <= MOST_WORDS, f"{found.words} words of prose"
+
+
+def test_readme_says_the_same() -> None:
+    now = {number: stated(path) for number, path in lessons().items()}
+    text = minutes.README.read_text(encoding="utf-8")
+    assert minutes.readme(text, now) == text, "run: python -m tools.minutes --write"
+    for number, value in now.items():
+        assert text.count(f"| {number} | [") == 2 and text.count(f" | {value} | ") >= 2
+
+
+def test_readme_is_corrected_in_both_languages() -> None:
+    now = {number: stated(path) for number, path in lessons().items()}
+    text = minutes.readme(minutes.README.read_text(encoding="utf-8"), now)
+    other = minutes.readme(text, now | {"03": 215})
+    changed = [line for line in other.splitlines() if line not in text.splitlines()]
+    assert len(changed) == 6 and sum("215" in line for line in changed) == 2
+    assert minutes.readme(other, now) == minutes.readme(text, now)
+    rest = sum(now[number] for number in ("00", "01", "02"))
+    assert f"first day 00 to 03 ({rest + 215} min)" in other and f"00 到 03（{rest + 215} 分鐘）" in other
+
+
+def test_a_section_of_a_plan_that_is_gone_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(minutes.PLANS, "2 hours", ("{0} {s1}", "{0} {s1}", [["1.99"]]))
+    with pytest.raises(ValueError, match=r"has no section 1\.99; correct PLANS"):
+        minutes.readme("", {"01": 60})
+
+
+def test_the_plan_for_two_hours_fits() -> None:
+    now = {number: stated(path) for number, path in lessons().items()}
+    assert sum(minutes._part_minutes(part, now) for part in minutes.PLANS["2 hours"][2]) <= 120
+
+
+# --- counting -----------------------------------------------------------------------------------------
+
+TEXTS = """
+[question.first]
+en = "one two three"
+zh = "一"
+[[question.first.choices]]
+en = "four"
+zh = "二"
+right = true
+why_en = "five six"
+why_zh = "三"
+[[question.first.choices]]
+en = "seven"
+zh = "四"
+why_en = "eight"
+why_zh = "五"
+"""
+
+
+def block(english: str) -> str:
+    return f'<div lang="en">\n\n{english}\n\n</div>\n<div lang="zh-Hant">\n\n中文\n\n</div>'
+
+
+SOLUTION = (
+    "<details><summary><span lang='en'>x</span></summary>\n\n```python\na = 1\nb = 2\n```\n\n"
+    + block("apart apart")
+    + "\n\n</details>"
+)
+
+
+@pytest.mark.parametrize(
+    "cells, expected",
+    [
+        ([block("one **two** `a.b()` 3,000 it's")], {"words": 5}),
+        (["# One two · 一二"], {"words": 2}),
+        ([block("one\n\n```python\na = 1\n\nb = 2\n```\n")], {"words": 1, "code": 2}),
+        ([SOLUTION], {"words": 0, "code": 0, "apart_words": 2, "apart_code": 2}),
+        ([">>> a = 1\n\nb = 2"], {"code": 2}),
+        ([">>> def f(): ...\n\n\ncheck(\"f\", f)"], {"code": 0, "exercises": [None]}),
+        ([">>> predict(\"first\")"], {"code": 1, "questions": 1, "question_words": 8}),
+        ([">>> claim(\"1.1\", 3)\nclaim(\"1.2\", 4)"], {"cards": 2}),
+        ([">>> a.EXPLORER.show()", ">>> b.explorer(x, y(1)).show()", ">>> timeline.show()"], {"explorers": 2}),
+    ],
+)  # fmt: skip
+def test_what_is_counted(cells: list[str], expected: dict[str, object], tmp_path: Path) -> None:
+    (tmp_path / "lesson_99").mkdir()
+    (tmp_path / "lesson_99" / "texts.toml").write_text(TEXTS, encoding="utf-8")
+    path = tmp_path / "99_a.ipynb"
+    stored = [
+        {
+            "cell_type": "code" if cell.startswith(">>> ") else "markdown",
+            "id": f"c{at}",
+            "source": cell.removeprefix(">>> "),
+        }
+        for at, cell in enumerate(cells)
+    ]
+    path.write_text(json.dumps({"cells": stored}), encoding="utf-8")
+    found = amounts(path)
+    assert found.cells == len(cells)
+    assert {name: getattr(found, name) for name in expected} == expected
+
+
+def test_the_formula() -> None:
+    amount = minutes.Amount(
+        words=2_000, code=150, question_words=1_000, questions=9, exercises=["easy", "medium", "hard", None],
+        explorers=2, cards=12, apart_words=400, apart_code=30,
+    )  # fmt: skip
+    assert amount.minutes == pytest.approx(10 + 10 + 3 + 3 + (2 + 4 + 8 + 4) + 7 + 2)
+    assert amount.apart == pytest.approx(2 + 2)
+
+
+def test_sections_add_up_to_the_lesson() -> None:
+    path = lessons()["01"]
+    sections = dict.fromkeys(cell.section for cell in minutes.cells(path))
+    assert "1.1" in sections and len(sections) >= 7
+    assert sum(amounts(path, section).minutes for section in sections) == pytest.approx(amounts(path).minutes)
+
+
+def test_words_and_lines() -> None:
+    assert words("A `b` c-d, <b>e</b> ($f+g$).") == 5 and words("") == 0
+    assert lines("a\n\n  \nb\n") == 2
+
+
+def test_positions_are_those_of_the_questions_with_three_choices() -> None:
+    assert sum(positions("01")) >= 3 and positions("08") == [0, 0, 0]
+
+
+def test_write_corrects_metadata_and_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for path in lessons().values():
+        shutil.copy(path, tmp_path)
+    for room in minutes.NOTEBOOKS.glob("lesson_0?"):
+        shutil.copytree(room, tmp_path / room.name)
+    readme = tmp_path / "README.md"
+    before = minutes.README.read_text(encoding="utf-8")
+    readme.write_text(before.replace("| 60 |", "| 61 |"), encoding="utf-8")
+    monkeypatch.setattr(minutes, "NOTEBOOKS", tmp_path)
+    monkeypatch.setattr(minutes, "README", readme)
+    broken = lessons()["01"]
+    broken.write_text(
+        broken.read_text(encoding="utf-8").replace('"minutes": ', '"minutes": 9'), encoding="utf-8"
+    )
+    five = stated(lessons()["05"])
+    minutes.write()
+    now = {number: stated(path) for number, path in lessons().items()}
+    assert all(now[n] == rounded(n, amounts(lessons()[n]).minutes) for n in COUNTED) and now["05"] == five
+    written = readme.read_text(encoding="utf-8")
+    assert minutes.readme(written, now) == written and "| 61 |" not in written

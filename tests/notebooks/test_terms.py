@@ -1,0 +1,175 @@
+"""The terms of a lesson as a whole: English in brackets where a term comes first, and words decided against."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tools.check import check_file
+from tools.check.findings import Findings
+from tools.check.reading import passages
+from tools.check.terms import SECOND_EDITION, check_glosses, check_words, glossed
+
+QUESTION = """
+[question.first]
+en = "What does a thread do?"
+zh = "{question}"
+number = {{ low = 1, high = 9, unit_en = "times", unit_zh = "倍" }}
+why_en = "It runs."
+why_zh = "它會執行。"
+"""
+
+
+def block(chinese: str, english: str = "A text.") -> str:
+    return f'<div lang="en">\n\n{english}\n\n</div>\n<div lang="zh-Hant">\n\n{chinese}\n\n</div>'
+
+
+def write(folder: Path, *sources: str, number: str = "01", question: str = "它做什麼？") -> Path:
+    """Write a lesson whose cells are `sources`; what begins with a call is code."""
+    room = folder / f"lesson_{number}"
+    room.mkdir()
+    (room / "texts.toml").write_text(QUESTION.format(question=question), encoding="utf-8")
+    cells = [
+        {
+            "cell_type": "code" if source.endswith(")") else "markdown",
+            "id": f"c{at}",
+            "metadata": {},
+            "source": source,
+        }
+        for at, source in enumerate(sources)
+    ]
+    path = folder / f"{number}_small.ipynb"
+    path.write_text(json.dumps({"cells": cells}), encoding="utf-8")
+    return path
+
+
+def first_uses(path: Path) -> list[str]:
+    findings = Findings()
+    check_glosses(path, findings)
+    return [
+        f"{finding.place.partition('(')[2][:-1]} {finding.what.partition(' ')[0]}" for finding in findings
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "用執行緒（thread）計算，執行緒很多。",
+        "用**執行緒**（thread）計算。",
+        "用執行緒（`thread`，作業系統排程的單位）計算。",
+        "用 thread（執行緒）計算。",
+        "這是梯度累積（gradient accumulation）。",
+        "有 CUDA 串流（CUDA stream）與核心函式（kernel）。",
+        "只要一行程式，或三行程式。",
+        "`執行緒`",
+        "沒有名詞。",
+    ],
+)
+def test_a_term_with_its_english_passes(text: str, tmp_path: Path) -> None:
+    if text == "`執行緒`":  # code is read as well
+        assert first_uses(write(tmp_path, block(text))) == ["c0 執行緒"]
+    else:
+        assert first_uses(write(tmp_path, block(text))) == []
+
+
+@pytest.mark.parametrize(
+    "text, term",
+    [
+        ("用執行緒計算，執行緒（thread）很多。", "執行緒"),
+        ("用執行緒（CPU 的）計算。", "執行緒"),
+        ("每個行程都有自己的記憶體。", "行程"),
+        ("額外負擔很大。", "額外負擔"),
+        ("先用鎖頁記憶體，再說（pinned memory）。", "鎖頁記憶體"),
+    ],
+)
+def test_a_term_without_its_english_is_found(text: str, term: str, tmp_path: Path) -> None:
+    assert first_uses(write(tmp_path, block(text))) == [f"c0 {term}"]
+
+
+def test_a_question_is_read_where_it_is_asked(tmp_path: Path) -> None:
+    asked = 'predict("first")'
+    path = write(tmp_path, asked, block("執行緒（thread）"), question="執行緒做什麼？")
+    assert first_uses(path) == ["c0 執行緒"]
+    (tmp_path / "other").mkdir()
+    path = write(tmp_path / "other", block("執行緒（thread）"), asked, question="執行緒做什麼？")
+    assert first_uses(path) == []
+    assert [(p.kind, p.cell.id) for p in passages(path)] == [
+        ("prose", "c0"),
+        ("question", "c1"),
+        ("question", "c1"),
+        ("question", "c1"),
+    ]
+
+
+def test_headings_and_what_is_collapsed_do_not_count(tmp_path: Path) -> None:
+    details = f"<details><summary>A</summary>\n\n{block('執行緒（thread）')}\n\n</details>"
+    path = write(tmp_path, "## 1.1 Threads · 執行緒", details, block("執行緒"))
+    assert first_uses(path) == ["c2 執行緒"]
+
+
+def test_lessons_that_follow_later_are_left_out(tmp_path: Path) -> None:
+    assert first_uses(write(tmp_path, block("執行緒"), number="05")) == []
+
+
+def test_each_glossed_term_is_in_the_glossary_with_the_english_that_is_asked_for() -> None:
+    terms = glossed()
+    assert len(terms) >= 25
+    for english, used, gloss in terms:
+        word = english.partition(" (")[0]
+        term = used.pattern.partition("(?")[0]
+        assert gloss.search(f"{term}（{word}）"), english
+
+
+@pytest.mark.parametrize(
+    "text, found",
+    [
+        ("呼叫馬上傳回，工作還沒做完。", "傳回"),
+        ("呼叫傳回之後，來源可以改。", "傳回"),
+        ("等工作做完才傳回", "傳回"),
+        ("呼叫傳回的時候，", "傳回"),
+        ("函式傳回一個張量。", None),
+        ("都不是的，就原樣傳回。", None),
+        ("把它傳回。", None),
+        ("這台機器沒有量", "沒有量"),
+        ("這台機器沒有量測", None),
+        ("在別台機器上錄下的結果", "錄下"),
+        ("先把這些啟動錄下來", None),
+        ("這筆費用", "費用"),
+        ("改成演練", "演練"),
+        ("正確率", "正確率"),
+        ("16 位元的副本", "副本"),
+        ("最高點", "最高點"),
+        ("返回、額外負擔、模擬、準確率、複本、峰值", None),
+    ],
+)
+@pytest.mark.parametrize(
+    "place", ["notebooks/03_dtype.ipynb: 3.1 (x)", "notebooks/lesson_00/checks.py", "course_utils/a.py"]
+)
+def test_words_decided_against(text: str, found: str | None, place: str) -> None:
+    findings = Findings()
+    check_words(f"a\n{text}", place, findings)
+    assert [(finding.place, finding.what.partition(" ")[0]) for finding in findings] == (
+        [(f"{place}: line 2", found)] if found else []
+    )
+
+
+@pytest.mark.parametrize(
+    "place", ["notebooks/05_data.ipynb: x", "notebooks/lesson_06/checks.py", "torch_doctor/a.py"]
+)
+def test_words_stay_where_the_second_edition_has_not_come_yet(place: str) -> None:
+    findings = Findings()
+    check_words("這筆費用", place, findings)
+    assert not findings
+
+
+def test_check_reports_both(tmp_path: Path) -> None:
+    path = write(tmp_path, block("執行緒的費用"))
+    root = tmp_path
+    assert "first use" in {finding.rule for finding in check_file(path, root)}
+    room = tmp_path / "course_utils"
+    room.mkdir()
+    (room / "a.py").write_text('A = bi(en="a", zh="費用")', encoding="utf-8")
+    assert "term" in {finding.rule for finding in check_file(room / "a.py", root)}
+    assert SECOND_EDITION == ("00", "01", "02", "03", "04")

@@ -1,0 +1,122 @@
+"""A lesson's texts in the order in which a learner reads them: prose, and the questions, claims and captions it shows."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from .markdown import hide_code, language_blocks
+from .strings import paired_keys
+
+KINDS = {"predict": "question", "claim": "claim"}  # every other call of a name in texts.toml is a figure's
+
+_DETAILS = re.compile(r"<details\b[^>]*>.*?</details>", re.S)
+_HEADING = re.compile(r"^#+ (.+?) · (.+)$", re.M)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell: the section it is in ("1.2", or "" before the first), its id, its kind, its source without magics."""
+
+    section: str
+    id: str
+    code: bool
+    source: str
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A text that is read in one go.
+
+    Attributes:
+        cell: Where it stands.
+        kind: ``"heading"``, ``"prose"``, ``"details"`` (collapsed), ``"question"``, ``"claim"`` or ``"figure"``.
+        en: In English.
+        zh: In Chinese.
+    """
+
+    cell: Cell
+    kind: str
+    en: str
+    zh: str
+
+
+def cells(path: Path) -> list[Cell]:
+    """Return the cells of a notebook in order."""
+    found, section = [], ""
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        source, code = "".join(cell["source"]), cell["cell_type"] == "code"
+        if code:
+            source = "\n".join("" if line.startswith(("%", "!")) else line for line in source.splitlines())
+        elif heading := re.match(r"## (.*)", source):
+            number = re.match(r"\d+\.\d+", heading[1])
+            section = number[0] if number else heading[1].partition(" · ")[0]
+        found.append(Cell(section, cell.get("id", ""), code, source))
+    return found
+
+
+@lru_cache
+def _texts(room: Path) -> dict[str, dict[str, Any]]:
+    file = room / "texts.toml"
+    return tomllib.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+
+
+def _pairs(entry: Any) -> Iterator[tuple[str, str]]:
+    """Yield the texts of an entry of texts.toml, in the order in which they stand there."""
+    if isinstance(entry, dict):
+        for english, chinese in paired_keys(entry):
+            if isinstance(english, str) and isinstance(chinese, str):
+                yield english, chinese
+        for value in entry.values():
+            yield from _pairs(value)
+    elif isinstance(entry, list):
+        for value in entry:
+            yield from _pairs(value)
+
+
+def _shown(cell: Cell, texts: dict[str, dict[str, Any]]) -> Iterator[Passage]:
+    """Yield the texts that a code cell shows, by the names in its calls."""
+    calls = [node for node in ast.walk(ast.parse(cell.source)) if isinstance(node, ast.Call)]
+    for call in sorted(calls, key=lambda node: (node.lineno, node.col_offset)):
+        name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
+        given = call.args[0].value if call.args and isinstance(call.args[0], ast.Constant) else None
+        kind = KINDS.get(name, "figure")
+        if isinstance(given, str) and given in texts.get(kind, {}):
+            for english, chinese in _pairs(texts[kind][given]):
+                yield Passage(cell, kind, english, chinese)
+
+
+def _prose(cell: Cell) -> Iterator[Passage]:
+    """Yield the headings and language blocks of a Markdown cell."""
+    collapsed = [found.span() for found in _DETAILS.finditer(hide_code(cell.source))]
+    found: list[tuple[int, Passage]] = []
+    for heading in _HEADING.finditer(hide_code(cell.source)):
+        texts = (cell.source[slice(*heading.span(part))] for part in (1, 2))
+        found.append((heading.start(), Passage(cell, "heading", *texts)))
+    blocks = [block for block in language_blocks(cell.source) if not block.nested]
+    for english, chinese in zip(blocks, blocks[1:], strict=False):
+        if english.language == "en" and chinese.language != "en":
+            hidden = any(start <= english.start < end for start, end in collapsed)
+            texts = (cell.source[block.inner : block.end] for block in (english, chinese))
+            found.append((english.start, Passage(cell, "details" if hidden else "prose", *texts)))
+    for _, passage in sorted(found, key=lambda pair: pair[0]):
+        yield passage
+
+
+def passages(path: Path) -> list[Passage]:
+    """Return the texts of a lesson in reading order.
+
+    Args:
+        path: The notebook; its room is the folder ``lesson_NN`` beside it.
+    """
+    texts = _texts(path.parent / f"lesson_{path.name[:2]}")
+    return [
+        passage for cell in cells(path) for passage in (_shown(cell, texts) if cell.code else _prose(cell))
+    ]

@@ -1,0 +1,94 @@
+"""Terms in the lessons that are in their second edition: English in brackets at first use, and words not used any more."""
+
+from __future__ import annotations
+
+import csv
+import re
+from functools import lru_cache
+from pathlib import Path
+
+from . import text as texts
+from .findings import Findings
+from .reading import Cell, passages
+
+SECOND_EDITION = ("00", "01", "02", "03", "04")  # the texts of 05, 06 and 08 follow in theirs
+_PLACES = re.compile(
+    rf"notebooks/(?:lesson_)?(?:{'|'.join(SECOND_EDITION)})[_/]|notebooks/shared/|course_utils/"
+)
+
+# What was decided against, and for what. A word that is right in another sense gets a pattern that leaves that alone.
+_NOT_USED_ANY_MORE = [
+    ("費用", "額外負擔（overhead）"),
+    ("演練", "模擬"),
+    ("正確率", "準確率"),
+    ("副本", "複本"),
+    ("最高點", "峰值"),
+    ("沒有量(?![測值子化])", "未量測"),
+    ("錄下(?!來)", "參考紀錄, or 先前測得"),
+    (
+        "(?<!原樣)(?<![它其請])傳回(?=[，。；、：！？）」…]|[之以]?[前後](?!面)|的時候|時(?![間序脈鐘])|$)",
+        "返回 (傳回 needs what it returns)",
+    ),
+]
+_PATTERNS = [(re.compile(pattern, re.M), instead) for pattern, instead in _NOT_USED_ANY_MORE]
+
+
+def check_words(source: str, place: str, findings: Findings) -> None:
+    """Report words that were decided against, in a file of the second edition (also in code: labels, comments)."""
+    if not _PLACES.match(place):
+        return
+    for number, line in enumerate(source.splitlines(), 1):
+        for pattern, instead in _PATTERNS:
+            for found in pattern.finditer(line):
+                around = line[max(0, found.start() - 8) : found.end() + 8].strip()
+                findings.at(f"{place}: line {number}")
+                findings.add("term", f"{found[0]} in {around!r}", f"write {instead}")
+
+
+@lru_cache
+def glossed() -> tuple[tuple[str, re.Pattern[str], re.Pattern[str]], ...]:
+    """Return the terms that need their English at first use: the English, how it is used, how it is glossed."""
+    found = []
+    with texts.GLOSSARY.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            if row["gloss"]:
+                # Without what was added for the reader of the glossary: 核心函式（kernel）, CUDA 串流.
+                term = re.sub(r"（.*）$|^CUDA ", "", row["zh-Hant"])
+                term = {"行程": "行程(?![式度])"}.get(term, term)  # 一行程式 is a line of code
+                english = rf"[^）]*(?:{row['gloss']})"
+                # The term may begin a longer one that has the bracket: 梯度累積（gradient accumulation）.
+                gloss = re.compile(rf"{term}[{texts.CJK} ]{{0,6}}（{english}|{row['gloss']}\w*（{term}", re.I)
+                found.append((row["en"], re.compile(term), gloss))
+    return tuple(found)
+
+
+def _bare(chinese: str) -> str:
+    """Return a Chinese text without tags and marks; code stays, since a gloss may be code."""
+    return re.sub(r"<[^<>]*>|\*\*|`", "", chinese)
+
+
+def check_glosses(path: Path, findings: Findings) -> None:
+    """Report each term of the glossary that must have its English in brackets at first use, and has not.
+
+    Headings are always in both languages, and what is collapsed may never be opened: neither counts.
+    """
+    if path.name[:2] not in SECOND_EDITION:
+        return
+    read = [(p.cell, _bare(p.zh)) for p in passages(path) if p.kind not in ("heading", "details")]
+    for english, used, gloss in glossed():
+        place: tuple[Cell, str] | None = next(((cell, zh) for cell, zh in read if used.search(zh)), None)
+        if place is None:
+            continue
+        cell, zh = place
+        first = used.search(zh)
+        assert first is not None
+        at = gloss.search(zh, max(0, first.start() - 40))
+        if at is None or at.start() > first.end():
+            around = zh[max(0, first.start() - 8) : first.end() + 12].strip()
+            findings.at(f"{path.name}: {cell.section or 'beginning'} ({cell.id})")
+            write = f"{first[0]}（{english.partition(' (')[0]}）"
+            findings.add(
+                "first use",
+                f"{first[0]} without its English in {around!r}",
+                f"write {write} where it comes first",
+            )

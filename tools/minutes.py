@@ -1,0 +1,287 @@
+"""How many minutes a lesson takes, computed from what is in it: ``python -m tools.minutes [--write]``.
+
+A learner reads 200 English words or 15 lines of code in a minute, needs 20 seconds for a question and reads 0.6 of its
+words, 10 seconds for a claim's card, 3.5 minutes for an explorer, and 2, 4 or 8 for an easy, medium or hard exercise.
+What is collapsed (solutions, going further) is counted apart. ``--write`` puts the minutes into the notebooks' metadata
+and into README's tables.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tools.check import ROOT, canonical, read
+from tools.check.reading import Cell, Passage, cells, passages
+from tools.check.text import CODE, UNKNOWN, Visible
+
+NOTEBOOKS = ROOT / "notebooks"
+README = ROOT / "README.md"
+BUDGETS = {"00": 12, "01": 60, "02": 70, "03": 90, "04": 90}
+MOST_WORDS = 2_700  # of prose, in a lesson that has a budget
+NOT_COUNTED = {  # these state their minutes by hand
+    "05": "its exercises have no level yet",
+    "06": "its exercises have no level yet",
+    "08": "it is for looking things up, not for reading",
+}
+EXERCISE = {"easy": 2, "medium": 4, "hard": 8, None: 4}
+
+_STUB = re.compile(r'^check\("(\w+)"', re.M)
+_FENCE = re.compile(r"^```\w*\n(.*?)^```", re.M | re.S)
+_DETAILS = re.compile(r"<details\b.*?</details>", re.S)
+
+
+def words(text: str) -> int:
+    """Return how many words an English text has; a piece of code or a number counts as one."""
+    visible = re.sub(f"[{CODE}{UNKNOWN}]+", "x", Visible.of(_FENCE.sub("", text)).text)
+    return len(re.findall(r"\w[\w'’.,-]*", visible))
+
+
+def lines(code: str) -> int:
+    """Return how many lines of code there are, without empty ones."""
+    return sum(bool(line.strip()) for line in code.splitlines())
+
+
+@dataclass
+class Amount:
+    """How much of everything a lesson or a section holds."""
+
+    cells: int = 0
+    words: int = 0
+    code: int = 0
+    question_words: int = 0
+    questions: int = 0
+    exercises: list[str | None] = field(default_factory=list)
+    explorers: int = 0
+    cards: int = 0
+    apart_words: int = 0
+    apart_code: int = 0
+
+    @property
+    def minutes(self) -> float:
+        """The minutes for all that is not collapsed."""
+        return (
+            self.words / 200
+            + self.question_words * 0.6 / 200
+            + self.questions * 20 / 60
+            + self.code / 15
+            + sum(EXERCISE[level] for level in self.exercises)
+            + self.explorers * 3.5
+            + self.cards * 10 / 60
+        )
+
+    @property
+    def apart(self) -> float:
+        """The minutes for what is collapsed."""
+        return self.apart_words / 200 + self.apart_code / 15
+
+    def add_cell(self, cell: Cell, levels: dict[str, str | None]) -> None:
+        """Count a cell without its prose."""
+        self.cells += 1
+        if not cell.code:
+            for details in _DETAILS.finditer(cell.source):
+                self.apart_code += sum(lines(fence[1]) for fence in _FENCE.finditer(details[0]))
+            self.code += sum(lines(fence[1]) for fence in _FENCE.finditer(_DETAILS.sub("", cell.source)))
+            return
+        if stub := _STUB.search(cell.source):
+            self.exercises.append(levels.get(stub[1]))
+        else:
+            self.code += lines(cell.source)
+        self.questions += len(re.findall(r"\bpredict\(", cell.source))
+        self.explorers += len(re.findall(r"(?:\bEXPLORER|\bexplorer\(.*\))\.show\(", cell.source))
+        self.cards += len(re.findall(r"^\s*claim\(", cell.source, re.M))
+
+    def add_passage(self, passage: Passage) -> None:
+        """Count the words of a text."""
+        number = words(passage.en)
+        if passage.kind in ("heading", "prose"):
+            self.words += number
+        elif passage.kind == "details":
+            self.apart_words += number
+        elif passage.kind == "question":
+            self.question_words += number
+
+
+@cache
+def _levels(number: str) -> dict[str, str | None]:
+    """Return the level of each exercise of a lesson."""
+    from course_utils import lesson
+
+    if str(NOTEBOOKS) not in sys.path:
+        sys.path.append(str(NOTEBOOKS))
+    if not (NOTEBOOKS / lesson.room(number) / "checks.py").exists():
+        return {}
+    return {name: exercise.level for name, exercise in lesson.exercises(number).items()}
+
+
+def amounts(path: Path, section: str | None = None) -> Amount:
+    """Return how much of everything is in a lesson, or in one of its sections ("1.2")."""
+    amount, levels = Amount(), _levels(path.name[:2])
+    for cell in cells(path):
+        if section in (None, cell.section):
+            amount.add_cell(cell, levels)
+    for passage in passages(path):
+        if section in (None, passage.cell.section):
+            amount.add_passage(passage)
+    return amount
+
+
+def rounded(number: str, minutes: float) -> int:
+    """Return the minutes that a lesson states: rounded to 5, those of lesson 00 to 1."""
+    return round(minutes) if number == "00" else 5 * round(minutes / 5)
+
+
+def allowed(number: str) -> int:
+    """Return how far the stated minutes may be from the computed ones."""
+    return 2 if number == "00" else 5
+
+
+def positions(number: str) -> list[int]:
+    """Return how often the right one of three choices is shown first, second and third in a lesson."""
+    from course_utils import lesson
+    from course_utils.questions import question
+
+    try:
+        lesson.use(number)
+    except ValueError:  # a lesson without a room
+        return [0, 0, 0]
+    asked = [question(name) for name in lesson.all_texts(number)["question"]]
+    found = Counter([choice.right for choice in q.choices].index(True) for q in asked if len(q.choices) == 3)
+    return [found[position] for position in range(3)]
+
+
+def lessons() -> dict[str, Path]:
+    """Return the notebooks of the lessons by their number."""
+    return {path.name[:2]: path for path in sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))}
+
+
+def stated(path: Path) -> int:
+    """Return the minutes in a notebook's metadata."""
+    return read(path).metadata.course.minutes
+
+
+# --- README -------------------------------------------------------------------------------------------
+
+# What a class can do in a given time; a number stands for a whole lesson.
+PLANS: dict[str, tuple[str, str, list[list[str]]]] = {
+    "2 hours": (
+        "00 ({0} min), 01 sections {s1} ({1}), break, 02 sections {s2} ({2}), each with its exercises; the others as homework",
+        "00（{0} 分鐘）、01 的 {s1} 節（{1}）、休息、02 的 {s2} 節（{2}），連同這幾節的練習；其餘當作業",
+        [["00"], ["1.1", "1.2", "1.4", "1.9"], ["2.1", "2.2", "2.3", "2.4", "2.5", "2.11"]],
+    ),
+    "half a day": (
+        "00, 01 and 02 whole, with their exercises ({0} min), two breaks, and half an hour for your own machines",
+        "00、01、02 全部，連同練習（{0} 分鐘），休息兩次，再留半小時處理大家自己的機器",
+        [["00", "01", "02"]],
+    ),
+    "one day": (
+        "00 to 02 in the morning ({0} min), 03 and 04 in the afternoon ({1} min); exercises partly as homework",
+        "上午 00 到 02（{0} 分鐘），下午 03 與 04（{1} 分鐘），部分練習當作業",
+        [["00", "01", "02"], ["03", "04"]],
+    ),
+    "two days": (
+        "first day 00 to 03 ({0} min), second day 04 to 06 ({1} min), with a longer break between 05 and 06; the error "
+        "clinic (08) wherever somebody is stuck. The capstone (07) is planned",
+        "第一天 00 到 03（{0} 分鐘），第二天 04 到 06（{1} 分鐘），05 和 06 之間休息久一點；有人卡住，就打開錯誤門診（08）。"
+        "總結專題（07）仍在規劃",
+        [["00", "01", "02", "03"], ["04", "05", "06"]],
+    ),
+}
+CHINESE_PLANS = {"2 hours": "2 小時", "half a day": "半天", "one day": "一天", "two days": "兩天"}
+
+
+def _part_minutes(part: list[str], minutes: dict[str, int]) -> int:
+    """Return the minutes of whole lessons, or of sections."""
+    if part[0] in minutes:
+        return sum(minutes[number] for number in part)
+    path = lessons()[f"{int(part[0].partition('.')[0]):02}"]
+    total = 0.0
+    for section in part:
+        amount = amounts(path, section)
+        if not amount.cells:
+            raise ValueError(f"{path.name} has no section {section}; correct PLANS in tools/minutes.py.")
+        total += amount.minutes
+    return 5 * round(total / 5)
+
+
+def readme(text: str, minutes: dict[str, int]) -> str:
+    """Return README's text with the lessons' minutes in its four tables."""
+    for number, value in minutes.items():
+        text = re.sub(rf"^(\| {number} \| \[[^|]*\| )\d+( \|)", rf"\g<1>{value}\g<2>", text, flags=re.M)
+    for name, (english, chinese, parts) in PLANS.items():
+        values = [_part_minutes(part, minutes) for part in parts]
+        sections = [part for part in parts if part[0] not in minutes]
+        for title, template, last, comma in (
+            (name, english, " and ", ", "),
+            (CHINESE_PLANS[name], chinese, "、", "、"),
+        ):
+            lists = {f"s{at}": comma.join(part[:-1]) + last + part[-1] for at, part in enumerate(sections, 1)}
+            row = f"| {title} | {template.format(*values, **lists)} |"
+            text = re.sub(rf"^\| {title} \|.*$", lambda _, row=row: row, text, flags=re.M)
+    return text
+
+
+def write() -> None:
+    """Put the computed minutes into the notebooks' metadata and README's tables."""
+    for number, path in lessons().items():
+        if number in NOT_COUNTED:
+            continue
+        notebook = read(path)
+        notebook.metadata.course.minutes = rounded(number, amounts(path).minutes)
+        path.write_text(canonical(notebook), encoding="utf-8", newline="\n")
+    now = {number: stated(path) for number, path in lessons().items()}
+    README.write_text(readme(README.read_text(encoding="utf-8"), now), encoding="utf-8", newline="\n")
+
+
+# --- the table ----------------------------------------------------------------------------------------
+
+HEAD = (
+    "lesson cells words lines questions exercises explorers cards minutes stated budget apart right-choice-at"
+).split()
+
+
+def row(number: str, path: Path) -> list[Any]:
+    """Return the line of one lesson."""
+    amount = amounts(path)
+    levels = Counter(level or "medium" for level in amount.exercises)
+    return [
+        number, amount.cells, amount.words, amount.code, amount.questions,
+        "+".join(str(levels[level]) for level in ("easy", "medium", "hard")), amount.explorers, amount.cards,
+        f"{amount.minutes:.0f}", stated(path), BUDGETS.get(number, "–"), f"{amount.apart:.0f}",
+        "/".join(map(str, positions(number))),
+    ]  # fmt: skip
+
+
+def main() -> None:
+    """Print the table; with ``--write``, first correct what the notebooks and README state."""
+    parser = argparse.ArgumentParser(prog="python -m tools.minutes", description=__doc__.split("\n\n")[0])
+    parser.add_argument("--write", action="store_true", help="put the minutes into the metadata and README")
+    parser.add_argument("--sections", metavar="NN", help="the minutes of each section of one lesson")
+    options = parser.parse_args()
+    if options.write:
+        write()
+    if options.sections:
+        path = lessons()[options.sections]
+        for section in dict.fromkeys(cell.section for cell in cells(path)):
+            amount = amounts(path, section)
+            print(
+                f"{section or '(before)':24}{amount.minutes:6.1f} min {amount.words:5} words {amount.code:4} lines"
+            )
+        return
+    table = [HEAD, *(list(map(str, row(number, path))) for number, path in lessons().items())]
+    widths = [max(len(line[column]) for line in table) for column in range(len(HEAD))]
+    for line in table:
+        print("  ".join(text.rjust(width) for text, width in zip(line, widths, strict=True)))
+    print(
+        "\nexercises: easy+medium+hard; right-choice-at: how often the first/second/third of three choices is right"
+    )
+
+
+if __name__ == "__main__":
+    main()
