@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from course_utils.figures import Picture
-from torch_doctor.bilingual import Bilingual, Block, Shown
+from course_utils.figures import Label, Picture, key
+from torch_doctor.bilingual import Bilingual, Block, Shown, by_language
 
 
 @dataclass(frozen=True)
@@ -25,14 +25,14 @@ class Control:
     Attributes:
         name: The parameter of `compute` that it sets.
         label: The text beside it.
-        options: (text, value) pairs; the texts are numbers or code, the same in every language.
-        default: The text of the option to start with.
+        options: (text, value) pairs; a text is a number or code, or words in both languages.
+        default: The text of the option to start with, the English one of words.
         slider: A slider for ordered values, or a drop-down list for named ones.
     """
 
     name: str
     label: Bilingual
-    options: Sequence[tuple[str, Any]]
+    options: Sequence[tuple[Label, Any]]
     default: str
     slider: bool = True
 
@@ -55,7 +55,7 @@ class Explorer:
 
     def defaults(self) -> dict[str, Any]:
         """Return the choices that the static picture shows."""
-        return {control.name: dict(control.options)[control.default] for control in self.controls}
+        return {c.name: {key(text): value for text, value in c.options}[c.default] for c in self.controls}
 
     def grid(self) -> Iterator[dict[str, Any]]:
         """Yield every combination of choices (for tests)."""
@@ -74,6 +74,28 @@ class Explorer:
 
         start = self.html(**self.defaults())
         display(Shown(_widget(self, start), start, f"explorer: {self.title}"))
+
+
+def _selects(control: Control) -> list[Any]:
+    """Return the control's widget; where its texts are words, one for each language choice, which move together."""
+    import ipywidgets as widgets
+
+    texts = [text for text, _ in control.options]
+    kind = widgets.SelectionSlider if control.slider else widgets.Dropdown
+    settings = {"continuous_update": False} if control.slider else {}
+
+    def build(pick: Callable[[Bilingual], str]) -> Any:
+        # The widget knows the texts only: a value such as None means "nothing chosen" to ipywidgets.
+        shown = [pick(text) if isinstance(text, Bilingual) else text for text in texts]
+        start, layout = [*map(key, texts)].index(control.default), widgets.Layout(width="24em")
+        return kind(options=shown, index=start, layout=layout, **settings)
+
+    if not any(isinstance(text, Bilingual) for text in texts):
+        return [build(str)]
+    made = by_language(build)
+    for other in made[1:]:
+        widgets.link((made[0], "index"), (other, "index"))
+    return made
 
 
 def _widget(explorer: Explorer, start: str) -> Any:
@@ -98,16 +120,12 @@ def _widget(explorer: Explorer, start: str) -> Any:
 
     rows = []
     for control in explorer.controls:
-        kind = widgets.SelectionSlider if control.slider else widgets.Dropdown
-        settings = {"continuous_update": False} if control.slider else {}
-        # The widget knows the texts only: a value such as None means "nothing chosen" to ipywidgets.
-        widget = kind(options=[text for text, _ in control.options], value=control.default, **settings)
-        widget.layout.width = "24em"
-        widget.observe(redraw, "index")
-        inputs[control.name] = widget
+        selects = _selects(control)
+        selects[0].observe(redraw, "index")
+        inputs[control.name] = selects[0]
         label = widgets.HTML(control.label.html())
         label.layout.width = "15em"
-        row = widgets.HBox([label, widget])
+        row = widgets.HBox([label, *selects])
         row.add_class("course-control")
         rows.append(row)
     title = widgets.HTML(f'<p class="course-title">{explorer.title.html()}</p>')

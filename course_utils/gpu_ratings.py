@@ -19,14 +19,6 @@ def rated_bandwidth(properties: Any) -> float | None:
     return clock * 1e3 * width / 8 * 2 if clock and width else None
 
 
-def cuda_cores(capability: tuple[int, int]) -> int:
-    """Return how many float32 units a multiprocessor of this compute capability has, at least 5.0.
-
-    From the table "Arithmetic Instructions" of NVIDIA's CUDA C++ Programming Guide.
-    """
-    return 64 if capability in ((6, 0), (7, 0), (7, 2), (7, 5), (8, 0)) else 128
-
-
 @cache
 def ratings() -> dict[str, dict[str, float]]:
     """Return the published figures of well-known GPUs by the name that PyTorch reports (see ``gpu_ratings.toml``)."""

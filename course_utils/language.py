@@ -66,7 +66,7 @@ def switch() -> Any:
     buttons = widgets.ToggleButtons(
         options=list(zip(_LABELS, CHOICES, strict=True)),
         value=choice(),
-        tooltips=("English", "中文", "both · 兩種都要"),
+        tooltips=("English", "中文", "both · 中英對照"),
     )
     buttons.add_class("course-switch")
     buttons.observe(lambda change: remember(change["new"]), "value")

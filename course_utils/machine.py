@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from course_utils import recordings
 from course_utils.gpu_ratings import rated_bandwidth
 from torch_doctor.bilingual import Bilingual, measured
 
@@ -139,7 +140,8 @@ def machine_rows(facts: dict[str, Any]) -> list[tuple[Bilingual, tuple[Bilingual
                 _same(facts["cpu"]),
                 _same(f"{facts['memory'] / GIB:.0f} GiB"),
                 Bilingual(
-                    f"{threads} hardware threads for this process", f"這個行程可用 {threads} 個硬體執行緒"
+                    f"{threads} hardware threads for this process",
+                    f"這個行程（process）可用 {threads} 個硬體執行緒",
                 ),
             ),
         ),
@@ -155,25 +157,30 @@ def machine_rows(facts: dict[str, Any]) -> list[tuple[Bilingual, tuple[Bilingual
             ),
         ),
     ]
+    # Recorded runs are mentioned only where a GPU is recorded; published values always stand there.
+    recorded = any(run["machine"]["gpus"] for run in recordings.runs())
+    shown_en = "a recorded or published" if recorded else "a published"
     plan = {
         0: Bilingual(
-            "Everything runs on the CPU and is measured there. What only a GPU can show is shown as recorded on one.",
-            "全部在 CPU 上執行、量測；只有 GPU 才看得到的部分，顯示在別台機器上錄下的結果。",
+            "Everything runs on the CPU and is measured there. Where only a GPU can show something, "
+            f"{shown_en} value stands beside it, with its source.",
+            "全部在 CPU 上執行與量測。只有 GPU 才量得到的部分，旁邊會列出"
+            f"{'先前在 GPU 上測得的參考紀錄或' if recorded else ''}公開數據，並註明出處。",
         ),
         1: Bilingual(
-            "Everything about one GPU is measured on yours. What needs two GPUs is rehearsed and labelled so.",
-            "單張 GPU 的內容，都在你的 GPU 上量；需要兩張以上的，改用演練代替，並且註明。",
+            "Everything about one GPU is measured on yours. What needs two GPUs is simulated, and labelled so.",
+            "只需要一張 GPU 的內容，都在你的 GPU 上量測；需要兩張的部分改用模擬，並標明是模擬。",
         ),
     }.get(
         count,
-        Bilingual("Everything is measured on your GPUs.", "全部在你的 GPU 上量。"),
+        Bilingual("Everything is measured on your GPUs.", "全部在你的 GPU 上量測。"),
     )
     other = other_accelerator()
     if not count and other:
         # In the same line: every machine's badge has the same elements, and only their texts differ.
         plan = Bilingual(
             f"{plan.en} (The {other} accelerator here is not used: the course teaches CUDA.)",
-            f"{plan.zh}（還有 {other} 加速器；本課程教的是 CUDA，不會用到它。）",
+            f"{plan.zh}（這台機器還有 {other} 加速器，但本課程教的是 CUDA，不會用到。）",
         )
     rows.append((Bilingual("In this course", "在本課程"), (Bilingual(measured(plan.en), measured(plan.zh)),)))
     return rows
@@ -207,7 +214,7 @@ class Badge:
 
 
 def badge() -> Badge:
-    """Return the badge of this machine: CPU, GPUs, versions, and what is measured here or shown as recorded."""
+    """Return the badge of this machine: CPU, GPUs, versions, and what is measured here."""
     return Badge(machine_rows(machine_facts()))
 
 

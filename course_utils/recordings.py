@@ -11,9 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from course_utils import lesson
-from torch_doctor.bilingual import Bilingual
-
-NOT_RECORDED = Bilingual("not recorded yet", "尚無紀錄")
 
 
 def folder() -> Path | None:

@@ -3,31 +3,39 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Mapping
 
-from torch_doctor.bilingual import Bilingual, Block, measured
+from torch_doctor.bilingual import Bilingual, Block, measured, measured_spans
 
 
-def facts(rows: dict[str, object], *, fixed: dict[str, object] | None = None) -> Block:
+def facts(
+    rows: Mapping[str | Bilingual, object] | None = None,
+    *,
+    fixed: Mapping[str | Bilingual, object] | None = None,
+) -> Block:
     """Show expressions and what they are on this machine, as a table.
 
     Args:
-        rows: The expression as a learner would type it → its value. Values may differ between machines; the
-            expressions may not.
+        rows: The expression as a learner would type it, or words in both languages → its value (which may be bilingual,
+            too). Values may differ between machines; expressions and words may not.
         fixed: The same for values that no machine changes; the notebook checks compare these.
 
     Returns:
         What a notebook shows as a table, and a terminal as lines.
     """
-    cells = [(code, f"<td>{html.escape(str(value))}</td>", value) for code, value in (fixed or {}).items()]
-    cells += [
-        (code, f'<td><span class="measured">{html.escape(str(value))}</span></td>', measured(value))
-        for code, value in rows.items()
-    ]
-    lines = "".join(f"<tr><td><code>{html.escape(code)}</code></td>{cell}</tr>" for code, cell, _ in cells)
-    return Block(
-        f'<div class="course-scroll"><table class="course-table">{lines}</table></div>',
-        "\n".join(f"{code} = {value}" for code, _, value in cells),
-    )
+    lines, plain_lines = [], []
+    given = [(fixed or {}, False), (rows or {}, True)]
+    for label, value, varies in [(*row, varies) for part, varies in given for row in part.items()]:
+        if isinstance(value, Bilingual):
+            cell = measured_spans(value) if varies else value.html()
+        else:
+            cell = html.escape(str(value))
+            cell = f'<span class="measured">{cell}</span>' if varies else cell
+        name = label.html() if isinstance(label, Bilingual) else f"<code>{html.escape(label)}</code>"
+        lines.append(f"<tr><td>{name}</td><td>{cell}</td></tr>")
+        plain_lines.append(f"{label} = {measured(value) if varies else value}")
+    table = f'<table class="course-table">{"".join(lines)}</table>'
+    return Block(f'<div class="course-scroll">{table}</div>', "\n".join(plain_lines))
 
 
 def console(text: str, caption: Bilingual, *, varies: bool = True) -> Block:
@@ -46,7 +54,7 @@ def console(text: str, caption: Bilingual, *, varies: bool = True) -> Block:
     )
 
 
-_NO_ERROR = Bilingual("no error on this machine", "這台機器沒有出錯")
+_NO_ERROR = Bilingual("No error on this machine.", "在這台機器上沒有出錯。")
 _SEARCH_FOR = Bilingual("Words to search for:", "搜尋用的關鍵字：")
 
 
@@ -60,13 +68,15 @@ def message(error: BaseException | None, *words: str) -> Block:
         error: The error, or None on a machine on which the same line raises nothing.
         words: What every release prints in this error; several where it is one or the other.
     """
-    text = f"{type(error).__name__}: {error}" if error else str(_NO_ERROR)
+    text = f"{type(error).__name__}: {error}" if error else ""
     console = f'<pre class="course-console measured">{html.escape(text)}</pre>'
+    console += f'<p class="course-reason">{measured_spans(None if error else _NO_ERROR)}</p>'
     search, plain_search = "", ""
     if words and (error is None or any(part in text for part in words)):
         codes = " · ".join(f"<code>{html.escape(part)}</code>" for part in words)
         search = f'<p class="course-small">{_SEARCH_FOR.html()} {codes}</p>'
         plain_search = f"\n{_SEARCH_FOR} {' · '.join(words)}"
     return Block(
-        f'<div class="course-card course-error">{console}{search}</div>', f"{measured(text)}{plain_search}"
+        f'<div class="course-card course-error">{console}{search}</div>',
+        f"{measured(text or _NO_ERROR)}{plain_search}",
     )

@@ -40,8 +40,8 @@ def quantity(value: float, unit: str) -> str:
         value: The number.
         unit: Its unit without a prefix, or "%"; "" for a bare number.
     """
-    if unit in ("", "%"):  # no prefix: 0.78 % is not 780 m%
-        return f"{number(value)} {unit}".strip()
+    if unit in ("", "%"):  # no prefix: 0.78% is not 780 m%
+        return f"{number(value)}{unit}"
     from matplotlib.ticker import (
         EngFormatter,  # claims use this module as well, and matplotlib is slow to import
     )

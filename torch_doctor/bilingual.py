@@ -99,14 +99,25 @@ class Bilingual:
         return f'<p lang="en">{markup(self.en)}</p><p lang="zh-Hant">{markup(self.zh)}</p>'
 
     def format(self, **values: object) -> Bilingual:
-        """Fill in the ``{placeholders}`` of both texts."""
-        return Bilingual(self.en.format(**values), self.zh.format(**values))
+        """Fill in the ``{placeholders}`` of both texts; a value may be a :class:`Bilingual` itself."""
+        pairs = {name: (v.en, v.zh) if isinstance(v, Bilingual) else (v, v) for name, v in values.items()}
+        en, zh = ({name: pair[side] for name, pair in pairs.items()} for side in (0, 1))
+        return Bilingual(self.en.format(**en), self.zh.format(**zh))
 
     def __str__(self) -> str:
         return plain(self.en) if self.en == self.zh else f"{plain(self.en)} · {plain(self.zh)}"
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return {"text/html": f'<div class="course-note">{self.block()}</div>', "text/plain": str(self)}
+
+
+def measured_spans(text: Bilingual | None) -> str:
+    """Return `text` as something that differs between machines; the elements are the same if there is none.
+
+    (:meth:`Bilingual.html` writes what is the same in both languages once, and two empty marks are the same.)
+    """
+    en, zh = (markup(measured(words)) for words in ((text.en, text.zh) if text else ("", "")))
+    return f'<span lang="en">{en}</span><span lang="zh-Hant">{zh}</span>'
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from matplotlib import ticker
 
 from course_utils.lesson import text
-from torch_doctor.bilingual import Bilingual
+from torch_doctor.bilingual import Bilingual, plain
+
+Label = str | Bilingual  # the name of a bar or line: code and names are text, words are bilingual
+
+
+def key(label: Label) -> str:
+    """Return the name under which the values of `label` are recorded."""
+    return plain(label.en) if isinstance(label, Bilingual) else label
+
+
+def lettering(label: Label, between: str = "\n") -> str:
+    """Return `label` as it is drawn: both languages, one below the other unless `between` says otherwise."""
+    if isinstance(label, str) or label.en == label.zh:
+        return key(label)
+    return f"{plain(label.en)}{between}{plain(label.zh)}"
+
+
+def of_recorded(label: Label) -> str:
+    """Return the name of the recorded machine's bar or line `label`."""
+    return f"{lettering(label, ' · ')}（recorded · 參考紀錄）"
+
+
+def quoted(label: Label) -> Bilingual:
+    """Return `label` as it stands in a sentence: words in quotation marks, code as code."""
+    if isinstance(label, Bilingual):
+        return Bilingual(f"“{label.en}”", f"「{label.zh}」")
+    return Bilingual(f"`{label}`", f"`{label}`")
+
+
+def listed(values: Mapping[Label, str]) -> Bilingual:
+    """Return names and values as a list: ``float32: 3 ms; float16: 1 ms``."""
+    names = [name if isinstance(name, Bilingual) else Bilingual(name, name) for name in values]
+    pairs = list(zip(names, values.values(), strict=True))
+    return Bilingual("; ".join(f"{n.en}: {v}" for n, v in pairs), "；".join(f"{n.zh}：{v}" for n, v in pairs))
 
 
 def bars_only(axes: Any) -> None:
@@ -40,9 +74,7 @@ def logarithmic(axis: Any, unit: str = "") -> None:
     # Few powers of ten in sight: label 2 and 5 as well.
     axis.set_major_locator(ticker.LogLocator(subs=(1.0,) if high / low > 100 else (1.0, 2.0, 5.0)))
     axis.set_major_formatter(
-        ticker.FuncFormatter(lambda v, _: f"{v:g} {unit}".strip())
-        if unit in ("", "%")
-        else ticker.EngFormatter(unit)
+        ticker.FuncFormatter(lambda v, _: f"{v:g}{unit}") if unit in ("", "%") else ticker.EngFormatter(unit)
     )
     axis.set_minor_locator(ticker.NullLocator())  # unlabelled ticks take half of the drawing time
 

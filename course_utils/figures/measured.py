@@ -5,28 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from course_utils import recordings, run_mode
+from course_utils import published, recordings, run_mode
 from course_utils.figures.picture import Picture
 from torch_doctor.bilingual import Bilingual, measured
 
-RECORDED_LABEL = "recorded · 參考"  # name of the other machine in a legend
+RECORDED_LABEL = "recorded · 參考紀錄"  # name of the other machine in a legend
 HERE = "here · 這台機器"
 
 Recorded = dict[str, Any] | None  # what another machine measured for the same name, if anything
 
 
-def recording(values: dict[str, Any] | None) -> Bilingual:
-    """Return the second half of a caption: whose recording is shown, or that there is none.
-
-    Args:
-        values: What :func:`course_utils.recordings.recorded` returned.
-    """
-    if values is None:
-        none = recordings.NOT_RECORDED
-        text = Bilingual(f"Recorded GPU: {none.en}.", f"GPU 參考：{none.zh}。")
-    else:
-        text = Bilingual(f"Recorded on {values['run']}.", f"GPU 參考：{values['run']}。")
-    return Bilingual(measured(text.en), measured(text.zh))
+def beside(name: str, recorded: Recorded) -> str:
+    """Return the HTML below a caption: whose recording is shown, or else what is published for the figure `name`."""
+    run = recorded and recorded["run"]
+    return published.beside(name, Bilingual(f"Recorded on {run}.", f"GPU 參考紀錄：{run}。") if run else None)
 
 
 def series(values: Any, name: str = "") -> list[str]:
@@ -72,7 +64,7 @@ def show_measured(
         name: The figure's name, also in recordings.
         values: What was measured, JSON-serialisable, in SI units.
         draw: Returns the figure; gets the recorded values, or None.
-        caption: The text below; the line about the recording is added.
+        caption: The text below; what another machine measured is added.
         alternative: What a blind reader gets instead of the picture.
         series_vary: Whether the series or their points depend on the machine (a GPU adds a curve).
     """
@@ -80,7 +72,6 @@ def show_measured(
 
     run_mode.note("curve", name, values)
     recorded = recordings.recorded(name)
-    source = recording(recorded)
-    whole = Bilingual(f"{caption.en} {source.en}", f"{caption.zh}{source.zh}")
     consists = "; ".join(series(values))
-    display(Picture(draw(recorded), whole, alternative, measured(consists) if series_vary else consists))
+    consists = measured(consists) if series_vary else consists
+    display(Picture(draw(recorded), caption, alternative, consists, beside(name, recorded)))

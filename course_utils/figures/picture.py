@@ -140,13 +140,15 @@ def png(figure: Figure, *, small: bool = True) -> bytes:
 class Picture:
     """A figure with its caption (shown below) and its text alternative (what a blind reader gets).
 
-    `series` says which measured series it shows, for the plain text; the notebook checks compare it.
+    `series` says which measured series it shows, for the plain text; the notebook checks compare it. `beside` is HTML
+    below the caption: what another machine measured.
     """
 
     figure: Figure
     caption: Bilingual
     alternative: Bilingual
     series: str = ""
+    beside: str = ""
 
     def html(self, *, small: bool = True) -> str:
         """Return the picture as an HTML ``<figure>``; see :func:`png` for `small`."""
@@ -154,7 +156,7 @@ class Picture:
         text = html.escape(f"{plain(self.alternative.en)} · {plain(self.alternative.zh)}", quote=True)
         return (
             f'<figure class="course-figure"><img alt="{text}" src="data:image/png;base64,{data}">'
-            f"<figcaption>{self.caption.html()}</figcaption></figure>"
+            f"<figcaption>{self.caption.html()}{self.beside and f' {self.beside}'}</figcaption></figure>"
         )
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:

@@ -10,12 +10,12 @@ from course_utils.units import amount, quantity
 from torch_doctor.bilingual import Bilingual, measured
 
 
-def columns(name: str, values: Mapping[str, float]) -> None:
+def columns(name: str, values: Mapping[figures.Label, float]) -> None:
     """Show one measured number per name as columns (logarithmic), this machine's beside the recorded GPU's.
 
     Args:
         name: The figure's name: for its caption and axis in the lesson's texts, and for the recording.
-        values: Name in plain ASCII → number.
+        values: Name (a text, or bilingual) → number.
 
     Raises:
         ValueError: There are no texts for `name`.
@@ -24,24 +24,33 @@ def columns(name: str, values: Mapping[str, float]) -> None:
 
     def draw(recorded: figures.Recorded) -> Any:
         figure, axes = figures.new()
-        groups = [(figures.HERE, values, figures.YOURS)]
+        groups = [(figures.HERE, numbers, figures.YOURS)]
         if recorded:
             groups.append((figures.RECORDED_LABEL, recorded["values"], figures.RECORDED))
-        _draw_columns(axes, groups, y)
+        _draw_columns(axes, groups, y, names)
         return figure
 
-    numbers = measured(", ".join(f"{key} {quantity(value, y.unit)}" for key, value in values.items()))
+    names = {figures.key(name): figures.lettering(name) for name in values}
+    numbers = {figures.key(name): float(value) for name, value in values.items()}
+    list_ = figures.listed({name: quantity(value, y.unit) for name, value in values.items()})
     figures.show_measured(
         name,
-        {"values": {key: float(value) for key, value in values.items()}},
+        {"values": numbers},
         draw,
-        Bilingual(f"{caption.en} Here: {numbers}.", f"{caption.zh}這台機器：{numbers}。"),
+        Bilingual(
+            f"{caption.en} Here: {measured(list_.en)}.", f"{caption.zh}這台機器：{measured(list_.zh)}。"
+        ),
         Bilingual(f"Column chart of {y.en}.", f"長條圖，縱軸：{y.zh}。"),
         series_vary=figures.series_vary(name),
     )
 
 
-def _draw_columns(axes: Any, groups: Sequence[tuple[str, Mapping[str, float], str]], y: figures.Axis) -> None:
+def _draw_columns(
+    axes: Any,
+    groups: Sequence[tuple[str, Mapping[str, float], str]],
+    y: figures.Axis,
+    lettering: Mapping[str, str],
+) -> None:
     """Draw `groups` (legend, values by name, colour) beside each other, one place on the x axis per name."""
     names = list(dict.fromkeys(key for _, group, _ in groups for key in group))
     width = 0.8 / len(groups)
@@ -55,7 +64,7 @@ def _draw_columns(axes: Any, groups: Sequence[tuple[str, Mapping[str, float], st
             label=label,
         )
         axes.bar_label(drawn, [quantity(value, y.unit) for value in group.values()], padding=2)
-    axes.set_xticks(range(len(names)), names)
+    axes.set_xticks(range(len(names)), [lettering.get(name, name) for name in names])
     axes.grid(visible=False, axis="x")
     axes.set_ylabel(y.label)
     figures.logarithmic(axes.yaxis, y.unit)
@@ -64,12 +73,12 @@ def _draw_columns(axes: Any, groups: Sequence[tuple[str, Mapping[str, float], st
         axes.legend()
 
 
-def panels(name: str, values: Mapping[str, Mapping[str, float]]) -> None:
+def panels(name: str, values: Mapping[str, Mapping[figures.Label, float]]) -> None:
     """Show several quantities of the same few items as bar charts side by side, the recorded GPU's below.
 
     Args:
         name: The figure's name: for its texts in the lesson's room, and for the recording.
-        values: For each panel (a key of the figure's ``parts``): name in plain ASCII → number, in SI units.
+        values: For each panel (a key of the figure's ``parts``): name (a text, or bilingual) → number, in SI units.
 
     Raises:
         ValueError: There are no texts for `name`, or not exactly for these panels.
@@ -77,20 +86,23 @@ def panels(name: str, values: Mapping[str, Mapping[str, float]]) -> None:
     caption, parts = figures.caption_and_parts(name)
     if set(parts) != set(values):
         raise ValueError(f"figure {name!r} has texts for {list(parts)}, but got values for {list(values)}.")
-    numbers = {key: {n: float(v) for n, v in panel.items()} for key, panel in values.items()}
+    numbers = {key: {figures.key(n): float(v) for n, v in panel.items()} for key, panel in values.items()}
+    lettering = {figures.key(n): figures.lettering(n) for panel in values.values() for n in panel}
 
     def draw(recorded: figures.Recorded) -> Any:
         groups = [(figures.HERE, numbers, figures.YOURS)]
         if recorded:
             groups.append((figures.RECORDED_LABEL, recorded["panels"], figures.RECORDED))
         names = list(dict.fromkeys(n for _, group, _ in groups for panel in group.values() for n in panel))
-        height = 0.75 + (0.55 + 0.26 * len(names)) * len(groups)
+        lines = sum(lettering.get(n, n).count("\n") + 1 for n in names)
+        height = 0.75 + (0.55 + 0.26 * lines) * len(groups)
         figure, grid = figures.new(
             height=height, rows=len(groups), columns=len(parts), sharey=True, squeeze=False
         )
         for place, (row, (label, group, colour)) in enumerate(zip(grid, groups, strict=True)):
             for axes, (key, part) in zip(row, parts.items(), strict=True):
                 _draw_bars(axes, group.get(key, {}), part.unit, names, colour, room=0.25 * len(parts))
+                axes.set_yticks(range(len(names)), [lettering.get(n, n) for n in names])
                 if place == 0:
                     axes.set_title(f"{part.en}\n{part.zh}" if part.en != part.zh else part.en, fontsize=10)
             row[0].set_ylabel(label, fontsize=9)
@@ -118,15 +130,14 @@ def _draw_bars(
     axes.bar_label(drawn, [quantity(value, unit) for value in values.values()], padding=3, fontsize=9)
     axes.set_xlim(0, max(values.values(), default=1) * (1 + room))
     figures.bars_only(axes)
-    axes.set_yticks(range(len(names)), names)
 
 
-def stacked(name: str, rows: Mapping[str, Mapping[str, float]]) -> None:
+def stacked(name: str, rows: Mapping[figures.Label, Mapping[str, float]]) -> None:
     """Show what memory is used for, as stacked bars. Bytes are counted, not measured: nothing is recorded.
 
     Args:
         name: The figure's name, for its texts in the lesson's room.
-        rows: A name in plain ASCII → (key of the figure's ``parts`` → bytes).
+        rows: A name (a text, or bilingual) → (key of the figure's ``parts`` → bytes).
 
     Raises:
         ValueError: There are no texts for `name` or for one of the parts.
@@ -137,15 +148,18 @@ def stacked(name: str, rows: Mapping[str, Mapping[str, float]]) -> None:
     if unknown := sorted({key for row in rows.values() for key in row} - set(parts)):
         raise ValueError(f"figure {name!r} has texts for {list(parts)}, but got {unknown}.")
     figure, axes = figures.new(height=1.35 + 0.42 * len(rows))
-    totals = _draw_layers(axes, rows, parts)
+    totals = _draw_layers(axes, {figures.lettering(name): row for name, row in rows.items()}, parts)
     layers_en, layers_zh = ", ".join(p.en for p in parts.values()), "、".join(p.zh for p in parts.values())
-    numbers = ", ".join(f"`{row}` {measured(amount(total))}" for row, total in totals.items())
-    caption = Bilingual(f"{caption.en} Totals: {numbers}.", f"{caption.zh}總計：{numbers}。")
+    numbers = [measured(amount(total)) for total in totals.values()]
+    list_ = figures.listed(dict(zip(rows, numbers, strict=True)))
+    caption = Bilingual(f"{caption.en} Totals: {list_.en}.", f"{caption.zh}總計：{list_.zh}。")
     alternative = Bilingual(
         f"Stacked bars of bytes: {layers_en}.", f"堆疊長條圖，依用途分的位元組數：{layers_zh}。"
     )
     display(
-        figures.Picture(figure, caption, alternative, "; ".join(f"{r}: {', '.join(rows[r])}" for r in rows))
+        figures.Picture(
+            figure, caption, alternative, "; ".join(f"{figures.key(r)}: {', '.join(rows[r])}" for r in rows)
+        )
     )
 
 

@@ -11,31 +11,33 @@ from shared.timeline import Timeline
 from torch_doctor.bilingual import Bilingual, measured
 
 
-def picture(ways: Mapping[str, Timeline], caption: Bilingual) -> figures.Picture:
+def picture(ways: Mapping[figures.Label, Timeline], caption: Bilingual) -> figures.Picture:
     """Build the picture of :func:`timelines` (pure)."""
     longest = max(way.seconds() for way in ways.values())
     figure, parts = timeline.panels([len(way.lanes()) for way in ways.values()])
     for axes, (name, way) in zip(parts, ways.items(), strict=True):
         timeline.draw(axes, way, lanes=sorted(way.lanes()), until=longest)
-        axes.set_title(name, loc="left", fontsize=10)
-    times = ", ".join(f"{name} {figures.duration(way.seconds())}" for name, way in ways.items())
-    names = ", ".join(ways)
+        axes.set_title(figures.lettering(name, " · "), loc="left", fontsize=10)
+    times = figures.listed({name: figures.duration(way.seconds()) for name, way in ways.items()})
+    names = [figures.quoted(name) for name in ways]
     return figures.Picture(
         figure,
-        Bilingual(f"{caption.en} Here: {measured(times)}.", f"{caption.zh}這台機器：{measured(times)}。"),
         Bilingual(
-            f"Timelines one above the other, with a row per device or thread: {names}.",
-            f"上下排列的時間軸，每個裝置或執行緒一列：{names}。",
+            f"{caption.en} Here: {measured(times.en)}.", f"{caption.zh}這台機器：{measured(times.zh)}。"
+        ),
+        Bilingual(
+            f"Timelines one above the other, with a row per device or thread: {', '.join(n.en for n in names)}.",
+            f"上下排列的時間軸，每個裝置或執行緒一列：{'、'.join(n.zh for n in names)}。",
         ),
     )
 
 
-def timelines(name: str, ways: Mapping[str, Timeline]) -> None:
+def timelines(name: str, ways: Mapping[figures.Label, Timeline]) -> None:
     """Show several timelines on the same scale.
 
     Args:
         name: The figure's name, for its caption in the lesson's texts.
-        ways: A name in plain ASCII → who was busy when. Nothing is recorded for comparison.
+        ways: A name (a text, or bilingual) → who was busy when. Nothing is recorded for comparison.
 
     Raises:
         ValueError: There is no text for `name`, or nothing to show.

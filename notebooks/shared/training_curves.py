@@ -15,20 +15,26 @@ from course_utils import figures, recordings, run_mode
 from course_utils.figures import Axis, Picture
 from torch_doctor.bilingual import Bilingual, measured
 
-Lines = dict[str, dict[str, list[float]]]  # panel → line → one value per round
+Lines = dict[str, dict[figures.Label, list[float]]]  # panel → line → one value per round
 
 
 def picture(
-    lines: Lines, parts: dict[str, Axis], rounds: int, recorded: dict[str, Any] | None, caption: Bilingual
+    lines: Lines,
+    parts: dict[str, Axis],
+    rounds: int,
+    recorded: dict[str, Any] | None,
+    caption: Bilingual,
+    beside: str = "",
 ) -> Picture:
     """Return the picture, with one panel per part.
 
     Args:
-        lines: For each panel: name in plain ASCII → the values so far.
+        lines: For each panel: name (a text, or bilingual) → the values so far.
         parts: Texts and unit of each panel.
         rounds: How many values each line will have; sets the width of the panels from the start.
         recorded: What :func:`recordings.recorded` returned, or None.
         caption: What to look for.
+        beside: What :func:`figures.beside` returned.
     """
     figure, grid = figures.new(columns=len(parts), height=3.0, squeeze=False)
     names = list(dict.fromkeys(name for panel in lines.values() for name in panel))
@@ -37,46 +43,51 @@ def picture(
         axes.set_xlim(0.5, rounds + 0.5)
     if names:
         grid[0][-1].legend(fontsize=9)
-    last = "; ".join(
-        f"{name}: "
-        + ", ".join(
-            figures.quantity(lines[key][name][-1], parts[key].unit) for key in parts if lines[key].get(name)
-        )
-        for name in names
+    last = figures.listed(
+        {
+            name: ", ".join(
+                figures.quantity(lines[key][name][-1], parts[key].unit)
+                for key in parts
+                if lines[key].get(name)
+            )
+            for name in names
+        }
+        or {"-": "-"}
     )
-    source = figures.recording(recorded)
     titles_en, titles_zh = ", ".join(p.en for p in parts.values()), "、".join(p.zh for p in parts.values())
     return Picture(
         figure,
         Bilingual(
-            f"{caption.en} Last values here: {measured(last or '-')}. {source.en}",
-            f"{caption.zh}這台機器最後的數值：{measured(last or '-')}。{source.zh}",
+            f"{caption.en} Last values here: {measured(last.en)}.",
+            f"{caption.zh}這台機器最後的數值：{measured(last.zh.replace(', ', '、'))}。",
         ),
-        Bilingual(f"Line charts over the epochs: {titles_en}.", f"隨 epoch 變化的折線圖：{titles_zh}。"),
+        Bilingual(f"Line charts over the epochs: {titles_en}.", f"隨訓練週期變化的折線圖：{titles_zh}。"),
+        beside=beside,
     )
 
 
 def _draw_panel(
     axes: Any,
     part: Axis,
-    names: Sequence[str],
-    lines: dict[str, list[float]],
+    names: Sequence[figures.Label],
+    lines: dict[figures.Label, list[float]],
     recorded: dict[str, list[float]],
 ) -> None:
     """Draw the lines of one panel, measured here and recorded; every panel has the same colour for a name."""
     colours = (figures.YOURS, figures.RECORDED, figures.THIRD, figures.FOURTH)
     for name, colour in zip(names, colours, strict=False):
         values = lines.get(name, [])
-        axes.plot(range(1, len(values) + 1), values, "o-", color=colour, label=name)
-        if there := recorded.get(name, []):
-            label = f"{name} ({figures.RECORDED_LABEL})"
+        label = figures.lettering(name, " · ")
+        axes.plot(range(1, len(values) + 1), values, "o-", color=colour, label=label)
+        if there := recorded.get(figures.key(name), []):
+            label = figures.of_recorded(name)
             axes.plot(range(1, len(there) + 1), there, "s--", color=colour, alpha=0.5, label=label)
     axes.xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
     axes.margins(y=0.1)  # the last point should not touch the edge
     axes.set_ylim(bottom=0)
     if part.unit:
         axes.yaxis.set_major_formatter(ticker.EngFormatter(part.unit))
-    axes.set_xlabel("epoch")
+    axes.set_xlabel("epoch · 訓練週期")
     axes.set_title(f"{part.en}\n{part.zh}", fontsize=10)
 
 
@@ -100,13 +111,15 @@ class Live:
         self.handle = display(self._picture(), display_id=True)  # None without a front end
 
     def _picture(self) -> Picture:
-        return picture(self.lines, self.parts, self.rounds, recordings.recorded(self.name), self.caption)
+        recorded = recordings.recorded(self.name)
+        beside = figures.beside(self.name, recorded)
+        return picture(self.lines, self.parts, self.rounds, recorded, self.caption, beside)
 
-    def add(self, line: str, **values: float) -> None:
+    def add(self, line: figures.Label, **values: float) -> None:
         """Add one round's value to each panel, and update the figure.
 
         Args:
-            line: The line's name in plain ASCII.
+            line: The line's name, a text or bilingual.
             values: A number for every panel, by the key of the figure's ``parts``.
 
         Raises:
@@ -118,7 +131,8 @@ class Live:
             )
         for key, value in values.items():
             self.lines[key].setdefault(line, []).append(float(value))
-        run_mode.note("curve", self.name, {"lines": self.lines})
+        noted = {key: {figures.key(n): v for n, v in panel.items()} for key, panel in self.lines.items()}
+        run_mode.note("curve", self.name, {"lines": noted})
         if self.handle is not None:
             self.handle.update(self._picture())
 

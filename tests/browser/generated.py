@@ -26,6 +26,7 @@ WRONG_ANSWERS = (
 SETUP = """from course_utils import check, lesson, predict, setup
 import torch
 from torch import nn
+from torch.utils.data import Dataset
 
 setup()"""
 

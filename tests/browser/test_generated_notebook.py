@@ -12,7 +12,7 @@ import pytest
 from lesson_cells import calls
 
 from course_utils import lesson
-from course_utils.predictions import Question, question
+from course_utils.questions import Choice, Question, question
 from tests.browser import generated
 from tests.browser.promises import (
     CHOICES,
@@ -49,7 +49,7 @@ def run(lab: Lab, chromium: Any) -> Iterator[Run]:
 
 def test_it_holds_all_of_the_lessons() -> None:
     made = generated.generate(FOLDER)
-    assert len(made.questions) == len(list(calls("predict"))) > 60
+    assert len(made.questions) == len(list(calls("predict"))) > 50
     assert len({answer.exercise for answer in made.answers}) == len(list(calls("check"))) > 20
     names = {module.split(".")[1] for module in made.explorers}
     used = [next(calls(f"{name}.EXPLORER.show", f"{name}.explorer"), None) for name in names]
@@ -76,7 +76,8 @@ def test_questions_answer_in_each_language(run: Run, choice: str) -> None:
     run.page.switch_language(choice)
     asked = [asked_in(room, name) for room, name in run.made.questions]
     chosen = [
-        next((i, c) for i, c in enumerate(each.choices) if c.right == (choice == "zh")) for each in asked
+        next(((i, c) for i, c in enumerate(each.choices) if c.right == (choice == "zh")), (0, GUESS))
+        for each in asked
     ]
     shown, hidden = ("zh", "en") if choice == "zh" else ("en", "zh")
     # The first one with the mouse; the page presses the others itself, which is quicker.
@@ -85,15 +86,15 @@ def test_questions_answer_in_each_language(run: Run, choice: str) -> None:
     wanted = [
         {
             "index": index,
-            "reason": squeezed(getattr(each.reason, shown)),
-            "hidden": squeezed(getattr(each.reason, hidden)),
+            "reason": squeezed(getattr((each.number or picked).reason, shown)),
+            "hidden": squeezed(getattr((each.number or picked).reason, hidden)),
             "pressed": number == 0,
         }
-        for number, (index, each) in enumerate(chosen)
+        for number, ((index, picked), each) in enumerate(zip(chosen, asked, strict=True))
     ]
     results = run.page.page.evaluate("wanted => window.course.answer_questions(wanted)", wanted)
     for each, (_, right), want, found in zip(asked, chosen, wanted, results, strict=False):
-        assert found["labels"] == [label(c.text, choice) for c in each.choices]
+        assert found["labels"] == [label(c.text, choice) for c in each.choices or (GUESS,)]
         assert found["answered"], (
             f"{each.name}: waited in vain for {want['reason']!r} in {found['visible']!r}"
         )
@@ -101,6 +102,10 @@ def test_questions_answer_in_each_language(run: Run, choice: str) -> None:
         assert found["solved"] == right.right, each.name
     assert len(results) == len(asked)
     assert run.page.wrongly_shown(choice)["wrong"] == []
+
+
+# Of a question for a number: its one button.
+GUESS = Choice(Bilingual("That is my guess", "我猜這個值"), Bilingual("-", "-"), False)
 
 
 def asked_in(room: str, name: str) -> Question:
@@ -200,6 +205,40 @@ def test_the_keyboard_reaches_everything(run: Run) -> None:
     assert run.page.page.evaluate(reachable) == []
 
 
+SIZES = """() => {
+  const size = e => parseFloat(getComputedStyle(e).fontSize);
+  const texts = `.course-question :is(p, button, .widget-readout), .course-switch button, .course-card p,
+    .course-explorer :is(select, .widget-readout, p), table :is(td, th)`;
+  const shown = [...window.course.panel().querySelectorAll(texts)].filter(window.course.shown);
+  const prose = size(window.course.panel().querySelector('.jp-MarkdownOutput p'));
+  return {
+    prose, looked: shown.length,
+    smaller: shown.filter(e => size(e) < prose && !e.matches('.course-small')).map(e => size(e) + ' ' + e.outerHTML.slice(0, 120)),
+    high: [...window.course.panel().querySelectorAll('.course-figure img')].map(e => e.getBoundingClientRect().height)
+      .filter(height => height > 0.53 * innerHeight),
+  };
+}"""
+
+
+def test_questions_tables_and_controls_are_as_large_as_prose_when_presented(run: Run) -> None:
+    """JupyterLab's presentation mode enlarges prose and code; figures leave room for their code on the same screen."""
+    page = run.page.page
+    run.page.switch_language("en")
+    normal = page.evaluate(SIZES)
+    toggle = "() => window.jupyterapp.commands.execute('application:toggle-presentation-mode')"
+    page.evaluate(toggle)
+    try:
+        page.evaluate("() => window.course.frame()")
+        presented = page.evaluate(SIZES)
+        overflow = run.page.overflow(NARROW)
+    finally:
+        page.evaluate(toggle)
+    assert presented["prose"] > normal["prose"] and presented["looked"] > 300
+    for found in (normal, presented):
+        assert found["smaller"] == [] and found["high"] == []
+    assert overflow == []
+
+
 # These come last: every question is answered and every hint is open, so all texts are there.
 
 
@@ -212,4 +251,4 @@ def test_no_text_is_shown_twice(run: Run) -> None:
     """The answer to a question replaces the one before it."""
     run.page.switch_language("en")
     for text in run.page.panel().locator(".course-question.widget-box").all_inner_texts():
-        assert len(re.findall(r"(?:Right|Not quite)\.", text)) == 1
+        assert len(re.findall(r"(?:Right|Not quite)\.|Your guess: ", text)) == 1

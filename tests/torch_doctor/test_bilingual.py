@@ -7,7 +7,16 @@ import re
 import pytest
 from html_nesting import assert_nested
 
-from torch_doctor.bilingual import Bilingual, Shown, by_language, chosen_language, markup, measured, plain
+from torch_doctor.bilingual import (
+    Bilingual,
+    Shown,
+    by_language,
+    chosen_language,
+    markup,
+    measured,
+    measured_spans,
+    plain,
+)
 
 
 def test_the_nesting_check_can_fail() -> None:
@@ -132,3 +141,9 @@ def test_the_language_of_plain_text_is_a_variable(monkeypatch: pytest.MonkeyPatc
     for value, language in {"en": "en", "zh": "zh", "both": "both", "fr": "both", "": "both"}.items():
         monkeypatch.setenv("TORCH_DOCTOR_LANGUAGE", value)
         assert chosen_language() == language
+
+
+def test_measured_spans_have_the_same_elements_with_a_text_and_without() -> None:
+    some, none = measured_spans(Bilingual("a ⟨3⟩ < b", "甲 ⟨3⟩ < 乙")), measured_spans(None)
+    assert '<span lang="en"><span class="measured">a 3 &lt; b</span></span>' in some
+    assert re.sub('measured">[^<]*<', 'measured"><', some) == none and "甲 3 &lt; 乙" in some

@@ -11,9 +11,11 @@ import pytest
 from html_nesting import assert_nested
 from nbval.plugin import get_sanitize_patterns
 
-from course_utils import claims, lesson, needs, recordings, run_mode
+from course_utils import claim_card as claims
+from course_utils import lesson, needs, published, recordings, run_mode
 from course_utils.claims import Card, ClaimError, Verdict, claim, judge
 from course_utils.measure import Comparison
+from course_utils.published import Reference
 from torch_doctor.bilingual import Bilingual
 
 SANITIZE = get_sanitize_patterns((Path(__file__).parents[1] / "sanitize.cfg").read_text(encoding="ascii"))
@@ -157,7 +159,7 @@ def test_a_comparison_without_bounds_is_refused() -> None:
 
 # --- stating ------------------------------------------------------------------------------------------
 
-ID = "1.5-host"  # any claim of the course
+ID = "1.2-reuse"  # any claim of the course
 
 
 def html(shown: list[Any]) -> str:
@@ -174,7 +176,7 @@ def test_a_claim_shows_its_sentence_and_verdict(shown: list[Any]) -> None:
 
 
 @pytest.mark.parametrize("results, verdict, en, zh", [
-    ([(NO, NO), (NO, NO)], "fails", "on the wrong side", "沒有過門檻"),
+    ([(NO, NO), (NO, NO)], "fails", "on the wrong side", "沒有通過門檻"),
     ([(NO, YES), (NO, YES)], "unclear", "The two ways of judging disagree", "兩種判斷方式的結果不一致"),
 ])  # fmt: skip
 def test_a_learner_gets_an_explanation_instead_of_an_error(
@@ -334,17 +336,51 @@ def test_another_sentence_is_another_card() -> None:
 
 def test_the_recorded_value_stands_beside_this_machines(recorded: dict[str, Any] | None) -> None:
     html = Card(ID, Bilingual("a", "甲"), VERDICTS["holds"], 2, None)._repr_mimebundle_()["text/html"]
-    expected = {None: "not recorded yet"} if recorded is None else {}
-    if recorded is not None:
+    if recorded is None:
+        assert "recorded" not in re.sub('class="[^"]*"', "", html) and "紀錄" not in html
+    else:
         what = "12.5" if recorded["value"] == 12.5 else claims.VERDICTS[recorded["verdict"]].en
-        expected = {0: f"recorded GPU: {what} ({recorded['run']})"}
-    for words in expected.values():
-        assert words in html
+        assert f"recorded GPU: {what} ({recorded['run']})" in html and "GPU 參考紀錄：" in html
+
+
+REFERENCE = Reference(
+    Bilingual("7 times", "7 倍"),
+    Bilingual("one T4", "一張 T4"),
+    Bilingual("A & B", "A & B"),
+    "https://a.b/?c=1&d=2",
+    "2024",
+    "7",
+    "read",
+)
+
+
+def test_a_published_value_stands_on_the_card_with_its_source(
+    recorded: dict[str, Any] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(published, "references", lambda: {ID: REFERENCE})
+    html = Card(ID, Bilingual("a", "甲"), VERDICTS["needs"], 2, None)._repr_mimebundle_()["text/html"]
+    assert_nested(html)
+    assert "Published, not measured by us: 7 times; one T4 (" in sanitize(html), "it is compared"
+    assert "公開數據（非本課程量測）：7 倍；一張 T4（" in html
+    assert html.count('<a href="https://a.b/?c=1&amp;d=2">A &amp; B</a>') == 2
+    # The style sheet hides what is published behind a recorded mark that is not empty.
+    assert re.search(r'class="course-recorded">.*</span><span class="course-published">', html)
+    assert bool(re.search(r'course-recorded"><span lang="en"><span class="measured">[^<]', html)) == bool(
+        recorded
+    )
+
+
+def test_a_claim_that_cannot_be_measured_here_says_so_in_one_line() -> None:
+    html = Card(ID, Bilingual("it wins", "會贏"), VERDICTS["needs"], 2, None)._repr_mimebundle_()["text/html"]
+    line = '<p lang="{}"><span class="measured">{}</span>{}</p>'
+    assert line.format("en", "With a CUDA GPU, this cell would measure:", " it wins") in html
+    assert line.format("zh-Hant", "若有 CUDA GPU，這一格會量測：", "會贏") in html
+    assert html.count("course-measured-here") == 2, "the style sheet hides the other two lines"
 
 
 @pytest.mark.parametrize("low, high, en, zh", [
     (2, None, "at least 2", "至少 2"), (None, 0.9, "at most 0.9", "至多 0.9"),
-    (0.7, 1.4, "between 0.7 and 1.4", "介於 0.7 與 1.4 之間"), (None, None, "an exact fact", "精確的事實"),
+    (0.7, 1.4, "between 0.7 and 1.4", "介於 0.7 與 1.4 之間"), (None, None, "an exact fact", "可精確驗證"),
 ])  # fmt: skip
 def test_the_card_says_what_is_asserted(low: float | None, high: float | None, en: str, zh: str) -> None:
     html = Card(ID, Bilingual("a", "甲"), VERDICTS["holds"], low, high)._repr_mimebundle_()["text/html"]

@@ -6,6 +6,7 @@ The exercises themselves are tested in ``tests/lessons/test_exercises.py``.
 from __future__ import annotations
 
 import _thread
+import dataclasses
 import signal
 import sys
 import threading
@@ -15,14 +16,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hostile_answers import ACTS, change_state, forever
+from hostile_answers import ACTS, Resisting, change_state, forever
+from html_nesting import assert_nested
 from published import run
 from test_measure import snapshot
 
-from course_utils import check, exercises, lesson, settings
-from course_utils.exercise_hints import is_stub
+from course_utils import check, exercises, figures, lesson, limits, settings
+from course_utils.exercise_hints import SOLVED, is_stub
 from course_utils.exercises import Exercise, Wrong, examine
-from torch_doctor.bilingual import Bilingual
+from torch_doctor.bilingual import Bilingual, Block
 
 STUBS = {
     "def f(): ...": True,
@@ -67,7 +69,7 @@ def test_state_is_restored_and_output_is_limited(act: str, capsys: pytest.Captur
     assert snapshot() == before
     printed = capsys.readouterr()
     for text in (printed.out, printed.err):
-        assert len(text) <= exercises.PRINTED_MOST + 10 and "Traceback" not in text
+        assert len(text) <= limits.PRINTED_MOST + 10 and "Traceback" not in text
 
 
 def test_state_is_restored_after_an_endless_answer() -> None:
@@ -186,6 +188,129 @@ def test_a_hint_of_any_length_is_shortened() -> None:
 
     hint = examine(Exercise("x", Bilingual("a", "甲"), quote, ()), "x" * 100_000).message
     assert len(hint.en) < 1000 and hint.en.startswith("a 'x") and hint.en.endswith("x' b")
+
+
+# --- what an exercise shows of the answer -------------------------------------------------------------
+
+
+TABLE = Block("<table><tr><td>3</td></tr></table>", "calls: 3")
+
+
+def lenient(show: Callable[[Any], Any], seconds: float = 5) -> Exercise:
+    """Return an exercise that accepts 3 and shows what `show` makes of the answer."""
+
+    def examine(answer: Any) -> None:
+        if answer != 3:
+            raise Wrong(en="Not 3.", zh="不是 3。")
+
+    return Exercise("on_gpu", Bilingual("a", "甲"), examine, (), seconds, "easy", show)
+
+
+def card(
+    answer: Any, exercise: Exercise, shown: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> dict[str, str]:
+    """Return the card that `check` displays."""
+    lesson.use("01")
+    monkeypatch.setattr(lesson, "exercises", lambda: {"on_gpu": exercise})
+    check("on_gpu", answer)
+    bundle = shown[-1]._repr_mimebundle_()
+    assert_nested(bundle["text/html"])
+    return bundle
+
+
+@pytest.mark.parametrize("answer, state", [(3, "solved"), (4, "wrong")])
+def test_what_the_answer_did_is_shown_below_the_verdict(
+    answer: int, state: str, shown: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    got: list[Any] = []
+    bundle = card(answer, lenient(lambda given: (got.append(given), TABLE)[1]), shown, monkeypatch)
+    assert got == [answer] and f"course-{state}" in bundle["text/html"]
+    assert bundle["text/html"].index("course-verdict") < bundle["text/html"].index(TABLE.html)
+    assert bundle["text/plain"].endswith("\ncalls: 3")
+
+
+def test_a_picture_can_be_shown(shown: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    def draw(_: Any) -> figures.Picture:
+        figure, axes = figures.new()
+        axes.plot([1, 2])
+        return figures.Picture(figure, Bilingual("a", "甲"), Bilingual("b", "乙"))
+
+    assert "<img alt=" in card(3, lenient(draw), shown, monkeypatch)["text/html"]
+
+
+def test_the_stub_shows_nothing_and_its_card_stays_as_it_was(
+    shown: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(_: Any) -> Any:
+        raise AssertionError("the stub is not shown")
+
+    with_show = card(None, lenient(never), shown, monkeypatch)
+    assert with_show == card(None, dataclasses.replace(lenient(never), show=None), shown, monkeypatch)
+
+
+def quiet(_: Any) -> Any:
+    print("printed once more")
+    return TABLE
+
+
+NONSENSE: dict[str, Callable[[Any], Any]] = {
+    "nothing": lambda _: None,
+    "a number": lambda _: 3,
+    "a text": lambda _: "<b>text</b>",
+    "a list": lambda _: [TABLE],
+    "the class": lambda _: Block,
+    "a block without text": lambda _: Block(3, None),  # type: ignore[arg-type]
+    "what resists": lambda _: Resisting(),
+}
+
+
+@pytest.mark.parametrize("show", [*ACTS.values(), *NONSENSE.values()], ids=[*ACTS, *NONSENSE])
+def test_whatever_show_does_the_verdict_is_shown(
+    show: Callable[[Any], Any],
+    shown: list[Any],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    before = snapshot()
+    bundle = card(3, lenient(show), shown, monkeypatch)
+    assert snapshot() == before
+    assert "course-solved" in bundle["text/html"] and "course-seen" not in bundle["text/html"]
+    assert bundle["text/plain"] == f"exercise on_gpu: solved · 完成\n{SOLVED}"
+    assert capsys.readouterr() == ("", ""), "examining has already printed it"
+
+
+def test_an_endless_show_is_ended(shown: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    start = time.monotonic()
+    assert "course-seen" not in card(3, lenient(forever, seconds=0.1), shown, monkeypatch)["text/html"]
+    assert time.monotonic() - start < 5
+
+
+def test_what_it_prints_is_not_printed_twice(
+    shown: list[Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert TABLE.html in card(3, lenient(quiet), shown, monkeypatch)["text/html"]
+    assert capsys.readouterr() == ("", "")
+
+
+def test_an_answer_that_was_stopped_is_not_run_once_more(
+    shown: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[Any] = []
+    exercise = Exercise("on_gpu", Bilingual("a", "甲"), forever, (), 0.1, "hard", ran.append)
+    assert "was stopped" in card(3, exercise, shown, monkeypatch)["text/html"] and not ran
+
+
+@pytest.mark.parametrize(
+    "level, words", [("easy", "簡單"), ("medium", "中等"), ("hard", "困難"), (None, None)]
+)
+def test_the_level_stands_in_the_card(
+    level: str | None, words: str | None, shown: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = card(3, dataclasses.replace(lenient(quiet), level=level), shown, monkeypatch)["text/html"]
+    if level:
+        assert f'"course-level"><span lang="en">{level}</span><span lang="zh-Hant">{words}</span>' in page
+    else:
+        assert "course-level" not in page
 
 
 # --- in the lesson ------------------------------------------------------------------------------------

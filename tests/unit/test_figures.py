@@ -47,6 +47,8 @@ TEXT = {
 LINES = {"CPU": ([16, 64, 256], [1e-6, 2e-5, 1e-3]), "two threads": ([16, 256], [2e-6, 5e-4])}
 PANELS = {"bytes": {"float64": 8.0, "float32": 4.0}, "speed": {"float64": 7.6e10, "float32": 1.59e11}}
 
+SLOW = Bilingual("slow, mixed", "慢，混合精度")
+
 # What a lesson calls, what is recorded for it, and what differs in the figure's text.
 PICTURES: dict[str, tuple[Callable[[], None], dict[str, Any] | None, dict[str, str]]] = {
     "bars": (lambda: figures.bars("x", COMPARED, labels=("three loops", "A @ B")), None, {}),
@@ -65,6 +67,20 @@ PICTURES: dict[str, tuple[Callable[[], None], dict[str, Any] | None, dict[str, s
     "panels recorded": (
         lambda: panels("x", PANELS), {"panels": {"bytes": {"float8": 1.0}, "speed": {"float32": 5e13}}}, {},
     ),
+    "bars with words": (
+        lambda: figures.bars("x", COMPARED, labels=(SLOW, "A @ B")), {"seconds": [2e-3, 1e-6]}, {},
+    ),
+    "curves with words": (
+        lambda: figures.curves("x", {SLOW: LINES["CPU"]}), {"lines": {"slow, mixed": LINES["CPU"]}}, {},
+    ),
+    "columns with words": (
+        lambda: columns("x", {SLOW: 2.0, "fast": 1.0}), {"values": {"slow, mixed": 1.0}}, {},
+    ),
+    "panels with words": (
+        lambda: panels("x", {"bytes": {SLOW: 8.0}, "speed": {SLOW: 7.6e10}}),
+        {"panels": {"bytes": {"slow, mixed": 1.0}, "speed": {}}}, {},
+    ),
+    "stacked with words": (lambda: stacked("x", {SLOW: {"bytes": 4e6}, "Adam": {"bytes": 2e6}}), None, {}),
     "stacked": (
         lambda: stacked("x", {"SGD": {"bytes": 4e6}, "Adam": {"bytes": 4e6, "speed": 8e6}}), None, {},
     ),
@@ -120,15 +136,15 @@ def test_a_picture_has_texts_in_both_languages(name: str, drawn: dict[str, tuple
 @pytest.mark.parametrize("one", ["bars", "curves", "columns", "panels"])
 def test_the_recording_is_named_beside_its_values(one: str, drawn: dict[str, tuple[Picture, str]]) -> None:
     alone, (beside, html) = drawn[one], drawn[f"{one} recorded"]
-    assert "not recorded yet" in alone[1] and "尚無紀錄" in alone[1]
-    assert html.count(RUN) == 2 and "not recorded yet" not in html
+    assert "recorded on" not in alone[1].lower() and "紀錄" not in alone[1]
+    assert html.count(RUN) == 2 and "GPU 參考紀錄：" in html
     if one not in ("bars", "panels"):  # their rows are named instead
         assert len(beside.figure.axes[0].get_legend_handles_labels()[1]) >= 2
 
 
 def test_every_line_is_drawn(drawn: dict[str, tuple[Picture, str]]) -> None:
     labels = [line.get_label() for line in drawn["curves recorded"][0].figure.axes[0].lines]
-    assert labels == ["CPU", "two threads", "GPU (recorded · 參考)"]
+    assert labels == ["CPU", "two threads", "GPU（recorded · 參考紀錄）"]
     here = drawn["curves"][0].figure.axes[0].lines
     assert {line.get_label(): list(line.get_ydata()) for line in here} == {
         name: ys for name, (_, ys) in LINES.items()
@@ -180,6 +196,46 @@ def test_stacked_layers_lie_end_to_end(drawn: dict[str, tuple[Picture, str]]) ->
     ]
     assert [text.get_text().strip() for text in part.texts] == ["4 MB", "12 MB"]
     assert "⟨12 MB⟩" in drawn["stacked"][0].caption.zh
+
+
+WORDS = [name for name in PICTURES if name.endswith("with words")]
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_a_label_of_words_is_drawn_and_named_in_both_languages(
+    name: str, drawn: dict[str, tuple[Picture, str]]
+) -> None:
+    shown = drawn[name][0]
+    lettering = "slow, mixed · 慢，混合精度" if name.startswith("curves") else "slow, mixed\n慢，混合精度"
+    part = shown.figure.axes[0]
+    legend = part.get_legend()
+    texts = [*part.get_xticklabels(), *part.get_yticklabels(), *(legend.get_texts() if legend else ())]
+    assert lettering in [text.get_text() for text in texts]
+    if not name.startswith(("curves", "panels")):  # their captions name no line
+        assert "slow, mixed" in shown.caption.en and "慢，混合精度" in shown.caption.zh
+        assert "慢" not in shown.caption.en and "slow" not in shown.caption.zh
+
+
+def test_a_comparison_in_words_reads_as_a_sentence(drawn: dict[str, tuple[Picture, str]]) -> None:
+    caption = drawn["bars with words"][0].caption
+    assert caption.en == "Here, “slow, mixed” takes ⟨300⟩ times as long as `A @ B`."
+    assert caption.zh == "在這台機器上，「慢，混合精度」花的時間是 `A @ B` 的 ⟨300⟩ 倍。"
+
+
+def test_recorded_bars_of_words_are_found_and_named(drawn: dict[str, tuple[Picture, str]]) -> None:
+    rows = [label.get_text() for label in drawn["bars with words"][0].figure.axes[0].get_yticklabels()]
+    assert "slow, mixed · 慢，混合精度（recorded · 參考紀錄）" in rows
+    columns = drawn["columns with words"][0].figure.axes[0]
+    assert [label.get_text() for label in columns.get_xticklabels()] == ["slow, mixed\n慢，混合精度", "fast"]
+
+
+def test_captions_list_names_and_numbers_so_that_they_can_be_told_apart(
+    drawn: dict[str, tuple[Picture, str]],
+) -> None:
+    stacked, columns = drawn["stacked with words"][0].caption, drawn["columns with words"][0].caption
+    assert stacked.en.endswith("Totals: slow, mixed: ⟨4 MB⟩; Adam: ⟨2 MB⟩.")
+    assert stacked.zh.endswith("總計：慢，混合精度：⟨4 MB⟩；Adam：⟨2 MB⟩。")
+    assert columns.zh.endswith("這台機器：⟨慢，混合精度：2 s；fast：1 s⟩。")
 
 
 def test_a_linear_axis_stays_linear(drawn: dict[str, tuple[Picture, str]]) -> None:
@@ -265,7 +321,7 @@ def test_amount(number: float, text: str) -> None:
 
 
 @pytest.mark.parametrize("value, unit, text", [
-    (0.78, "%", "0.78 %"), (104.2, "%", "104 %"), (1234, "", "1,234"), (2.34e9, "FLOP/s", "2.34 GFLOP/s"),
+    (0.78, "%", "0.78%"), (104.2, "%", "104%"), (1234, "", "1,234"), (2.34e9, "FLOP/s", "2.34 GFLOP/s"),
 ])  # fmt: skip
 def test_quantity(value: float, unit: str, text: str) -> None:
     assert quantity(value, unit) == text
@@ -277,7 +333,7 @@ def test_an_axis_in_percent_has_no_prefixes() -> None:
     figures.logarithmic(axes.yaxis, "%")
     figure.canvas.draw()
     labels = [label.get_text() for label in axes.get_yticklabels()]
-    assert "1 %" in labels and not any("m%" in label for label in labels)
+    assert "1%" in labels and not any("m%" in label for label in labels)
 
 
 # --- glyphs -------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from course_utils import lesson, predict, predictions
+from course_utils import lesson, predict, questions
 from course_utils.lesson import all_texts, notebooks, text
 
 ROOT = Path(__file__).parents[2]
@@ -81,7 +81,7 @@ def test_exercises_are_those_of_the_room() -> None:
 def test_a_question_without_a_right_choice_is_refused(choices: list[dict[str, bool]]) -> None:
     words = {"en": "a", "zh": "甲", "why_en": "b", "why_zh": "乙"}
     with pytest.raises(ValueError, match="at least two choices"):
-        predictions._question("q", {"en": "a", "zh": "甲", "choices": [words | choice for choice in choices]})
+        questions.parsed("q", {"en": "a", "zh": "甲", "choices": [words | choice for choice in choices]})
 
 
 def test_an_unknown_question_is_refused(shown: list[object]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html.parser
-import io
 import os
 import platform
 import re
@@ -17,7 +16,7 @@ from typing import Any
 import pytest
 import torch
 
-from course_utils import machine, needs, try_all_gpus, try_gpu
+from course_utils import machine, needs, recordings, try_all_gpus, try_gpu
 from course_utils.gpu_ratings import rated_bandwidth, rating, ratings
 from course_utils.machine import Badge, badge, machine_facts, machine_rows, smi_query
 from course_utils.needs import missing
@@ -119,7 +118,7 @@ def test_this_machines_badge() -> None:
 
 @pytest.mark.parametrize("count, en, zh", [
     (0, "Everything runs on the CPU", "全部在 CPU 上"),
-    (1, "needs two GPUs is rehearsed", "改用演練代替"),
+    (1, "needs two GPUs is simulated", "改用模擬"),
     (4, "Everything is measured on your GPUs", "全部在你的 GPU 上量"),
 ])  # fmt: skip
 def test_the_badge_says_what_will_be_measured(
@@ -151,6 +150,19 @@ def test_another_makers_accelerator_is_named(kind: str, monkeypatch: pytest.Monk
     monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda: torch.device(kind))
     text = badge_text(badge())
     assert f"The {kind} accelerator here is not used" in text and f"還有 {kind} 加速器" in text
+
+
+@pytest.mark.parametrize("gpus, en, zh", [
+    ([], "a published value stands beside it, with its source", "旁邊會列出公開數據，並註明出處"),
+    ([{"name": "T4"}], "a recorded or published value", "旁邊會列出先前在 GPU 上測得的參考紀錄或公開數據"),
+])  # fmt: skip
+def test_only_recordings_that_exist_are_promised(
+    gpus: list[dict[str, str]], en: str, zh: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pretend(monkeypatch, 0)
+    monkeypatch.setattr(recordings, "runs", lambda: [{"machine": {"gpus": gpus}}])
+    text = badge_text(badge())
+    assert en in text and zh in text
 
 
 def test_beside_cuda_no_other_accelerator_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,17 +212,11 @@ NEEDS = {
     "emulated_bf16": {"t4"},
     "tensor_cores": {"one", "four", "t4", "arm", "unknown"},
     "tf32": {"one", "four", "arm", "unknown"},
-    "slow_float64": {"t4", "unknown"},
-    "full_float64": {"one", "four", "arm"},
-    "cpu_bf16": {"one", "four"},
     "matrix_units": {"one", "four", "t4", "arm", "unknown"},
     "vectors": {"one", "four", "t4", "arm", "unknown"},
     "shared_gpu": {"one", "four", "arm", "unknown"},
-    "cpu_without_fp16": {"none", "one"},
     "compiler": {"one", "four", "arm"},
     "x86_cuda": {"one", "four", "t4", "unknown"},
-    "rated_bandwidth": {"one", "four", "t4", "arm"},
-    "rated_gpu": {"one", "four", "t4", "arm"},
     "cpu_only": {"none"},
 }
 NO_CLOCK = {"memory_clock_rate": 0, "memory_bus_width": 0}
@@ -222,15 +228,18 @@ MACHINES: dict[str, tuple[int, str, str, dict[str, Any]]] = {
     "arm": (1, "native", "aarch64", {}),
     "unknown": (1, "native", "x86_64", {"name": "NVIDIA Something New", "major": 12} | NO_CLOCK),
 }
-FEATURES = {
-    "none": {"avx2"},
-    "one": {"avx2", "avx512_bf16"},
-    "four": {"avx2", "avx512_bf16", "amx_bf16", "avx512_fp16"},
-}
 
 
 def test_every_need_is_tested() -> None:
-    assert set(NEEDS) == set(needs.NEEDS)
+    assert set(NEEDS) == set(needs.NEEDS) == set(needs.names())
+
+
+def test_a_need_reads_well_in_the_cards_sentence() -> None:
+    """ "With …, this cell would measure" and 「若有…，這一格會量測」: a comma inside would cut it in two."""
+    for name in needs.names().values():
+        assert re.match(r"(a|an|two) ", name.en) and not re.search(r"\.$", name.en)
+        outside = re.sub("（[^）]*）", "", name.zh)
+        assert not re.search("[，；。]", outside)
 
 
 @pytest.mark.parametrize("where", MACHINES)
@@ -239,7 +248,7 @@ def test_missing(need: str, where: str, monkeypatch: pytest.MonkeyPatch) -> None
     count, bf16, processor, properties = MACHINES[where]
     pretend(monkeypatch, count, bf16, **properties)
     monkeypatch.setattr(platform, "machine", lambda: processor)
-    monkeypatch.setattr(needs, "cpu_features", lambda: frozenset(FEATURES.get(where, ())))
+    monkeypatch.setattr(needs, "has_amx", lambda: False)
     monkeypatch.setattr(needs, "can_compile", lambda: where in NEEDS["compiler"])
     monkeypatch.setattr(needs, "_takes_the_gpu", lambda: True)
     monkeypatch.setattr(needs, "works", lambda program: "cuda" in program and where != "t4")
@@ -262,42 +271,29 @@ def test_an_unknown_need_is_answered_with_the_list() -> None:
         missing("gpu")
 
 
-def test_the_cpus_features_are_those_that_torch_or_the_system_names(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    ask = needs.cpu_features.__wrapped__
-    if hasattr(torch.cpu, "get_capabilities"):
-        there = {"avx2": True, "amx_bf16": False, "l1d_cache_size": 49152, "cpu_name": "A CPU"}
-        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: there)
-        assert ask() == {"avx2"}
-        monkeypatch.delattr(torch.cpu, "get_capabilities")
-    for name, answer in {"avx2": True, "avx512_bf16": True, "amx_tile": False}.items():
-        monkeypatch.setattr(torch.cpu, f"_is_{name}_supported", lambda answer=answer: answer, raising=False)
-    info = io.StringIO("flags\t\t: fpu avx2 avx512_fp16 amx_tile")
-    monkeypatch.setattr(sys, "platform", "linux")
-    monkeypatch.setattr(needs, "open", lambda *_, **__: info, raising=False)
-    assert ask() == {"avx2", "avx512_bf16", "avx512_fp16"}
-    monkeypatch.setattr(torch.cpu, "_is_avx2_supported", lambda: False)
-    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
-    assert ask() == frozenset(), "not x86: nothing is asked of the system"
+@pytest.mark.parametrize("there", [True, False])
+def test_amx_is_what_torch_says(there: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA"):
+        monkeypatch.delenv(name, raising=False)
+    told = {"avx2": True, "amx_bf16": there, "cpu_name": "A CPU"}
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: told, raising=False)
+    assert needs.has_amx() == there
+    monkeypatch.delattr(torch.cpu, "get_capabilities")
+    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: there, raising=False)
+    assert needs.has_amx() == there
 
 
 @pytest.mark.parametrize("limit, left", [
-    ("", {"avx2", "avx512_bf16", "avx512_fp16", "amx_bf16"}), ("ALL", {"avx2", "avx512_bf16", "avx512_fp16", "amx_bf16"}),
-    ("sse41", {"avx2"}), ("AVX2", {"avx2"}), ("AVX512_CORE", {"avx2"}), ("AVX512_CORE_BF16", {"avx2", "avx512_bf16"}),
-    ("AVX512_CORE_FP16", {"avx2", "avx512_bf16", "avx512_fp16"}),
-    ("AVX512_CORE_AMX", {"avx2", "avx512_bf16", "avx512_fp16", "amx_bf16"}),
+    ("ALL", True), ("avx512_core_amx", True), ("sse41", False), ("AVX2", False), ("AVX512_CORE_BF16", False),
 ])  # fmt: skip
-def test_what_onednn_may_not_use_is_no_feature(
-    limit: str, left: set[str], monkeypatch: pytest.MonkeyPatch
+def test_units_that_onednn_may_not_use_are_none(
+    limit: str, left: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    there = frozenset({"avx2", "avx512_bf16", "avx512_fp16", "amx_bf16"})
-    monkeypatch.setattr(needs, "_instruction_sets", lambda: there)
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"amx_bf16": True}, raising=False)
     for name in ("ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA"):
-        monkeypatch.delenv(name, raising=False)
-        if limit:
-            monkeypatch.setenv(name, limit)
-        assert needs.cpu_features.__wrapped__() == left
+        monkeypatch.setenv(name, limit)
+        assert needs.has_amx() == left
+        monkeypatch.delenv(name)
 
 
 @pytest.mark.parametrize("processor, capability, gpus, answer", [

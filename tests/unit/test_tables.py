@@ -31,6 +31,20 @@ def test_facts_mark_values_and_keep_expressions() -> None:
     assert set(one._repr_mimebundle_()) == {"text/html", "text/plain"}
 
 
+def test_labels_and_values_may_be_words_in_both_languages() -> None:
+    rows = {bi(en="what is left <", zh="剩下的 <"): bi(en="zeros", zh="零"), "x.sum()": 3}
+    varies, fixed = facts(rows), facts(fixed=rows)
+    for block in (varies, fixed):
+        assert_nested(block.html)
+        label = '<td><span lang="en">what is left &lt;</span><span lang="zh-Hant">剩下的 &lt;</span></td>'
+        assert label in block.html and "<code>x.sum()</code>" in block.html
+    assert '<span lang="zh-Hant">零</span>' in fixed.html and "zeros" in without_marks(fixed.html)
+    assert '<span lang="zh-Hant"><span class="measured">零</span></span>' in varies.html
+    assert varies.text == "what is left < · 剩下的 < = ⟨zeros · 零⟩\nx.sum() = ⟨3⟩"
+    same = facts({bi(en="what is left <", zh="剩下的 <"): bi(en="ones", zh="ones"), "x.sum()": 4})
+    assert without_marks(same.html) == without_marks(varies.html), "a value may be the same in both languages"
+
+
 def test_console_text_stays_as_it_is() -> None:
     caption = bi(en="Mine.", zh="我的。")
     varies, fixed = console(HOSTILE, caption), console(HOSTILE, caption, varies=False)
@@ -58,6 +72,8 @@ def test_an_error_is_shown_by_kind_text_and_words_to_search_for() -> None:
     none = message(None, "& 'x'")
     assert without_marks(none.html) == without_marks(block.html), "a machine without the error compares equal"
     assert none.text.split("\n")[1] == block.text.split("\n")[1]
+    assert '<span lang="zh-Hant"><span class="measured">在這台機器上沒有出錯。</span></span>' in none.html
+    assert '<span lang="zh-Hant"><span class="measured"></span></span>' in block.html
 
 
 @pytest.mark.parametrize("animal, same", [("cat", True), ("hen", True), ("dog", False)])

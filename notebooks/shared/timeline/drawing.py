@@ -14,6 +14,7 @@ from matplotlib.patches import Patch
 
 from course_utils import figures
 from shared.timeline.spans import Interval, Span, Timeline, intersection, total_length
+from torch_doctor.bilingual import Bilingual
 
 COLOURS = {
     "work": figures.YOURS,
@@ -33,6 +34,22 @@ def _kind(span: Span) -> str:
     if words[:1] == ["GPU"] and words[-1] in ("work", "copy"):
         return words[-1]
     return next(iter(span.name.lower().split()), "")
+
+
+_CHINESE = {
+    "host": "主機",
+    "stream": "串流",
+    "copy": "複製",
+    "work": "運算",
+    "worker": "工作執行緒",
+    "rank": "行程",
+}
+
+
+def lane_name(lane: str) -> Bilingual:
+    """Return the name of a lane in words: ``GPU stream 1 copy`` · 「GPU 串流 1 複製」; of an unknown one, as it is."""
+    words = [_CHINESE.get(word, word) for word in lane.split()]
+    return Bilingual(lane, " ".join(words) if words != lane.split() else lane)
 
 
 def _ink(colour: str) -> str:
@@ -96,8 +113,12 @@ def draw(
         _write_names(axes, spans, height, begin, _INCHES / right, colours, slack)
     axes.set_xlim(0, right * 1.005)
     axes.set_ylim(-0.5, len(rows) - 0.5)
-    axes.set_yticks(range(len(rows)), [(labels or {}).get(lane, lane) for lane in reversed(rows)])
+    names = [(labels or {}).get(lane) or figures.lettering(lane_name(lane)) for lane in reversed(rows)]
+    axes.set_yticks(range(len(rows)), names)
     axes.tick_params(axis="y", length=0)
+    for label in axes.get_yticklabels():
+        if "\n" in label.get_text():
+            label.set_fontsize(8)  # two lines in one row
     axes.xaxis.set_major_locator(ticker.MaxNLocator(6))
     axes.xaxis.set_major_formatter(ticker.EngFormatter("s"))
     axes.grid(visible=False, axis="y")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,7 +10,7 @@ import torch
 
 from course_utils import figures, recordings, run_mode
 from course_utils.lesson import text
-from shared.timeline.drawing import draw, panels
+from shared.timeline.drawing import draw, lane_name, panels
 from shared.timeline.recording import save
 from shared.timeline.spans import Timeline
 from torch_doctor.bilingual import Bilingual, measured
@@ -39,7 +40,7 @@ def picture(timeline: Timeline, recorded: Mapping[str, Any] | None, caption: Bil
         there = _numbers(recorded)
         source = Bilingual(
             f"Below, recorded on {recorded['run']}: {there.en}.",
-            f"下圖是 GPU 參考，{recorded['run']}：{there.zh}。",
+            f"下圖是 GPU 參考紀錄，{recorded['run']}：{there.zh}。",
         )
     elif torch.cuda.is_available():
         source = Bilingual(
@@ -47,12 +48,12 @@ def picture(timeline: Timeline, recorded: Mapping[str, Any] | None, caption: Bil
             "效能分析器在這台機器上看不到 GPU（WSL 常常如此），所以只畫了主機這一邊。",
         )
     else:
-        source = figures.recording(None)
+        source = None
     return figures.Picture(
         figure,
         Bilingual(
-            f"{caption.en} Here: {measured(here.en)}. {measured(source.en)}",
-            f"{caption.zh}這台機器：{measured(here.zh)}。{measured(source.zh)}",
+            f"{caption.en} Here: {measured(here.en)}. {measured(source.en if source else '')}",
+            f"{caption.zh}這台機器：{measured(here.zh)}。{measured(source.zh if source else '')}",
         ),
         Bilingual(
             "Timeline: a row per thread of the host and per stream of the GPU, a bar for each stretch of work.",
@@ -66,11 +67,12 @@ def _numbers(values: Mapping[str, Any]) -> Bilingual:
     total = figures.duration(values["seconds"])
     if values["overlap_share"] is None:
         return Bilingual(f"{total} in all", f"共 {total}")
-    one, other = values["pair"]
+    one, other = (lane_name(lane) for lane in values["pair"])
     share = f"{values['overlap_share']:.0%}"
+    both_zh = re.sub(r"(?<=[\u4e00-\u9fff]) (?=[\u4e00-\u9fff])", "", f"{one.zh} 與 {other.zh} 重疊")
     return Bilingual(
-        f"{total} in all; {one} and {other} overlap for {share} of the shorter one's time",
-        f"共 {total}；{one} 與 {other} 重疊的時間，占較短一方的 {share}",
+        f"{total} in all; {one.en} and {other.en} overlap for {share} of the shorter one's time",
+        f"共 {total}；{both_zh}的時間，占較短一方的 {share}",
     )
 
 
