@@ -2,92 +2,125 @@
 
 from __future__ import annotations
 
-from numbers import Number
+from numbers import Real
 from typing import Any
 
-from course_utils.exercises import Exercise, Wrong
-from torch_doctor.bilingual import Bilingual
+from course_utils.exercises import NO_RETURN, Exercise, Wrong
+from course_utils.units import number
+from torch_doctor.bilingual import Bilingual, Block
+
+EXAMPLE = (1000, 3, 2.0)
+OTHERS = ((1437, 1, 12.0), (1437, 10, 1.2), (60_000, 5, 7.0))
 
 
-def examine_matrix_bytes(answer: Any) -> None:
-    """Examine ``matrix_bytes(n) -> int``: bytes of n × n float32 numbers.
+def right(images: int, epochs: int, seconds: float) -> float:
+    """Return images per second."""
+    return images * epochs / seconds
+
+
+def _close(got: Any, expected: float) -> bool:
+    return isinstance(got, Real) and abs(float(got) - expected) <= 1e-6 * expected
+
+
+def examine_images_per_second(answer: Any) -> None:
+    """Examine ``images_per_second(images, epochs, seconds) -> float``.
 
     Raises:
         Wrong: With a hint about the mistake.
     """
-    n, right = 3, 36
-    got = answer(n)
+    got = answer(*EXAMPLE)
     if got is None:
-        raise Wrong(
-            en="Your function returned `None`. Did you `print` the result instead of returning it?",
-            zh="你的函式傳回 `None`。你是不是用 `print` 印出結果，卻沒有 `return`？",
-        )
-    if isinstance(got, bool) or not isinstance(got, Number):
+        raise Wrong(**NO_RETURN)
+    if isinstance(got, bool) or not isinstance(got, Real):
         raise Wrong(
             en=f"The answer should be a number, but yours is a `{type(got).__name__}`.",
-            zh=f"答案應該是數字，你的卻是 `{type(got).__name__}`。",
+            zh=f"答案應該是數字，你傳回的卻是 `{type(got).__name__}`。",
         )
-    _recognize_mistake(n, got)
-    if got != right:
-        raise Wrong(
-            en=f"For n = {n} the answer is {right}, but yours is {got}. How many numbers are there, and how many "
-            "bytes does each take?",
-            zh=f"n = {n} 時答案是 {right}，你的卻是 {got}。總共有幾個數字？每個占幾個位元組？",
-        )
-    # A constant is right for one n only.
-    for other, bytes_ in ((1, 4), (1000, 4_000_000)):
-        if (got := answer(other)) != bytes_:
+    _recognize_mistake(got)
+    for images, epochs, seconds in (EXAMPLE, *OTHERS):
+        got, expected = answer(images, epochs, seconds), right(images, epochs, seconds)
+        if not _close(got, expected):
+            en = (
+                f"{images:,} images, {epochs} times, in {seconds:g} seconds are {number(expected)} per second"
+            )
+            zh = f"{images:,} 張影像看了 {epochs} 遍，花了 {seconds:g} 秒，每秒應該是 {number(expected)} 張"
+            if isinstance(got, Real) and float(got) == expected // 1:
+                raise Wrong(
+                    en=f"{en}, but yours is {got}: `//` rounds down. Divide with `/`.",
+                    zh=f"{zh}，你算出來的卻是 {got}。`//` 會捨去小數，請改用 `/` 相除。",
+                )
             raise Wrong(
-                en=f"Right for n = {n}, but for n = {other} the answer is {bytes_}, and yours is {got!r}. Does your "
-                "formula use `n`?",
-                zh=f"n = {n} 時答對了，但 n = {other} 時答案是 {bytes_}，你的卻是 {got!r}。"
-                "你的算式有用到 `n` 嗎？",
+                en=f"{en}, but yours is {got!r}. How many images does the network see in all?",
+                zh=f"{zh}，你傳回的卻是 {got!r}。網路總共看了幾張影像？",
             )
 
 
-def _recognize_mistake(n: int, got: Any) -> None:
-    """Raise the hint for a typical wrong number of bytes `got` of an n × n matrix, if it is one."""
-    if got == n * n:
+def _recognize_mistake(got: Any) -> None:
+    """Raise the hint for a typical wrong result `got` of the example, if it is one."""
+    images, epochs, seconds = EXAMPLE
+    if _close(got, seconds / (images * epochs)):
         raise Wrong(
-            en="That is how many numbers the matrix holds. Each of them takes 4 bytes.",
-            zh="這是矩陣裡「數字」的個數。每個數字還要占 4 個位元組。",
+            en="Those are seconds per image. Images per second is the other way round.",
+            zh="這是每張影像花的秒數。要算每秒幾張，得反過來除。",
         )
-    if got == 4 * n:
+    if _close(got, images / seconds):
         raise Wrong(
-            en="Those are the bytes of one row. The matrix has n rows.",
-            zh="這是一列的位元組數。矩陣共有 n 列。",
+            en="That counts one epoch only, but the network sees every image once per epoch.",
+            zh="這只算了一個訓練週期，但網路在每個訓練週期都會把所有影像看一遍。",
         )
-    if got in (4 * (n ^ 2), (4 * n) ^ 2, n ^ (2 * 4)):
+    if _close(got, images / epochs / seconds):
         raise Wrong(
-            en="In Python `^` is not a power but works on bits. A square is `n * n` or `n ** 2`.",
-            zh="Python 的 `^` 不是次方，而是位元運算。平方要寫 `n * n` 或 `n ** 2`。",
+            en="More epochs mean more images, so `epochs` belongs to what is multiplied.",
+            zh="訓練週期越多，看過的影像也越多，所以 `epochs` 要用乘的。",
         )
-    if got == 32 * n * n:
+    if _close(got, images * epochs * seconds):
         raise Wrong(
-            en="Those are bits: the 32 in `float32` counts bits, and a byte has 8.",
-            zh="這是位元數：`float32` 的 32 指的是位元，一個位元組有 8 個位元。",
+            en="With this formula a slower training gets a larger number. Divide by the seconds.",
+            zh="照這個算式，訓練越慢，數字反而越大。應該要除以秒數。",
         )
-    if got == 8 * n * n:
-        raise Wrong(
-            en="8 bytes a number is `float64`; a `float32` takes half of that.",
-            zh="一個數字 8 個位元組是 `float64`；`float32` 只要一半。",
-        )
+
+
+def show_images_per_second(answer: Any) -> Block:
+    """Return a table of what the learner's function says about three trainings."""
+    rows = [
+        (f"{i:,}", str(e), f"{s:g}", number(answer(i, e, s)), number(right(i, e, s))) for i, e, s in OTHERS
+    ]
+    head = (
+        Bilingual("images", "影像張數"),
+        Bilingual("epochs", "訓練週期數"),
+        Bilingual("seconds", "秒數"),
+        Bilingual("yours", "你的答案"),
+        Bilingual("right: images per second", "正解：每秒張數"),
+    )
+    top = "".join(f"<th>{text.html()}</th>" for text in head)
+    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+    return Block(
+        f'<div class="course-scroll"><table class="course-table"><thead><tr>{top}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>",
+        "\n".join(", ".join(row) for row in rows),
+    )
 
 
 EXERCISES = (
     Exercise(
-        "matrix_bytes",
-        Bilingual("how many bytes?", "占幾個位元組？"),
-        examine_matrix_bytes,
+        "images_per_second",
+        Bilingual("how fast was it?", "有多快？"),
+        examine_images_per_second,
         (
             Bilingual(
-                "How many numbers are in a matrix with n rows and n columns?", "n 列 n 欄的矩陣裡有幾個數字？"
+                "How many images does the network see in all, if it goes through the same ones several times?",
+                "同樣的影像看了好幾遍，網路總共看了幾張？",
             ),
             Bilingual(
-                "That many numbers, 4 bytes each. The function has to `return` the result.",
-                "有那麼多個數字，每個 4 個位元組。函式要用 `return` 傳回結果。",
+                "All images that it sees, divided by the seconds. The function has to `return` the result.",
+                "用看過的影像總數除以秒數。別忘了用 `return` 傳回結果。",
             ),
-            Bilingual("`return n * n * …`: one factor is missing.", "`return n * n * …`：還缺一個因數。"),
+            Bilingual(
+                "`return images * … / seconds`: one name is missing.",
+                "`return images * … / seconds`：`…` 的地方還少一個變數。",
+            ),
         ),
+        level="easy",
+        show=show_images_per_second,
     ),
 )

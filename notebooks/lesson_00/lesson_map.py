@@ -89,6 +89,17 @@ _HEAD = (
 _COMING = Bilingual("coming", "準備中")
 
 
+_NOTHING = ("Nothing.", "什麼都不用準備。")  # what every lesson begins with; the page says it once
+
+
+def _beyond_nothing(needs: Bilingual) -> Bilingual | None:
+    """Return what hardware adds to a lesson, without the sentence that it needs none; None if it adds nothing."""
+    en, zh = (
+        text.removeprefix(start).strip() for text, start in zip((needs.en, needs.zh), _NOTHING, strict=True)
+    )
+    return Bilingual(en, zh) if en and zh else None
+
+
 def _solved(entry: Lesson) -> Bilingual:
     """Return "solved / exercises"; the first number is marked, because it differs between learners."""
     if not entry.exercises:
@@ -109,11 +120,9 @@ class Map:
         if entry.file is None or entry.needs is None:
             return f'<tr><td>{title}</td><td colspan="2">{_COMING.html()}</td></tr>'
         link = f'<a href="{html.escape(entry.file, quote=True)}">{title}</a>'
-        needs = Bilingual(f"Needs: {entry.needs.en}", f"硬體：{entry.needs.zh}")
-        return (
-            f"<tr><td>{link}<br><small>{needs.html()}</small></td>"
-            f"<td>{entry.minutes}</td><td>{_solved(entry).html()}</td></tr>"
-        )
+        more = _beyond_nothing(entry.needs)
+        needs = f"<br><small>{more.html()}</small>" if more else ""
+        return f"<tr><td>{link}{needs}</td><td>{entry.minutes}</td><td>{_solved(entry).html()}</td></tr>"
 
     def _line(self, entry: Lesson) -> str:
         if entry.file is None:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+_HEAD = "def images_per_second(images, epochs, seconds):\n    "
+
 WRONG: dict[str, list[tuple[str, str, str]]] = {
-    "matrix_bytes": [
-        ("def matrix_bytes(n):\n    print(n * n * 4)", "`None`", "`None`"),
-        ("def matrix_bytes(n):\n    return f'{n * n * 4} bytes'", "`str`", "`str`"),
-        ("def matrix_bytes(n):\n    return n * n", "takes 4 bytes", "4 個位元組"),
-        ("def matrix_bytes(n):\n    return n * 4", "one row", "一列"),
-        ("def matrix_bytes(n):\n    return n ^ 2 * 4", "`^`", "`^`"),
-        ("def matrix_bytes(n):\n    return (n ^ 2) * 4", "`^`", "`^`"),
-        ("def matrix_bytes(n):\n    return n * n * 32", "bits", "位元數"),
-        ("def matrix_bytes(n):\n    return n * n * 8", "`float64`", "`float64`"),
-        ("def matrix_bytes(n):\n    return n * n * 4 + 128", "n = 3 the answer is 36", "n = 3 時答案是 36"),
-        ("def matrix_bytes(n):\n    return 36", "for n = 1 the answer is 4", "n = 1 時答案是 4"),
-        ("def matrix_bytes(n):\n    return n * 12", "for n = 1 the answer is 4", "n = 1 時答案是 4"),
+    "images_per_second": [
+        (f"{_HEAD}print(images * epochs / seconds)", "`None`", "`None`"),
+        (f"{_HEAD}return f'{{images * epochs / seconds}}/s'", "`str`", "`str`"),
+        (f"{_HEAD}return seconds / (images * epochs)", "the other way round", "反過來除"),
+        (f"{_HEAD}return images / seconds", "one epoch only", "一個訓練週期"),
+        (f"{_HEAD}return images / epochs / seconds", "is multiplied", "要用乘的"),
+        (f"{_HEAD}return images * epochs * seconds", "Divide by the seconds", "除以秒數"),
+        (f"{_HEAD}return images * epochs // seconds", "`//` rounds down", "`//` 會捨去小數"),
+        (f"{_HEAD}return 1500.0", "in all", "總共看了幾張"),
+        (f"{_HEAD}return 1437 * epochs / seconds", "in all", "總共看了幾張"),
     ],
 }

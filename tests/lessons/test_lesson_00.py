@@ -1,16 +1,24 @@
-"""Lesson 00: the map of the course, its links, the progress that it counts, and damaged files."""
+"""Lesson 00: the map of the course, its links, the progress that it counts, damaged files; its pictures and exercise."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Sequence
+from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
+from torch import nn
 
-from course_utils import lesson, settings
+from course_utils import figures, lesson, recordings, settings
+from course_utils.figures import Picture
+from lesson_00 import checks, digit_pictures, first_speeds
 from lesson_00.lesson_map import PLANNED, Map, lessons
+from shared import program
+from shared.digits import digits
 from torch_doctor.bilingual import Bilingual
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
@@ -143,3 +151,128 @@ def test_both_languages_and_every_line_in_plain_text(tmp_path):
     for planned in PLANNED.values():
         assert planned.html() in bundle["text/html"] and str(planned) in bundle["text/plain"]
         assert isinstance(planned, Bilingual)
+
+
+def test_what_every_lesson_needs_is_not_repeated(tmp_path):
+    write(tmp_path, "01_a.ipynb", needs={"en": "Nothing.", "zh": "什麼都不用準備。"})
+    write(
+        tmp_path,
+        "02_b.ipynb",
+        lesson="02",
+        needs={"en": "Nothing. With a GPU, more.", "zh": "什麼都不用準備。有 GPU 更好。"},
+    )
+    html = shown(tmp_path)["text/html"]
+    assert "Nothing" not in html and "什麼都不用準備" not in html
+    assert html.count("<small>") == 1 and "With a GPU, more." in html and ">有 GPU 更好。<" in html
+
+
+# --- pictures ------------------------------------------------------------------------------------------------
+
+
+def drawn(picture: Picture) -> list[tuple[str, bool]]:
+    """Return the title of each small image, and whether there is an image under it."""
+    return [(axes.get_title(), bool(axes.images)) for axes in picture.figure.axes]
+
+
+@pytest.fixture
+def displayed(monkeypatch):
+    objects = []
+    monkeypatch.setattr("IPython.display.display", objects.append)
+    return objects
+
+
+def test_there_are_two_training_images_of_each_digit(displayed, no_warnings):
+    digit_pictures.show_digits()
+    (picture,) = displayed
+    assert drawn(picture) == [(str(digit), True) for digit in range(10)] + [("", True)] * 10
+    picture.html()
+
+
+class Knows(nn.Module):
+    """A network that gives the right answer to all test images but those in `wrong`, which it takes for the next digit."""
+
+    def __init__(self, wrong: Sequence[int]) -> None:
+        super().__init__()
+        self.wrong = list(wrong)
+        self.weight = nn.Parameter(torch.zeros(1))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        answers = digits().test_labels.clone()
+        answers[self.wrong] = (answers[self.wrong] + 1) % 10
+        return nn.functional.one_hot(answers, 10).float()
+
+
+@pytest.mark.parametrize("wrong", [[], [3], [0, 12, 40], range(360)])
+def test_right_and_wrong_answers_are_told_apart(wrong, no_warnings):
+    labels = digits().test_labels.tolist()
+    picture = digit_pictures.picture(Knows(wrong))
+    assert (
+        f"{360 - len(wrong)} / 360" in picture.caption.en
+        and f"{360 - len(wrong)} / 360" in picture.caption.zh
+    )
+
+    def title(i: int) -> str:
+        return f"{(labels[i] + 1) % 10} ({labels[i]})" if i in wrong else str(labels[i])
+
+    below = list(wrong)[:10]
+    expected = [(title(i), True) for i in [*range(10), *below]]
+    assert drawn(picture) == expected + [("", False)] * (10 - len(below))
+    colours = [axes.title.get_color() for axes in picture.figure.axes[: len(expected)]]
+    assert colours == [figures.RECORDED if "(" in name else figures.YOURS for name, _ in expected]
+    picture.html()
+
+
+def test_the_caption_says_how_long_the_network_was_trained():
+    assert "Trained in ⟨2.5 s⟩." in digit_pictures.picture(Knows([]), 2.5).caption.en
+    assert "尚未訓練" in digit_pictures.picture(Knows([])).caption.zh
+
+
+def test_on_a_machine_without_a_gpu_there_are_two_speeds(monkeypatch, displayed, no_warnings):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    first_speeds.show_speeds(100.0, 12_000.0)
+    (picture,) = displayed
+    (axes,) = picture.figure.axes
+    assert [bar.get_width() for bar in axes.patches] == [100, 12_000]
+    assert "⟨120⟩ times" in picture.caption.en and "⟨120⟩ 倍" in picture.caption.zh
+    picture.html()
+
+
+def test_on_a_gpu_the_cpu_stands_beside_it(monkeypatch, displayed, no_warnings):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(first_speeds, "best_time", lambda action, **_: action() or 0.1)
+    trained = []
+    monkeypatch.setattr(program, "beginner", lambda device, images: trained.append((device, images)))
+    monkeypatch.setattr(program, "finished", lambda device, epochs: trained.append((device, epochs)))
+    first_speeds.show_speeds(110.0, 90_000.0)
+    assert trained == [("cpu", first_speeds.FEW), ("cpu", 1)]
+    axes = displayed[0].figure.axes[0]
+    assert [bar.get_width() for bar in axes.patches] == [200, 14_370, 110, 90_000]
+    assert [label.get_text()[:3] for label in axes.get_yticklabels()] == ["CPU", "CPU", "GPU", "GPU"]
+    displayed[0].html()
+
+
+def test_recorded_speeds_stand_below(monkeypatch, displayed, no_warnings):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    there = {"rates": {"GPU": {"beginner": 90.0, "finished": 8e4}}, "run": "H100, PyTorch 2.13.0, 2026-11-23"}
+    monkeypatch.setattr(recordings, "recorded", lambda name: there if name == "speeds" else None)
+    first_speeds.show_speeds(100.0, 12_000.0)
+    assert [bar.get_width() for bar in displayed[0].figure.axes[0].patches] == [100, 12_000, 90, 8e4]
+    assert "H100" in displayed[0].beside
+    displayed[0].html()
+
+
+# --- the exercise --------------------------------------------------------------------------------------------
+
+
+def test_the_exercise_shows_what_the_answer_says_beside_what_is_right():
+    shown_table = checks.show_images_per_second(lambda images, epochs, seconds: images / seconds)
+    assert "1,437, 10, 1.2, 1,198, 11,975" in shown_table.text and "<td>1,198</td>" in shown_table.html
+
+
+def test_right_answers_in_other_words():
+    for answer in (
+        lambda images, epochs, seconds: epochs / seconds * images,
+        lambda images, epochs, seconds: np.float32(images * epochs / seconds),
+        lambda images, epochs, seconds: Fraction(images * epochs) / Fraction(seconds),
+    ):
+        checks.examine_images_per_second(answer)

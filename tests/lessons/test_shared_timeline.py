@@ -564,20 +564,20 @@ def texts_in(picture: figures.Picture, part: int = 0) -> list[str]:
 
 def test_the_picture_names_lanes_and_spans() -> None:
     drawn = picture_of(on_cpu(), None, CAPTION)
-    assert {"host 1", "host 2", "copy 0", "work 3"} <= set(texts_in(drawn))
+    assert {"host 1\n主機 1", "host 2\n主機 2", "copy 0", "work 3"} <= set(texts_in(drawn))
     assert (
         "A caption. Here: ⟨4.5 ms in all; host 1 and host 2 overlap for 75% of the shorter one's time⟩."
         in (drawn.caption.en)
     )
-    assert "圖說。這台機器：⟨共 4.5 ms；host 1 與 host 2 重疊的時間，占較短一方的 75%⟩。" in drawn.caption.zh
-    assert drawn.caption.en.endswith("⟨Recorded GPU: not recorded yet.⟩")
+    assert "圖說。這台機器：⟨共 4.5 ms；主機 1 與主機 2 重疊的時間，占較短一方的 75%⟩。" in drawn.caption.zh
+    assert drawn.caption.en.endswith("time⟩. ⟨⟩"), "nothing is recorded, and nothing said"
     assert_nested(drawn.html())
 
 
 def test_the_recording_stands_below_without_a_gpu_only(on_gpu: Timeline) -> None:
     recorded = on_gpu.to_json() | {"run": RUN}
     here = picture_of(on_cpu(), recorded, CAPTION)
-    assert "GPU stream 1 copy" in texts_in(here, 1) and "host 2" in texts_in(here, 0)
+    assert "GPU stream 1 copy\nGPU 串流 1 複製" in texts_in(here, 1) and "host 2\n主機 2" in texts_in(here, 0)
     assert (
         f"⟨Below, recorded on {RUN}: 1.19 ms in all; GPU stream 1 copy and GPU stream 2 work"
         in here.caption.en
@@ -592,7 +592,7 @@ def test_a_profiler_that_sees_no_gpu_is_not_taken_for_a_machine_without_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """As under WSL."""
-    for gpu_here, words in ((True, "The profiler sees nothing of the GPU"), (False, "not recorded yet")):
+    for gpu_here, words in ((True, "The profiler sees nothing of the GPU"), (False, "time⟩. ⟨⟩")):
         monkeypatch.setattr(torch.cuda, "is_available", lambda gpu_here=gpu_here: gpu_here)
         caption = picture_of(on_cpu(), None, CAPTION).caption
         assert words in caption.en and ("看不到 GPU" in caption.zh) is gpu_here

@@ -26,7 +26,11 @@ def test_timelines_share_a_scale(shown: list[Any]) -> None:
     (drawn,) = shown
     page = drawn.html()
     assert_nested(page)
-    assert "slow 10 ms, fast 3 ms" in page and png(drawn.figure).startswith(b"\x89PNG")
+    assert (
+        "slow: 10 ms; fast: 3 ms" in page
+        and "slow：10 ms；fast：3 ms" in page
+        and png(drawn.figure).startswith(b"\x89PNG")
+    )
     above, below = drawn.figure.axes
     assert above.get_xlim() == below.get_xlim()
     assert [above.get_title(loc="left"), below.get_title(loc="left")] == ["slow", "fast"]

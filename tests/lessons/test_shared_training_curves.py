@@ -76,7 +76,7 @@ def test_a_live_figure_is_updated_with_the_same_words(
     kind, name, values = noted[-1]
     assert (kind, name) == ("curve", "resnet")
     again = training_curves.picture(
-        values["lines"], figure.parts, 2, values | {"run": "there"}, figure.caption
+        values["lines"], figure.parts, 2, values | {"run": "there"}, figure.caption, "there"
     )
     assert "there" in again.html() and len(again.figure.axes[0].lines) == 4, "recorded values can be drawn"
 

@@ -1,0 +1,169 @@
+"""The scoreboard: how many images per second the program trains with after each lesson, kept with the learner's progress.
+
+A number counts only under the rules of :mod:`shared.score_rules`. Each is kept with the machine, the version of PyTorch,
+the date and the version of these rules, because it cannot be compared with others.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import time
+from collections.abc import Callable
+from dataclasses import asdict, fields
+from typing import Any
+
+import torch
+from IPython.display import display
+from torch import nn
+
+from course_utils import lesson, run_mode, settings
+from course_utils.machine import machine_facts, try_gpu
+from course_utils.units import duration
+from shared import program, score_rules
+from shared.score_rules import Refused
+from shared.scoreboard_picture import STAGES, Entry, board
+from torch_doctor.bilingual import Bilingual, Block, measured
+
+Train = Callable[[torch.device, int], nn.Module]
+ENOUGH_SECONDS, MOST_RUNS = 3.0, 5
+FILE = "scoreboard"  # beside the progress, see course_utils.settings
+
+
+class ScoreError(AssertionError):
+    """A score was refused, and the run is strict (``COURSE_STRICT=1``)."""
+
+
+class ImagesPerSecond(float):
+    """Images per second. As the last line of a cell it shows nothing, since the board has shown it."""
+
+    def _ipython_display_(self) -> None:
+        pass
+
+
+def timed(train: Train, device: torch.device, epochs: int) -> tuple[Any, float]:
+    """Return what ``train(device, epochs)`` returns, and the seconds it takes, the work of all GPUs included.
+
+    The CPU computes with one thread: several wait for each other, so that one busy core would make the number up to
+    twenty times smaller.
+    """
+
+    def synchronize() -> None:
+        for index in range(torch.cuda.device_count()):
+            torch.cuda.synchronize(index)
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        synchronize()
+        start = time.perf_counter()
+        network = train(device, epochs)
+        synchronize()
+        return network, time.perf_counter() - start
+    finally:
+        torch.set_num_threads(threads)
+
+
+def measure(train: Train, device: torch.device, epochs: int) -> tuple[float, float, list[float]]:
+    """Return images per second, the accuracy of the slowest learner, and the seconds of each run.
+
+    The fastest of two to five runs counts, so that a first call (compiling, choosing algorithms) does not. A single epoch
+    of more than three seconds is run once: a first call adds little to it.
+
+    Raises:
+        Refused: The result does not count.
+    """
+    score_rules.examine_call(train, epochs)
+    times: list[float] = []
+    shares: list[float] = []
+    while len(times) < MOST_RUNS:
+        network, seconds = timed(train, device, epochs)
+        score_rules.examine_network(network)
+        shares.append(score_rules.accuracy(network, device))
+        times.append(seconds)
+        if sum(times) > ENOUGH_SECONDS and (len(times) > 1 or epochs == 1):
+            break
+    score_rules.examine_learning(min(shares))
+    rate = epochs * program.IMAGES / min(times)
+    score_rules.examine_rate(rate, device)
+    return rate, min(shares), times
+
+
+def _valid(values: Any) -> Entry | None:
+    """Return the entry that `values` from the learner's file hold, or None if they are damaged."""
+    try:
+        entry = Entry(**values)
+        kinds = {"float": (int, float), "int": int, "str": str}
+        sound = all(isinstance(getattr(entry, f.name), kinds[str(f.type)]) for f in fields(entry))
+        return entry if sound and 0 < entry.rate < math.inf and 0 <= entry.accuracy <= 1 else None
+    except TypeError:
+        return None
+
+
+def entries() -> dict[str, Entry]:
+    """Return what this learner has reached, by lesson; whatever is damaged is left out."""
+    found = {key: _valid(values) for key, values in settings.read(FILE).items() if key in STAGES}
+    return {key: entry for key, entry in found.items() if entry is not None}
+
+
+def _status(en: str, zh: str) -> Block:
+    """Return the line above the board. It has the same elements while training and afterwards, as nbval demands."""
+    text = Bilingual(measured(en), measured(zh))
+    return Block(f'<p class="course-small">{text.html()}</p>', str(text))
+
+
+def _refusal(reason: Bilingual) -> Block:
+    title = Bilingual("This does not count", "這次的成績不算")
+    text = Bilingual(f"{reason.en} The board stays as it was.", f"{reason.zh}計分板沒有變動。")
+    return Block(
+        f'<div class="course-card course-exercise course-wrong"><p><span class="course-title">{title.html()}</span></p>'
+        f"{text.block()}</div>",
+        f"{title}: {text}",
+    )
+
+
+def score(train: Train, epochs: int = 1, device: torch.device | None = None) -> ImagesPerSecond | None:
+    """Train, time it, test the trained network, keep the number for this lesson, and show the board.
+
+    Args:
+        train: ``train(device, epochs)`` trains ``small_resnet()`` with all 1,437 images in each epoch and returns it, on
+            `device`. It is called up to five times.
+        epochs: For how many epochs.
+        device: Where; by default the first GPU, or the CPU where there is none.
+
+    Returns:
+        Images per second, or None if the score was refused; then a card says why, and nothing is kept.
+
+    Raises:
+        ScoreError: The score was refused and ``COURSE_STRICT=1`` is set.
+        ValueError: The board has no place for the current lesson.
+    """
+    number, device = lesson.current(), device or try_gpu()
+    if number not in STAGES:
+        raise ValueError(
+            f"score(): lesson {number} has no place on the board; there are {', '.join(STAGES)}."
+        )
+    line = display(_status("Training …", "訓練中……"), display_id=True)
+    try:
+        rate, share, times = measure(train, device, epochs)
+    except Refused as refused:
+        if line is not None:
+            line.update(_status("Stopped.", "已停止。"))
+        display(_refusal(refused.reason))
+        if run_mode.strict():
+            raise ScoreError(refused.reason.en) from None
+        return None
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else machine_facts()["cpu"]
+    today = datetime.date.today().isoformat()
+    new = Entry(rate, share, epochs, device.type, name, torch.__version__, today, score_rules.RULE)
+    settings.write(FILE, settings.read(FILE) | {number: asdict(new)})
+    run_mode.note("curve", f"score-{number}", asdict(new))
+    if line is not None:
+        each = ", ".join(map(duration, times))
+        line.update(
+            _status(
+                f"Trained on {device}: {each}.", f"在 {device} 上的訓練時間：{each}。".replace(", ", "、")
+            )
+        )
+    display(board(entries() | {number: new}, number))
+    return ImagesPerSecond(rate)

@@ -1,0 +1,169 @@
+"""The picture of the scoreboard: a bar for each lesson, this machine's beside a recorded one's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from matplotlib import ticker
+
+from course_utils import figures, published, recordings
+from course_utils.units import number
+from torch_doctor.bilingual import Bilingual, measured
+
+STAGES = {
+    "00": Bilingual("a beginner's program", "初學者的寫法"),
+    "01": Bilingual("device, whole batches", "選擇裝置、整批計算"),
+    "02": Bilingual("moved in one piece", "一次搬完"),
+    "03": Bilingual("batch size, data type", "批次大小、資料型別"),
+    "04": Bilingual("no waiting", "不再等待"),
+    "05": Bilingual("several devices", "多個裝置"),
+    "06": Bilingual("several processes", "多個行程"),
+    "07": Bilingual("capstone", "總結專題"),
+}
+NOISE = 1.1  # two numbers this close are the same
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a lesson's program reached.
+
+    Attributes:
+        rate: Images per second in training.
+        accuracy: Share of the test images that the trained network recognizes.
+        epochs: For how many epochs it was trained.
+        device: ``cpu`` or ``cuda``.
+        machine: Name of the processor.
+        torch: Version of PyTorch.
+        date: ISO date.
+        rule: Version of the rules under which it was measured.
+    """
+
+    rate: float
+    accuracy: float
+    epochs: int
+    device: str
+    machine: str
+    torch: str
+    date: str
+    rule: int
+
+    def comparable(self, other: Entry) -> bool:
+        """Return whether both numbers come from the same machine, PyTorch and rules."""
+        mine, theirs = ((e.device, e.machine, e.torch, e.rule) for e in (self, other))
+        return mine == theirs
+
+
+def gain(entries: Mapping[str, Entry], lesson: str) -> Bilingual:
+    """Return what `lesson` has gained over the lesson before that can be compared with it."""
+    now = entries[lesson]
+    before = [key for key in sorted(entries) if key < lesson and entries[key].comparable(now)]
+    if not before:
+        return Bilingual("Nothing to compare it with yet.", "目前還沒有其他成績可以比較。")
+    ratio = now.rate / entries[before[-1]].rate
+    if ratio > NOISE:
+        en, zh = (
+            f"{number(ratio)} times as fast as lesson {before[-1]}",
+            f"速度是第 {int(before[-1])} 課的 {number(ratio)} 倍",
+        )
+    elif ratio >= 1 / NOISE:
+        en, zh = f"no gain over lesson {before[-1]} here", f"在這台機器上沒有比第 {int(before[-1])} 課快"
+    else:
+        en, zh = f"slower than lesson {before[-1]} here", f"在這台機器上比第 {int(before[-1])} 課慢"
+    if before[0] != before[-1]:
+        total = number(now.rate / entries[before[0]].rate)
+        en, zh = (
+            f"{en}, {total} times as fast as lesson {before[0]}",
+            f"{zh}，速度是第 {int(before[0])} 課的 {total} 倍",
+        )
+    return Bilingual(f"Lesson {lesson}: {en}.", f"第 {int(lesson)} 課：{zh}。")
+
+
+def recorded() -> tuple[dict[str, float], dict[str, Any] | None]:
+    """Return the recorded rates by lesson, and the run: the newest with a GPU, or else the newest on a CPU."""
+    for on_gpu in (True, False):
+        for run in recordings.runs():
+            found = {key: run["curves"].get(f"score-{key}") for key in STAGES}
+            rates = {key: values["rate"] for key, values in found.items() if values}
+            if rates and bool(run["machine"]["gpus"]) == on_gpu:
+                return rates, run
+    return {}, None
+
+
+def board(entries: Mapping[str, Entry], lesson: str) -> figures.Picture:
+    """Return the scoreboard's picture.
+
+    Args:
+        entries: What was reached, by lesson.
+        lesson: The lesson that was just measured.
+    """
+    there, run = recorded()
+    now = entries[lesson]
+    figure, axes = figures.new(height=3.6)
+    _draw(axes, entries, now, there)
+    numbers = [
+        f"{key}: {number(entry.rate)}/s, {entry.accuracy:.0%}" for key, entry in sorted(entries.items())
+    ]
+    one = gain(entries, lesson)
+    whose = (
+        Bilingual(f"Recorded on {recordings.label(run)}.", f"參考紀錄：{recordings.label(run)}。")
+        if run
+        else None
+    )
+    on_gpu = bool(run and run["machine"]["gpus"])
+    beside = published.beside("scoreboard", whose if on_gpu else None)
+    if whose and not on_gpu:  # what is published about GPUs stays beside it
+        one = Bilingual(f"{one.en} {whose.en}", f"{one.zh}{whose.zh}")
+    return figures.Picture(
+        figure,
+        Bilingual(
+            "Images per second in training, with the share of test images that the trained network recognizes: "
+            f"{measured('; '.join(numbers))}. {measured(one.en)} A CPU computes with one thread. Hatched bars come from "
+            "another machine or PyTorch.",
+            f"各課的成績，包括訓練時每秒處理的影像張數，以及訓練後認對的測試影像比例：{measured('；'.join(numbers))}。"
+            f"{measured(one.zh)}CPU 只用一個執行緒（thread）計算。畫有斜線的長條，是在其他機器或用其他版本的 PyTorch 量到的。",
+        ),
+        Bilingual(
+            "Bar chart with a logarithmic scale: images per second after each lesson.",
+            "對數刻度的長條圖，顯示上完每一課之後，每秒能處理的影像張數。",
+        ),
+        beside=beside,
+    )
+
+
+def _draw(axes: Any, entries: Mapping[str, Entry], now: Entry, there: Mapping[str, float]) -> None:
+    """Draw two bars for each lesson, this machine's above the recorded one's."""
+    rows = {key: place for place, key in enumerate(STAGES)}
+    thick, shift = (0.38, 0.19) if there else (0.62, 0.0)
+    for key, entry in entries.items():
+        same = entry.comparable(now)
+        colours = (figures.YOURS, figures.YOURS) if same else ("white", figures.YOURS)
+        place, hatch = rows[key] - shift, None if same else "///"
+        axes.barh(place, entry.rate, thick, facecolor=colours[0], edgecolor=colours[1], hatch=hatch)
+        whose = "" if same else f"  ({entry.machine[:24]}, PyTorch {entry.torch[:12]})"
+        axes.text(entry.rate, place, f" {number(entry.rate)}{whose}", va="center", fontsize=9)
+    for key, rate in there.items():
+        axes.barh(rows[key] + shift, rate, thick, color=figures.RECORDED)
+        axes.text(rate, rows[key] + shift, f" {number(rate)}", va="center", fontsize=9)
+    axes.set_ylim(len(STAGES) - 0.5, -0.5)
+    names = [f"{key}  {text.en} · {text.zh}" for key, text in STAGES.items()]
+    axes.set_yticks(range(len(STAGES)), names, fontsize=9)
+    rate_axis(axes, [*there.values(), *(entry.rate for entry in entries.values())])
+    if there:
+        bars = [figures.rectangle(0, 0, 0, 0, colour) for colour in (figures.YOURS, figures.RECORDED)]
+        axes.legend(bars, [figures.HERE, figures.RECORDED_LABEL], loc="lower right", fontsize=9)
+
+
+def rate_axis(axes: Any, rates: Sequence[float]) -> None:
+    """Make the horizontal axis one of images per second, with the same scale for all but extreme rates.
+
+    Args:
+        axes: A bar chart's, whose bars are all there.
+        rates: What it shows; room for the numbers beside the bars is left.
+    """
+    axes.set_xlim(min(10.0, *rates) * 0.9, max(20_000.0, *rates) * 12)
+    axes.set_xlabel("images per second · 每秒影像張數", fontsize=10)
+    axes.grid(visible=False, axis="y")
+    figures.logarithmic(axes.xaxis)
+    axes.xaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:,.0f}"))

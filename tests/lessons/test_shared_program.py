@@ -1,0 +1,124 @@
+"""The program: its data and network, and that its first and its last version learn, and differ in speed only."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from pathlib import Path
+
+import nbformat
+import pytest
+import torch
+
+from shared import program
+from shared.digits import digits
+
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Several threads wait for each other where other tests run beside these."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def recognized(network: torch.nn.Module) -> float:
+    images, labels = program.test_set()
+    with torch.no_grad():
+        return (network(images).argmax(1) == labels).double().mean().item()
+
+
+def test_mean_and_deviation_are_those_of_the_training_images():
+    data = digits()
+    assert data.images.mean().item() == pytest.approx(program.MEAN, abs=5e-4)
+    assert data.images.std().item() == pytest.approx(program.STD, abs=5e-4)
+    assert len(data.images) == len(data.labels) == program.IMAGES
+
+
+def test_every_pixel_becomes_sixteen_and_is_normalized():
+    small = torch.tensor([[[float(8 * y + x) for x in range(8)] for y in range(8)]])
+    large = program.enlarge(small)
+    assert large.shape == (1, 1, 32, 32)
+    for y, x in ((0, 0), (3, 31), (17, 6), (31, 31)):
+        assert large[0, 0, y, x].item() == pytest.approx(
+            (small[0, y // 4, x // 4] - program.MEAN) / program.STD
+        )
+
+
+def test_the_network_is_the_same_in_every_call_and_no_random_number_is_used_up():
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    one, two = program.small_resnet(), program.small_resnet()
+    assert torch.rand(3).equal(expected)
+    assert all(a.equal(b) for a, b in zip(one.parameters(), two.parameters(), strict=True))
+    assert sum(p.numel() for p in one.parameters()) == 6378
+    assert one(torch.zeros(2, 1, 32, 32)).shape == (2, 10)
+
+
+def test_the_block_adds_its_input():
+    block = program.ResidualBlock(2)
+    torch.nn.init.zeros_(block.conv2.weight)
+    torch.nn.init.zeros_(block.conv2.bias)
+    x = torch.rand(1, 2, 4, 4)
+    assert block(x).equal(x)
+
+
+def test_the_test_images_are_those_of_the_digits():
+    images, labels = program.test_set()
+    assert images.equal(program.enlarge(digits().test_images)) and labels.equal(digits().test_labels)
+    assert images.shape == (360, 1, 32, 32)
+
+
+def test_the_beginners_program_computes_what_a_batch_of_four_computes():
+    """The same gradients, image by image: so one version can replace the other, and only the time differs."""
+    network = program.small_resnet()
+    optimizer = torch.optim.Adam(network.parameters(), lr=1e-3)
+    for _ in range(2):
+        for start in range(0, 8, 4):
+            x, y = program.small_images[start : start + 4], program.labels[start : start + 4]
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(network(program.enlarge(x)), y).backward()
+            optimizer.step()
+    slow = program.beginner("cpu", epochs=2, images=8)
+    for a, b in zip(slow.parameters(), network.parameters(), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-4)
+
+
+def test_the_finished_program_learns_from_every_image():
+    network = program.finished("cpu", 10)
+    assert recognized(network) >= 0.9
+    seen: list[int] = []
+    original = torch.nn.functional.cross_entropy
+
+    def counted(scores, y):
+        seen.append(len(y))
+        return original(scores, y)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(program.F, "cross_entropy", counted)
+        program.finished("cpu", 1)
+    assert sum(seen) == program.IMAGES
+
+
+def function(source: str, name: str) -> str:
+    """Return the body and the arguments of a function as a canonical text, without its docstring."""
+    found = next(
+        node
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.FunctionDef) and node.name == name
+    )
+    if ast.get_docstring(found):
+        found.body = found.body[1:]
+    return ast.dump(found.args) + "".join(map(ast.dump, found.body))
+
+
+def test_lesson_00_shows_the_beginners_program():
+    cells = nbformat.read(NOTEBOOKS / "00_start_here.ipynb", 4).cells
+    cell = next(cell for cell in cells if cell.id == "beginner-program")
+    ours = textwrap.dedent(inspect.getsource(program.beginner))
+    assert function(cell.source, "beginner") == function(ours, "beginner")

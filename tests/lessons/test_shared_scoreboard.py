@@ -1,0 +1,403 @@
+"""The scoreboard: what counts, what is refused, what is kept, and what a learner with a strange history sees."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from course_utils import lesson, recordings, settings
+from shared import program, score_rules, scoreboard, scoreboard_picture
+from shared.scoreboard import ImagesPerSecond, ScoreError, entries, score
+from shared.scoreboard_picture import Entry, board, gain
+
+CPU = torch.device("cpu")
+ENTRY = Entry(100.0, 0.95, 1, "cpu", "A processor", "2.13.0", "2026-11-23", score_rules.RULE)
+
+
+@pytest.fixture(scope="module")
+def learned() -> dict[str, torch.Tensor]:
+    """Return the weights of a trained network."""
+    network, _ = scoreboard.timed(program.finished, CPU, 3)
+    return network.state_dict()
+
+
+@pytest.fixture
+def train(learned: dict[str, torch.Tensor]) -> Callable[..., nn.Module]:
+    """Return a function that takes 20 ms and returns a new, trained network."""
+
+    def trained(device: Any, epochs: int) -> nn.Module:
+        import time
+
+        time.sleep(0.02 * epochs)
+        network = program.small_resnet()
+        network.load_state_dict(learned)
+        return network.to(device)
+
+    return trained
+
+
+@pytest.fixture(autouse=True)
+def in_lesson(monkeypatch: pytest.MonkeyPatch) -> None:
+    lesson.use("02")
+    monkeypatch.setattr(scoreboard, "ENOUGH_SECONDS", 0.05)
+    monkeypatch.setattr(scoreboard, "try_gpu", lambda: CPU)
+    monkeypatch.setattr(score_rules, "best_product", lambda *_: 1e12)
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Return what is displayed from now on, and what it is updated to."""
+    objects: list[Any] = []
+
+    class Handle:
+        def update(self, new: Any) -> None:
+            objects.append(new)
+
+    def display(shown: Any, display_id: bool = False) -> Handle | None:
+        objects.append(shown)
+        return Handle() if display_id else None
+
+    monkeypatch.setattr(scoreboard, "display", display)
+    return objects
+
+
+def texts(seen: list[Any]) -> str:
+    return "\n".join(shown._repr_mimebundle_()["text/html"] for shown in seen)
+
+
+# --- what counts ---------------------------------------------------------------------------------------------
+
+
+def test_a_score_is_kept_with_all_that_it_depends_on(train, seen, data):
+    rate = score(train, epochs=2)
+    assert isinstance(rate, ImagesPerSecond) and 0 < rate <= 71_850  # 20 ms an epoch
+    saved = json.loads((data / "scoreboard.json").read_text(encoding="utf-8"))
+    assert set(saved) == {"02"} and saved["02"]["rate"] == rate and saved["02"]["epochs"] == 2
+    assert saved["02"]["torch"] == torch.__version__ and saved["02"]["rule"] == score_rules.RULE
+    assert saved["02"]["accuracy"] > 0.9 and saved["02"]["machine"] and saved["02"]["device"] == "cpu"
+    assert isinstance(seen[-1], scoreboard_picture.figures.Picture)
+
+
+def test_the_number_shows_nothing_as_the_last_line_of_a_cell():
+    from IPython.core.formatters import DisplayFormatter
+
+    assert DisplayFormatter().format(ImagesPerSecond(12.5)) == ({}, {})
+
+
+def test_the_fastest_of_several_runs_counts_so_that_compiling_does_not(train):
+    calls = []
+
+    def compiling(device: Any, epochs: int) -> nn.Module:
+        import time
+
+        calls.append(time.sleep(0 if calls else 0.3))
+        return train(device, epochs)
+
+    rate, _, times = scoreboard.measure(compiling, CPU, 2)
+    assert len(times) == 2 and times[0] > 0.3 and rate == pytest.approx(2 * 1437 / min(times))
+
+
+def test_a_long_single_epoch_runs_once_and_short_ones_at_most_five_times(train, monkeypatch):
+    assert len(scoreboard.measure(lambda d, e: train(d, 3), CPU, 1)[2]) == 1
+    monkeypatch.setattr(scoreboard, "ENOUGH_SECONDS", 100)
+    assert len(scoreboard.measure(train, CPU, 1)[2]) == 5
+
+
+def test_all_gpus_have_finished_before_the_watch_stops(train, monkeypatch):
+    waited: list[int] = []
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "synchronize", waited.append)
+
+    def noted(device: Any, epochs: int) -> nn.Module:
+        waited.append(-1)
+        return train(device, epochs)
+
+    scoreboard.timed(noted, CPU, 1)
+    assert waited == [0, 1, -1, 0, 1]
+
+
+def test_the_cpu_computes_with_one_thread_whose_number_is_put_back(train):
+    before = torch.get_num_threads()
+    seen: list[int] = []
+
+    def noted(device: Any, epochs: int) -> nn.Module:
+        seen.append(torch.get_num_threads())
+        if len(seen) > 1:
+            raise KeyError
+        return train(device, epochs)
+
+    torch.set_num_threads(2)
+    try:
+        scoreboard.timed(noted, CPU, 1)
+        assert torch.get_num_threads() == 2
+        with pytest.raises(KeyError):
+            scoreboard.timed(noted, CPU, 1)
+        assert torch.get_num_threads() == 2 and seen == [1, 1]
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_the_journal_gets_the_number(train, seen, tmp_path, monkeypatch):
+    monkeypatch.setenv("COURSE_RECORD", str(tmp_path / "journal"))
+    rate = score(train)
+    line = json.loads((tmp_path / "journal").read_text(encoding="utf-8"))
+    assert line["kind"] == "curve" and line["key"] == "score-02" and line["values"]["rate"] == rate
+
+
+def test_the_network_comes_back_in_the_mode_in_which_it_was_returned(train):
+    network = train(CPU, 1)
+    for mode in (True, False):
+        score_rules.accuracy(network.train(mode), CPU)
+        assert network.training is mode
+
+
+# --- what is refused -----------------------------------------------------------------------------------------
+
+
+def barely(device: Any, epochs: int) -> nn.Module:
+    """Change one weight, and learn nothing."""
+    network = program.small_resnet()
+    with torch.no_grad():
+        network[0].bias += 0.01
+    return network
+
+
+class Whole(nn.Module):
+    """The program's network, which does not keep the images apart."""
+
+    def __init__(self, inner: nn.Module) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.inner(x).mean(0)
+
+
+REFUSED = {
+    "nothing": (lambda d, e: None, "returned `NoneType`", "`NoneType`"),
+    "loss": (lambda d, e: 0.5, "returned `float`", "`float`"),
+    "pair": (lambda d, e: (program.small_resnet(), []), "returned `tuple`", "`tuple`"),
+    "untrained": (lambda d, e: program.small_resnet(), "nothing was trained", "沒有訓練到"),
+    "other": (lambda d, e: nn.Linear(1024, 10), "10,250 parameters", "10,250 個參數"),
+    "unlearned": (barely, "80% are needed", "至少要 80%"),
+    "half": (lambda d, e: barely(d, e).double(), "does not take float32 images", "無法處理"),
+    "whole": (lambda d, e: Whole(barely(d, e)), "scores of shape (60,)", "(60,)"),
+    "no function": (3, "got a `int`", "收到的是 `int`"),
+    "network": (program.small_resnet(), "write `score(train)`", "`score(train)`"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_does_not_count_is_explained_and_not_kept(name, seen, data):
+    given, en, zh = REFUSED[name]
+    assert score(given) is None
+    page = texts(seen[-1:]).replace("<code>", "`").replace("</code>", "`")
+    assert en in page and zh in page and "course-wrong" in page
+    assert not data.exists() and entries() == {}
+
+
+@pytest.mark.parametrize("epochs", [0, -1, 1.5, True, "3"])
+def test_epochs_are_a_whole_number(epochs, train, seen):
+    assert score(train, epochs) is None and "epochs=" in texts(seen[-1:])
+
+
+def test_the_network_of_an_earlier_call_does_not_count(train, seen):
+    network = train(CPU, 1)
+    assert score(lambda d, e: network) is None, "the second run gets the network of the first"
+    assert "small_resnet()" in texts(seen[-1:]) and entries() == {}
+
+
+def test_a_refused_score_leaves_the_older_one(train, seen):
+    rate = score(train)
+    assert score(lambda d, e: None) is None and entries()["02"].rate == rate
+
+
+def test_more_than_the_device_can_compute_is_refused(train, seen, monkeypatch):
+    monkeypatch.setattr(score_rules, "best_product", lambda *_: 100.0 * score_rules.ARITHMETIC)
+    score_rules.examine_rate(199.0, CPU)
+    with pytest.raises(score_rules.Refused, match="impossible"):
+        score_rules.examine_rate(201.0, CPU)
+    monkeypatch.setattr(score_rules, "best_product", lambda *_: 1.0)
+    assert score(train) is None
+    assert "impossible" in texts(seen[-1:]) and "1,437" in texts(seen[-1:]) and entries() == {}
+
+
+def test_the_best_product_of_this_machine_leaves_room_for_the_finished_program(monkeypatch):
+    monkeypatch.undo()
+    limit = (
+        score_rules.FASTEST * score_rules.best_product(CPU, torch.get_num_threads()) / score_rules.ARITHMETIC
+    )
+    rate, share, _ = scoreboard.measure(program.finished, CPU, 3)
+    assert share > 0.9 and rate < limit / 1.5
+
+
+def test_the_arithmetic_of_an_image_is_counted():
+    """Each product of a convolution or a layer is two operations, once forward and twice backward."""
+    from torch.utils.flop_counter import FlopCounterMode
+
+    network = program.small_resnet()
+    with FlopCounterMode(display=False) as counter:
+        network(torch.zeros(1, 1, 32, 32)).sum().backward()
+    assert counter.get_total_flops() == score_rules.ARITHMETIC
+
+
+def test_an_error_in_the_learners_program_is_not_hidden(seen):
+    def broken(device: Any, epochs: int) -> nn.Module:
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        score(broken)
+
+
+def test_a_strict_run_fails(monkeypatch, seen):
+    monkeypatch.setenv("COURSE_STRICT", "1")
+    with pytest.raises(ScoreError, match="NoneType"):
+        score(lambda d, e: None)
+
+
+def test_a_lesson_without_a_place_on_the_board(train, monkeypatch):
+    monkeypatch.setattr(lesson, "current", lambda: "09")
+    with pytest.raises(ValueError, match="09"):
+        score(train)
+
+
+# --- what is kept --------------------------------------------------------------------------------------------
+
+
+def keep(**saved: Any) -> None:
+    settings.write("scoreboard", {key.removeprefix("l"): value for key, value in saved.items()})
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", '{"02": 3}', '{"02": {"rate": 1}}', '{"02": null}', "[" * 100_000]
+)
+def test_a_damaged_file_counts_as_an_empty_board(content, data, train, seen):
+    data.mkdir()
+    (data / "scoreboard.json").write_text(content, encoding="utf-8")
+    assert entries() == {}
+    assert score(train) and set(entries()) == {"02"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"rate": "fast"}, {"rate": -1}, {"rate": 0}, {"rate": float("inf")}, {"rate": float("nan")}, {"accuracy": 7},
+     {"torch": 2}, {"machine": None}, {"rule": "1"}, {"more": 1}],
+)  # fmt: skip
+def test_a_damaged_entry_is_left_out_and_the_others_stay(change):
+    keep(l00=asdict(ENTRY), l01=asdict(ENTRY) | change, other=asdict(ENTRY))
+    assert set(entries()) == {"00"}
+
+
+def test_a_repeated_lesson_replaces_its_number_and_the_others_stay(train, seen):
+    keep(l01=asdict(ENTRY), l02=asdict(ENTRY))
+    rate = score(train)
+    assert entries()["02"].rate == rate != 100 and entries()["01"] == ENTRY
+
+
+def test_a_read_only_folder_still_shows_the_board(train, seen, monkeypatch):
+    monkeypatch.setattr(settings, "write", lambda *_: False)
+    assert score(train) and isinstance(seen[-1], scoreboard_picture.figures.Picture)
+
+
+# --- the picture ---------------------------------------------------------------------------------------------
+
+
+def bars(picture: Any) -> list[tuple[int, float, bool]]:
+    """Return row, length and whether it is hatched, of each bar."""
+    (axes,) = picture.figure.axes
+    return [(round(p.get_y() + p.get_height() / 2), p.get_width(), bool(p.get_hatch())) for p in axes.patches]
+
+
+def test_skipped_lessons_leave_a_gap(no_warnings):
+    picture = board({"00": ENTRY, "04": replace(ENTRY, rate=3000.0)}, "04")
+    assert bars(picture) == [(0, 100, False), (4, 3000, False)]
+    assert "30 times as fast as lesson 00" in picture.caption.en and "第 0 課的 30 倍" in picture.caption.zh
+    assert "00: 100/s, 95%; 04: 3,000/s, 95%" in picture.caption.en
+
+
+def test_the_capstone_has_the_last_row_and_the_picture_can_be_drawn(no_warnings):
+    picture = board({"07": replace(ENTRY, rate=3e6)}, "07")
+    assert bars(picture)[0][0] == 7 and len(picture.html()) > 1000
+
+
+@pytest.mark.parametrize(
+    "change", [{"machine": "Another"}, {"torch": "2.6.0"}, {"rule": 0}, {"device": "cuda"}]
+)
+def test_what_cannot_be_compared_is_hatched_named_and_not_compared(change, no_warnings):
+    picture = board({"00": replace(ENTRY, **change), "02": replace(ENTRY, rate=900.0)}, "02")
+    assert bars(picture) == [(0, 100, True), (2, 900, False)]
+    assert "times as fast" not in picture.caption.en and "nothing to compare" in picture.caption.en.lower()
+    written = [text.get_text() for text in picture.figure.axes[0].texts]
+    assert any(str(replace(ENTRY, **change).machine) in text for text in written)
+    picture.html()
+
+
+@pytest.mark.parametrize(
+    ("rate", "en", "zh"),
+    [(105.0, "no gain over lesson 01", "沒有比第 1 課快"), (95.0, "no gain", "沒有比"), (50.0, "slower than", "慢"),
+     (200.0, "2 times as fast", "2 倍")],
+)  # fmt: skip
+def test_a_change_that_gains_nothing_stays_and_says_so(rate, en, zh):
+    found = gain({"01": ENTRY, "02": replace(ENTRY, rate=rate)}, "02")
+    assert en in found.en and zh in found.zh
+
+
+def test_the_gain_over_the_first_lesson_is_told_as_well():
+    found = gain({"00": replace(ENTRY, rate=10.0), "01": ENTRY, "02": replace(ENTRY, rate=101.0)}, "02")
+    assert "no gain over lesson 01" in found.en and "10.1 times as fast as lesson 00" in found.en
+
+
+def test_later_lessons_are_no_measure_for_an_earlier_one_that_is_repeated():
+    assert "Nothing" in gain({"01": ENTRY, "04": ENTRY}, "01").en
+
+
+def run(gpus: list[dict[str, str]], **curves: float) -> dict[str, Any]:
+    machine = {"gpus": gpus, "cpu": "A processor", "torch": "2.13.0+cu130"}
+    found = {f"score-{key.removeprefix('l')}": {"rate": rate} for key, rate in curves.items()}
+    return {"machine": machine, "date": "2026-11-23", "curves": found, "claims": {}}
+
+
+@pytest.mark.parametrize("gpu", [True, False])
+def test_recorded_numbers_stand_below_with_their_machine(gpu, monkeypatch, no_warnings):
+    known = [run([], l00=90.0), run([], l00=80.0)] + (
+        [run([{"name": "H100"}], l00=120.0, l01=9e4)] if gpu else []
+    )
+    monkeypatch.setattr(recordings, "runs", lambda: known)
+    picture = board({"00": ENTRY}, "00")
+    lengths = [length for _, length, _ in bars(picture)]
+    assert lengths == ([100, 120, 9e4] if gpu else [100, 90])
+    assert ("H100" in picture.beside) is gpu and ("A processor" in picture.caption.en) is not gpu
+    assert "published" in picture.beside
+    picture.html()
+
+
+def compared(seen: list[Any]) -> list[str]:
+    """Return what the notebook checks compare of what was displayed."""
+    pages = [shown._repr_mimebundle_() for shown in seen]
+    html = [re.sub('<span class="measured">[^<]*</span>', "", page["text/html"]) for page in pages]
+    html = [re.sub('base64,[^"]*', "", page) for page in html]
+    return html + [re.sub("⟨[^⟩]*⟩", "", page["text/plain"]) for page in pages]
+
+
+def test_the_checks_compare_the_same_whatever_is_saved(train, seen, monkeypatch):
+    score(train)
+    first = compared(seen)
+    seen.clear()
+    keep(l00=asdict(ENTRY), l01=asdict(replace(ENTRY, machine="Another")), l04=asdict(ENTRY))
+    monkeypatch.setattr(recordings, "runs", lambda: [run([{"name": "H100"}], l00=120.0)])
+    score(train)
+    assert compared(seen) == first
+
+
+def test_the_line_while_training_has_the_same_elements_as_afterwards(train, seen):
+    score(train)
+    before, after, _ = seen
+    assert "Training" in before.html and "Trained" in after.html
+    assert compared([before]) == compared([after])
