@@ -1,8 +1,8 @@
 """From which size on does the GPU win? A cost model of a GPU against the CPU's measured curve.
 
-Model: seconds(n) = launch + bytes / link (if the matrices must be copied first) + max(2 n³ / speed, 12 n² / memory).
+Model: seconds(n) = launch + 12 n² / link (if the matrices are copied there and the result back) + max(2 n³ / speed, 12 n² / memory).
 The last term is the roofline (Williams et al. 2009): the slower of computing 2 n³ operations and of reading two
-float32 matrices and writing one. Caches, tiling and the copy of the result back to the host are left out.
+float32 matrices and writing one. Caches and tiling are left out.
 """
 
 from __future__ import annotations
@@ -19,6 +19,47 @@ from torch_doctor.bilingual import Bilingual, measured
 
 MEMORY = 500e9  # bytes per second, of a mid-range card; it hardly changes the result
 BYTES = 12  # per matrix element: two float32 inputs, one output
+
+
+MODEL = Bilingual("GPU model", "GPU 模型")
+LAUNCH, SPEED = (
+    10e-6,
+    8e12,
+)  # the model GPU before the learner changes it: seconds, float32 operations per second
+
+
+def model_seconds(n: np.ndarray, *, launch: float = LAUNCH, speed: float = SPEED) -> np.ndarray:
+    """Return how long the model GPU takes for n × n matrices that are in its memory.
+
+    Args:
+        n: Matrix sizes, as floats.
+        launch: Seconds to start one operation.
+        speed: Float32 operations per second.
+    """
+    return launch + np.maximum(2 * n**3 / speed, BYTES * n**2 / MEMORY)
+
+
+def model_gpu(sizes: Sequence[int]) -> list[float]:
+    """Return the seconds that the model GPU takes for each of `sizes`."""
+    return model_seconds(np.asarray(sizes, float)).tolist()
+
+
+def wins_from(cpu: tuple[Sequence[int], Sequence[float]], gpu: tuple[Sequence[int], Sequence[float]]) -> int:
+    """Return from which size on a curve of a GPU stays below a CPU's; twice the largest size if it does not.
+
+    Args:
+        cpu: Matrix sizes (ascending) and seconds on the CPU.
+        gpu: The same sizes, and seconds on the GPU.
+    """
+    ends = (min(cpu[0]), max(cpu[0]))
+    sizes = np.unique(np.geomspace(*ends, 400).round().astype(int))
+    on_cpu, on_gpu = (
+        loglog_interpolate((np.asarray(xs, float), np.asarray(ys, float)), sizes, power=3)
+        for xs, ys in (cpu, gpu)
+    )
+    behind = np.flatnonzero(on_gpu >= on_cpu)
+    first = 0 if behind.size == 0 else int(behind[-1]) + 1
+    return int(sizes[first]) if first < len(sizes) else 2 * int(ends[1])
 
 
 @dataclass(frozen=True)
@@ -49,7 +90,7 @@ def compute(
         cpu: Matrix sizes (ascending) and measured seconds on the CPU.
         launch: Seconds to start one operation on the GPU.
         speed: Float32 operations per second of the GPU.
-        link: Bytes per second from the host to the GPU, or None if the matrices are on the GPU already.
+        link: Bytes per second between host and GPU, or None if the matrices are on the GPU already and the result stays.
 
     Raises:
         ValueError: Fewer than two measured sizes, or they do not ascend.
@@ -61,7 +102,7 @@ def compute(
     n = sizes.astype(float)
     # Beyond the measured points a matrix product takes time proportional to n³.
     cpu_seconds = loglog_interpolate((measured_sizes, seconds), sizes, power=3)
-    gpu_seconds = launch + np.maximum(2 * n**3 / speed, BYTES * n**2 / MEMORY)
+    gpu_seconds = model_seconds(n, launch=launch, speed=speed)
     if link is not None:
         gpu_seconds += BYTES * n**2 / link
     behind = np.flatnonzero(gpu_seconds >= cpu_seconds)
@@ -90,7 +131,7 @@ def render(result: Crossover) -> figures.Picture:
     axes.legend()
     alternative = Bilingual(
         "Two curves of time over matrix size: one core of your CPU, measured, and a model of a GPU.",
-        "時間對矩陣大小的兩條曲線：實測的 CPU 單核心，以及 GPU 的模型。",
+        "兩條曲線，橫軸是矩陣大小，縱軸是時間：CPU 單核心的實測值，以及 GPU 模型的推算值。",
     )
     return figures.Picture(figure, _caption(result), alternative)
 
@@ -99,13 +140,13 @@ def _caption(result: Crossover) -> Bilingual:
     """Return from where on the GPU wins; all of it depends on the measured curve, so all of it is marked."""
     if result.wins_from is None:
         en = "In this range the GPU never wins against one core of your CPU."
-        zh = "在這個範圍內，GPU 一直贏不過你的 CPU 單核心。"
+        zh = "在這個範圍內，GPU 一直比你的 CPU 單核心慢。"
     elif result.wins_from == result.sizes[0]:
         en = "With these numbers the GPU wins at every size shown, against one core of your CPU."
-        zh = "以這組數字來看，圖中每一種大小都是 GPU 贏過你的 CPU 單核心。"
+        zh = "以這組數字來看，圖中不論哪個大小，GPU 都比你的 CPU 單核心快。"
     else:
         en = f"With these numbers the GPU wins from n = {result.wins_from} on (shaded), against one core of your CPU."
-        zh = f"以這組數字來看，n 到 {result.wins_from} 以上，GPU 就贏過你的 CPU 單核心（有底色的範圍）。"
+        zh = f"以這組數字來看，從 n = {result.wins_from} 起，GPU 比你的 CPU 單核心快（有底色的範圍）。"
     return Bilingual(measured(en), measured(zh))
 
 
@@ -120,7 +161,7 @@ def explorer(cpu: tuple[Sequence[int], Sequence[float]]) -> Explorer:
         controls=(
             Control(
                 "launch",
-                Bilingual("cost of one launch", "啟動一次運算的成本"),
+                Bilingual("overhead of one launch", "啟動一次的額外負擔"),
                 [(f"{us} µs", us * 1e-6) for us in (2, 5, 10, 20, 50)],
                 "10 µs",
             ),
@@ -132,7 +173,9 @@ def explorer(cpu: tuple[Sequence[int], Sequence[float]]) -> Explorer:
             ),
             Control(
                 "link",
-                Bilingual("copy the matrices first, at", "先把矩陣複製過去，速度"),
+                Bilingual(
+                    "copy them there and the result back, at", "把矩陣複製到 GPU，再把結果複製回來，速度"
+                ),
                 [("—", None), ("6 GB/s", 6e9), ("12 GB/s", 12e9), ("25 GB/s", 25e9), ("55 GB/s", 55e9)],
                 "—",
             ),

@@ -8,20 +8,29 @@ from course_utils import recordings, run_mode
 from course_utils.tables import console
 from torch_doctor.bilingual import Bilingual, Block
 
-# One GPU of an eight-GPU server, published by its user in May 2024.
+# The first of four GPUs of a server, published by its user in June 2026 (README, section Diagnostics). The rows of the
+# other three GPUs are left out, in both boxes.
 PUBLISHED_SMI = """\
 +---------------------------------------------------------------------------------------+
-| NVIDIA-SMI 535.129.03             Driver Version: 535.129.03   CUDA Version: 12.2     |
+| NVIDIA-SMI 535.274.02             Driver Version: 535.274.02   CUDA Version: 12.2     |
 |-----------------------------------------+----------------------+----------------------+
 | GPU  Name                 Persistence-M | Bus-Id        Disp.A | Volatile Uncorr. ECC |
 | Fan  Temp   Perf          Pwr:Usage/Cap |         Memory-Usage | GPU-Util  Compute M. |
 |                                         |                      |               MIG M. |
 |=========================================+======================+======================|
-|   0  NVIDIA H100 80GB HBM3          On  | 00000000:04:00.0 Off |                    0 |
-| N/A   36C    P0             113W / 700W |  72459MiB / 81559MiB |      0%      Default |
+|   0  NVIDIA A100-SXM-64GB           On  | 00000000:1D:00.0 Off |                    0 |
+| N/A   44C    P0              76W / 467W |  33254MiB / 65536MiB |      0%      Default |
 |                                         |                      |             Disabled |
 +-----------------------------------------+----------------------+----------------------+"""
-_PUBLISHED_BY = "github.com/google/gvisor/issues/10413"
+PUBLISHED_PROCESSES = """\
++---------------------------------------------------------------------------------------+
+| Processes:                                                                            |
+|  GPU   GI   CI        PID   Type   Process name                            GPU Memory |
+|        ID   ID                                                             Usage      |
+|=======================================================================================|
+|    0   N/A  N/A    255872      C   ...pcx-cuda-booster-test/dist_matmul.x    33246MiB |
++---------------------------------------------------------------------------------------+"""
+_PUBLISHED_BY = "github.com/formidablefrank/nvhpc-hpcx-cuda-booster-test"
 
 
 def without_processes(text: str) -> str:
@@ -44,14 +53,19 @@ def nvidia_smi() -> Block:
         pass  # not installed, or the driver does not answer
     recorded = recordings.recorded("nvidia-smi")
     if recorded is not None:
+        # A recording has no list of processes; the published one shows what the lesson explains.
         return console(
-            recorded["text"], Bilingual(f"Recorded on {recorded['run']}.", f"錄自 {recorded['run']}。")
+            f"{recorded['text']}\n\n{PUBLISHED_PROCESSES}",
+            Bilingual(
+                f"Not your machine: recorded on {recorded['run']}; the list of processes is a published example "
+                f"({_PUBLISHED_BY}).",
+                f"這不是你的機器。上半部是參考紀錄（{recorded['run']}），行程清單則是公開的範例（{_PUBLISHED_BY}）。",
+            ),
         )
     return console(
-        PUBLISHED_SMI,
+        f"{PUBLISHED_SMI}\n\n{PUBLISHED_PROCESSES}",
         Bilingual(
-            f"Not your machine: a published example, the first of eight GPUs, May 2024 ({_PUBLISHED_BY}). "
-            "The course has no recording of its own yet.",
-            f"這不是你的機器，是公開的範例：2024 年 5 月，八張 GPU 裡的第一張（{_PUBLISHED_BY}）。本課程目前還沒有自己的紀錄。",
+            f"Not your machine: a published example, the first of four GPUs, June 2026 ({_PUBLISHED_BY}).",
+            f"這不是你的機器，而是 2026 年 6 月的公開範例，取自四張 GPU 裡的第一張（{_PUBLISHED_BY}）。",
         ),
     )

@@ -10,12 +10,22 @@ from typing import Any
 import torch
 
 from course_utils import figures
-from course_utils.gpu_ratings import cuda_cores, rating, ratings
+from course_utils.gpu_ratings import ratings
 from course_utils.machine import machine_facts
 from shared.ceilings import ceilings
 from torch_doctor.bilingual import Bilingual, measured
 
 EXAMPLE_GPU = "NVIDIA H200"  # shown where the machine has no GPU
+# float32 numbers in one vector register, by what torch.backends.cpu.get_cpu_capability() says; 4 elsewhere (SSE, NEON)
+_VECTOR = {"AVX512": 16, "AVX2": 8, "SVE256": 8}
+
+
+def cuda_cores(capability: tuple[int, int]) -> int:
+    """Return how many float32 units a multiprocessor of this compute capability has, at least 5.0.
+
+    From the table "Arithmetic Instructions" of NVIDIA's CUDA C++ Programming Guide.
+    """
+    return 64 if capability in ((6, 0), (7, 0), (7, 2), (7, 5), (8, 0)) else 128
 
 
 @dataclass(frozen=True)
@@ -26,7 +36,8 @@ class Processor:
         name: Product name.
         gpu: Whether it is a GPU.
         blocks: Cores of a CPU, multiprocessors of a GPU.
-        cuda_cores: float32 units per multiprocessor; None for a CPU.
+        units: float32 numbers that one block handles in one step: the width of a CPU core's vector unit, the CUDA
+            cores of a multiprocessor.
         memory: Bytes.
         bandwidth: Bytes per second, read plus written.
         measured: Whether the bandwidth was measured here; otherwise it is published.
@@ -35,7 +46,7 @@ class Processor:
     name: str
     gpu: bool
     blocks: int
-    cuda_cores: int | None
+    units: int
     memory: float
     bandwidth: float
     measured: bool
@@ -49,13 +60,14 @@ def here() -> list[Processor]:
     # Two hardware threads of one core share its arithmetic units, so the picture counts cores.
     cores = min(facts["cores"], psutil.cpu_count(logical=False) or facts["cores"])
     copy = ceilings()["host_copy" if facts["gpus"] else "copy"]
-    cpu = Processor(facts["cpu"], False, cores, None, facts["memory"], copy, True)
+    units = _VECTOR.get(torch.backends.cpu.get_cpu_capability(), 4)
+    cpu = Processor(facts["cpu"], False, cores, units, facts["memory"], copy, True)
     if not facts["gpus"]:
         return [cpu]
     gpu = facts["gpus"][0]
-    lanes = cuda_cores(torch.cuda.get_device_capability(0))
+    units = cuda_cores(torch.cuda.get_device_capability(0))
     blocks, memory = gpu["multiprocessors"], gpu["memory"]
-    return [cpu, Processor(gpu["name"], True, blocks, lanes, memory, ceilings()["copy"], True)]
+    return [cpu, Processor(gpu["name"], True, blocks, units, memory, ceilings()["copy"], True)]
 
 
 def published(name: str = EXAMPLE_GPU) -> Processor:
@@ -69,27 +81,26 @@ def published(name: str = EXAMPLE_GPU) -> Processor:
     """
     data = ratings()[name]
     blocks = int(data["multiprocessors"])
-    lanes = int(data["cuda_cores"]) // blocks
-    return Processor(name, True, blocks, lanes, data["memory"], data["bandwidth"], False)
+    units = int(data["cuda_cores"]) // blocks
+    return Processor(name, True, blocks, units, data["memory"], data["bandwidth"], False)
 
 
 def _draw_blocks(axes: Any, processor: Processor, colour: str) -> None:
-    """Draw one square per core or multiprocessor, with a white dot per CUDA core where their number is known."""
+    """Draw one square per core or multiprocessor, with a white dot per number that it handles in one step."""
     columns = 12 if processor.blocks > 24 else 6 if processor.blocks > 4 else 2
     size = 0.86
+    down, across = _grid_shape(processor.units)
+    dots = list(itertools.product(range(1, across + 1), range(1, down + 1)))
     for index in range(processor.blocks):
         x, y = index % columns, -(index // columns)
         axes.add_patch(figures.rectangle(x, y, size, size, colour))
-        if processor.cuda_cores:
-            down, across = _grid_shape(processor.cuda_cores)
-            dots = list(itertools.product(range(1, across + 1), range(1, down + 1)))
-            axes.scatter(
-                [x + i * size / (across + 1) for i, _ in dots],
-                [y + j * size / (down + 1) for _, j in dots],
-                s=0.5,
-                color="white",
-                linewidths=0,
-            )
+        axes.scatter(
+            [x + i * size / (across + 1) for i, _ in dots],
+            [y + j * size / (down + 1) for _, j in dots],
+            s=max(0.5, 60 / columns**2),
+            color="white",
+            linewidths=0,
+        )
     rows = -(-processor.blocks // columns)
     # Every processor gets a square view, so that the texts above and below are aligned.
     side, middle = max(columns, rows) + 0.3, size / 2 - (rows - 1) / 2
@@ -117,7 +128,7 @@ def picture(processors: list[Processor]) -> figures.Picture:
         axes.text(
             0.5,
             -0.06,
-            f"{processor.memory / 1e9:.0f} GB memory · 記憶體\n{processor.bandwidth / 1e9:,.0f} GB/s ({source})",
+            f"{processor.memory / 1e9:.0f} GB memory · 記憶體\n{processor.bandwidth / 1e9:,.0f} GB/s · {source}",
             transform=axes.transAxes,
             ha="center",
             va="top",
@@ -130,35 +141,34 @@ def picture(processors: list[Processor]) -> figures.Picture:
 
 
 def _blocks_text(processor: Processor) -> str:
-    """Return the number of blocks with their name in both languages."""
-    if not processor.gpu:
-        return f"{processor.blocks} cores · 核心"
-    if processor.cuda_cores:
-        return f"{processor.blocks} × {processor.cuda_cores} lanes · 運算單元"
-    return f"{processor.blocks} multiprocessors · 多處理器"
+    """Return how many blocks of how many units there are, in both languages."""
+    count = f"{processor.blocks} × {processor.units}"
+    if processor.gpu:
+        return f"{count}: SMs × CUDA cores\n多處理器 × CUDA 核心"
+    return f"{count}: cores × vector width\n核心 × 向量寬度"
 
 
 def _caption(cpu: Processor, gpu: Processor) -> Bilingual:
-    """Return the line under the picture; everything that depends on the GPU is inside one mark per language."""
+    """Return the line under the picture; everything that depends on the machine is inside of one mark per language."""
     times = f"{gpu.bandwidth / cpu.bandwidth:.0f}"
+    few, many = f"{cpu.blocks * cpu.units:,}", f"{gpu.blocks * gpu.units:,}"
     if gpu.measured:
-        whose = Bilingual("your GPU", "你的 GPU 的")
+        whose = Bilingual("your GPU", "你的 GPU")
     else:
         whose = Bilingual(
             f"the {gpu.name} (published figures, since this machine has no GPU)",
-            f"{gpu.name}（這台機器沒有 GPU，所以用公開規格）的",
+            f"{gpu.name}（這台機器沒有 GPU，改用公開規格）",
         )
-    lanes = Bilingual(".", "。")
-    if gpu.cuda_cores:
-        count = f"{gpu.blocks * gpu.cuda_cores:,}"
-        lanes = Bilingual(
-            f", full of arithmetic lanes ({count} in all).", f"，裡面全是運算單元（總共 {count} 個）。"
-        )
-    en = measured(f"{whose.en}{lanes.en} The GPU's memory moves {times} times as many bytes per second.")
-    zh = measured(f"{whose.zh}多處理器{lanes.zh}GPU 記憶體每秒能搬的資料，是左邊的 {times} 倍。")
+    en = measured(
+        f"your CPU has {few} dots, {whose.en} {many}, and its memory moves {times} times as many bytes per second as "
+        "this machine's CPU."
+    )
+    zh = measured(
+        f"你的 CPU 有 {few} 個點，{whose.zh}有 {many} 個；GPU 記憶體每秒能傳送的資料，是這台機器上 CPU 記憶體的 {times} 倍。"
+    )
     return Bilingual(
-        f"Blue: the cores of this machine's CPU. Orange: the multiprocessors of {en}",
-        f"藍色是這台機器的 CPU 核心；橘色是 {zh}",
+        f"A square is a CPU core (blue) or a multiprocessor (orange); a dot handles one float32 number in a step: {en}",
+        f"每個方塊是一個 CPU 核心（藍色）或一個多處理器（橘色），每個白點在一步裡處理一個 float32 數字。{zh}",
     )
 
 
@@ -168,21 +178,3 @@ def show_processors() -> None:
 
     processors = here()
     display(picture(processors if len(processors) > 1 else [*processors, published()]))
-
-
-_RATED_AS = {"copy": "bandwidth", "half": "half"}
-
-
-def share_of_rating(ceiling: str) -> float:
-    """Return which share of the GPU's published rating a measured ceiling reaches (1.0 = all of it).
-
-    Args:
-        ceiling: ``"copy"`` or ``"half"``, see :func:`shared.ceilings.ceilings`.
-
-    Raises:
-        LookupError: No GPU, or its rating is not known.
-    """
-    rated = rating(_RATED_AS[ceiling])
-    if rated is None:
-        raise LookupError(f"no rating for {ceiling!r} is known here; ask with needs= before measuring.")
-    return ceilings()[ceiling] / rated

@@ -19,7 +19,7 @@ from torch_doctor.bilingual import Bilingual
 
 _ENVIRONMENT = threading.Lock()  # only one thread may change os.environ at a time
 
-UNSET = "(unset)"
+UNSET = "—"
 VALUES = (UNSET, "0", "1", "1,0", "2,0", "0,-1,1", "0,0", "3", "-1", "all", '""')
 
 
@@ -42,7 +42,7 @@ def compute(*, value: str, count: int) -> Visibility:
     """Return which GPUs a program sees, according to PyTorch's own parser.
 
     Args:
-        value: What CUDA_VISIBLE_DEVICES is set to; ``(unset)`` removes it, ``""`` is the empty string.
+        value: What CUDA_VISIBLE_DEVICES is set to; a dash (:data:`UNSET`) removes it, ``""`` is the empty string.
         count: Number of physical GPUs.
     """
     text = {UNSET: None, '""': ""}.get(value, value)
@@ -106,7 +106,7 @@ def render(result: Visibility) -> figures.Picture:
     if result.value == UNSET:
         caption = Bilingual(
             f"`CUDA_VISIBLE_DEVICES` is not set, and the machine has {result.count} GPUs: the program sees {count}.",
-            f"沒有設定 `CUDA_VISIBLE_DEVICES`，機器上有 {result.count} 張 GPU：程式看得到 {count} 張。",
+            f"沒有設定 `CUDA_VISIBLE_DEVICES`，機器上有 {result.count} 張 GPU，程式看得到 {count} 張。",
         )
     pairs = [f"cuda:{number} = GPU {index}" for number, index in enumerate(result.visible)]
     alternative = Bilingual(
@@ -128,7 +128,7 @@ EXPLORER = Explorer(
         ),
         Control(
             "count",
-            Bilingual("GPUs in the machine", "機器上有幾張 GPU"),
+            Bilingual("GPUs in the machine", "機器上的 GPU 張數"),
             [(str(n), n) for n in (1, 2, 3, 4)],
             "3",
         ),

@@ -17,8 +17,8 @@ from html_nesting import assert_nested
 
 from course_utils import recordings, run_mode
 from course_utils.fresh_process import run_fresh
-from course_utils.gpu_ratings import cuda_cores, ratings
-from lesson_01 import matmul_crossover, nvidia_smi, processors, visible_devices
+from course_utils.gpu_ratings import ratings
+from lesson_01 import answers, checks, first_use, matmul_crossover, nvidia_smi, processors, visible_devices
 from lesson_01.processors import Processor
 
 pytestmark = pytest.mark.usefixtures("no_warnings")
@@ -100,6 +100,18 @@ def test_the_choices_matter() -> None:
     assert wins(**usual | {"link": 6e9}) > wins(**usual)
 
 
+@pytest.mark.parametrize("gflops", [5, 60, 200, 1500])
+def test_a_faster_gpu_hardly_moves_the_crossover(gflops: float) -> None:
+    """The lesson says so for 50 instead of 8 TFLOP/s, whatever the CPU: at the crossover the launch takes longer."""
+    curve = (SIZES, [2e-6 + 2 * n**3 / (gflops * 1e9) for n in SIZES])
+    slow, fast = (
+        matmul_crossover.compute(curve, launch=10e-6, speed=speed, link=None).wins_from
+        for speed in (8e12, 50e12)
+    )
+    assert slow is not None and fast is not None and fast <= slow <= 1.15 * fast
+    assert 2 * slow**3 / 8e12 < 10e-6
+
+
 @pytest.mark.parametrize(
     "curve", [([16], [1e-6]), ([32, 16], [1e-6, 1e-6]), ([16, 16], [1e-6, 1e-6]), ([], [])]
 )
@@ -108,11 +120,34 @@ def test_too_few_or_unordered_sizes_are_refused(curve: Any) -> None:
         matmul_crossover.compute(curve, launch=1e-5, speed=1e12, link=None)
 
 
+def test_the_model_in_the_lesson_is_the_one_in_the_explorer() -> None:
+    explorer = matmul_crossover.explorer(CURVE)
+    result = matmul_crossover.compute(CURVE, **explorer.defaults())
+    assert matmul_crossover.model_gpu(result.sizes.tolist()) == pytest.approx(result.gpu.tolist())
+    found = matmul_crossover.wins_from(CURVE, (SIZES, matmul_crossover.model_gpu(SIZES)))
+    assert found == pytest.approx(result.wins_from, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    "gpu, first",
+    [
+        pytest.param([1, 1, 1], 10, id="always"),
+        pytest.param([20, 200, 2000], 2000, id="never"),
+        pytest.param([100, 100, 100], 101, id="from 100 on"),
+        pytest.param([5, 200, 300], 233, id="for good only the second time"),
+    ],
+)
+def test_where_a_measured_gpu_begins_to_win(gpu: list[float], first: int) -> None:
+    """The CPU takes n seconds for size n. In the last case the GPU takes 200 (n / 100)^0.176 from 100 on."""
+    found = matmul_crossover.wins_from(([10, 100, 1000], [10, 100, 1000]), ([10, 100, 1000], gpu))
+    assert found == pytest.approx(first, rel=0.015)
+
+
 # --- visibility ---------------------------------------------------------------------------------------
 
 BY_HAND = {
     # value: what a program sees on a machine with 1, 2, 3 and 4 GPUs
-    "(unset)": [(0,), (0, 1), (0, 1, 2), (0, 1, 2, 3)],
+    "—": [(0,), (0, 1), (0, 1, 2), (0, 1, 2, 3)],
     "0": [(0,)] * 4,
     "1": [(), (1,), (1,), (1,)],
     "1,0": [(), (1, 0), (1, 0), (1, 0)],
@@ -178,7 +213,7 @@ def test_the_picture_names_the_physical_gpus() -> None:
     assert "cuda:0 = GPU 2、cuda:1 = GPU 0" in picture.alternative.zh
     for caption in (picture.caption.en, picture.caption.zh):
         assert "`CUDA_VISIBLE_DEVICES=2,0`" in caption
-    unset = visible_devices.render(visible_devices.compute(value="(unset)", count=3))
+    unset = visible_devices.render(visible_devices.compute(value="—", count=3))
     assert "is not set" in unset.caption.en and "沒有設定" in unset.caption.zh
 
 
@@ -222,13 +257,17 @@ def test_without_a_driver_a_recording_is_shown_and_named(result: Any, smi: Any) 
     noted = smi(result, {"text": "| recorded output |", "run": "an H200, 2026"})
     block = nvidia_smi.nvidia_smi()
     assert "| recorded output |" in block.html and block.html.count("an H200, 2026") == 2 and not noted
+    assert "Processes:" in block.html, "a recording has no list of processes"
 
 
 def test_without_any_recording_a_published_example_is_shown(smi: Any) -> None:
     smi(FileNotFoundError(), None)
     block = nvidia_smi.nvidia_smi()
-    assert "H100 80GB" in block.html and nvidia_smi._PUBLISHED_BY in block.html
-    assert len({len(line) for line in nvidia_smi.PUBLISHED_SMI.splitlines()}) == 1, "the frame is straight"
+    assert "A100-SXM-64GB" in block.html and nvidia_smi._PUBLISHED_BY in block.html
+    lines = [*nvidia_smi.PUBLISHED_SMI.splitlines(), *nvidia_smi.PUBLISHED_PROCESSES.splitlines()]
+    assert len({len(line) for line in lines}) == 1, "the frames are straight"
+    for words in ("33254MiB / 65536MiB", "33246MiB", "Driver Version", "Pwr:Usage/Cap", "GPU-Util"):
+        assert words in block.html, "the lesson's text is about it"
 
 
 def test_every_machine_shows_the_same_but_for_the_marks(smi: Any) -> None:
@@ -255,11 +294,12 @@ def test_the_list_of_processes_is_not_recorded(smi: Any) -> None:
 
 # --- processors ---------------------------------------------------------------------------------------
 
-CPU = Processor("A CPU", False, 4, None, 16e9, 2e10, True)
+CPU = Processor("A CPU", False, 4, 8, 16e9, 2e10, True)
+YOUR_GPU = Processor("A GPU of an unknown kind with a long name", True, 30, 64, 8e9, 3e11, True)
 
 
 @pytest.mark.parametrize("name", ratings())
-def test_the_lanes_of_a_multiprocessor_follow_from_its_compute_capability(name: str) -> None:
+def test_the_cuda_cores_of_a_multiprocessor_follow_from_its_compute_capability(name: str) -> None:
     capabilities = {
         "T4": (7, 5),
         "V100": (7, 0),
@@ -269,10 +309,10 @@ def test_the_lanes_of_a_multiprocessor_follow_from_its_compute_capability(name: 
         "50": (12, 0),
     }
     capability = next((found for key, found in capabilities.items() if key in name), (8, 9))
-    assert cuda_cores(capability) == ratings()[name]["cuda_cores"] / ratings()[name]["multiprocessors"]
-
-
-YOUR_GPU = Processor("A GPU of an unknown kind with a long name", True, 30, None, 8e9, 3e11, True)
+    assert (
+        processors.cuda_cores(capability)
+        == ratings()[name]["cuda_cores"] / ratings()[name]["multiprocessors"]
+    )
 
 
 @pytest.mark.parametrize("pair", [[CPU, processors.published()], [CPU, YOUR_GPU], [YOUR_GPU]])
@@ -283,47 +323,148 @@ def test_processors_are_drawn_in_both_languages(pair: list[Processor]) -> None:
     assert "times as many bytes" in picture.caption.en and "倍" in picture.caption.zh
 
 
-def test_the_picture_counts_cores_and_cuda_cores() -> None:
+def test_the_picture_counts_the_numbers_of_one_step_on_both_sides() -> None:
     cpu, gpu = processors.picture([CPU, processors.published()]).figure.axes
     assert (len(cpu.patches), len(gpu.patches)) == (4, 132)
-    assert [len(dots.get_offsets()) for dots in gpu.collections] == [128] * 132 and not cpu.collections
-    assert cpu.get_title() == "A CPU\n4 cores · 核心" and gpu.get_title().endswith(
-        "132 × 128 lanes · 運算單元"
+    assert [len(dots.get_offsets()) for dots in gpu.collections] == [128] * 132
+    assert [len(dots.get_offsets()) for dots in cpu.collections] == [8] * 4
+    assert (
+        cpu.get_title().startswith("A CPU\n4 × 8: cores") and "132 × 128: SMs × CUDA cores" in gpu.get_title()
     )
-    (unknown,) = processors.picture([YOUR_GPU]).figure.axes
-    assert unknown.get_title() == "A GPU of an unknown kind with a …\n30 multiprocessors · 多處理器"
-    assert not unknown.collections, "the number of CUDA cores is not known"
+    (long,) = processors.picture([YOUR_GPU]).figure.axes
+    assert long.get_title().startswith("A GPU of an unknown kind with a …\n30 × 64")
 
 
 def test_the_caption_says_whose_numbers_they_are() -> None:
     known, yours = (processors._caption(CPU, gpu) for gpu in (processors.published(), YOUR_GPU))
-    assert "NVIDIA H200 (published figures" in known.en and "16,896 in all" in known.en
+    assert "your CPU has 32 dots" in known.en and "16,896" in known.en and "published figures" in known.en
     assert "240 times" in known.en and "240 倍" in known.zh
-    assert "your GPU. The" in yours.en and "15 times" in yours.en
-    # What depends on the GPU is inside of one mark, so every machine has the same caption.
+    assert "your GPU 1,920" in yours.en and "15 times" in yours.en
+    # What depends on the machine is inside of one mark, so every machine has the same caption.
     for language in ("en", "zh"):
         assert len({re.sub("⟨[^⟩]*⟩", "@", getattr(text, language)) for text in (known, yours)}) == 1
 
 
-def test_this_machines_processors_are_shown(shown: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("capability, width", [("AVX512", 16), ("AVX2", 8), ("DEFAULT", 4), ("NEW", 4)])
+def test_this_machines_processors_are_shown(
+    capability: str, width: int, shown: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     known = {"copy": 2e10, "host_copy": 2e10, "matmul": 1e11}
     monkeypatch.setattr(processors, "ceilings", lambda: known)
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
     processors.show_processors()
     assert len(shown[0].figure.axes) == 2
+    assert f" × {width}: cores" in shown[0].figure.axes[0].get_title()
 
 
 def test_published_figures() -> None:
     known = processors.published("NVIDIA H200")
-    assert known.blocks == 132 and known.cuda_cores == 128 and not known.measured
+    assert known.blocks == 132 and known.units == 128 and not known.measured
     with pytest.raises(KeyError):
         processors.published("a GPU that nobody built")
 
 
-def test_the_share_of_the_rating(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processors, "ceilings", lambda: {"copy": 4e12, "half": 7e14})
-    monkeypatch.setattr(processors, "rating", lambda quantity: {"bandwidth": 5e12, "half": 1e15}[quantity])
-    assert math.isclose(processors.share_of_rating("copy"), 0.8)
-    assert math.isclose(processors.share_of_rating("half"), 0.7)
-    monkeypatch.setattr(processors, "rating", lambda _: None)
-    with pytest.raises(LookupError, match="no rating for 'copy'"):
-        processors.share_of_rating("copy")
+# --- what answers mean --------------------------------------------------------------------------------
+
+NOTHING = {
+    "torch.cuda.is_available()": False,
+    "torch.cuda.device_count()": 0,
+    "torch.cuda.get_device_name(i)": [],
+    "torch.accelerator.is_available()": False,
+    "torch.version.cuda": None,
+    "driver_version": None,
+    "torch.cuda.get_arch_list()": [],
+    "torch.cuda.get_device_capability(i)": [],
+    'shutil.which("nvcc") is not None': False,
+    '"cuda" in LD_LIBRARY_PATH': False,
+}
+TWO_GPUS = {
+    "torch.cuda.is_available()": True,
+    "torch.cuda.device_count()": 2,
+    "torch.cuda.get_device_name(i)": ["NVIDIA A", "NVIDIA B"],
+    "torch.accelerator.is_available()": True,
+    "torch.version.cuda": "13.0",
+    "driver_version": "580.65.06",
+    "torch.cuda.get_arch_list()": ["sm_80"],
+    "torch.cuda.get_device_capability(i)": [(8, 6), (6, 1)],
+    'shutil.which("nvcc") is not None': True,
+    '"cuda" in LD_LIBRARY_PATH': True,
+}
+
+
+def test_answers_are_explained_alike_on_every_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "get_arch_list", lambda: ["sm_80"])
+    nothing, two = answers.explained(NOTHING), answers.explained(TWO_GPUS)
+    assert set(NOTHING) == set(TWO_GPUS) == set(answers.MEANINGS)
+    for block in (nothing, two):
+        assert_nested(block.html)
+    assert without_marks(nothing.html) == without_marks(two.html), "only marked texts differ"
+    for key, value in NOTHING.items():
+        assert answers.MEANINGS[key](value) != answers.MEANINGS[key](TWO_GPUS[key]), key
+
+
+def test_what_versions_mean(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "get_arch_list", lambda: ["sm_80"])
+    meaning = answers.MEANINGS
+    assert (
+        "580" in meaning["torch.version.cuda"]("13.0").en
+        and "525" in meaning["torch.version.cuda"]("12.8").zh
+    )
+    assert meaning["driver_version"]("535.129.03").en == "runs programs built with CUDA 11, 12"
+    assert "older than 11" in meaning["driver_version"]("440.1").en
+    capabilities = meaning["torch.cuda.get_device_capability(i)"]
+    assert (
+        "no code for 6.1" in capabilities([(8, 6), (6, 1)]).en and "every card" in capabilities([(8, 6)]).en
+    )
+    assert "one device, cuda:0" in meaning["torch.cuda.device_count()"](1).en
+    assert "cuda:0 to cuda:3" in meaning["torch.cuda.device_count()"](4).zh.replace(" 到 ", " to ")
+    with pytest.raises(KeyError):
+        answers.explained({"torch.cuda.is_there()": True})
+
+
+def test_the_first_use_is_compared_with_the_quickest_later_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    programs: list[str] = []
+
+    def run(program: str) -> str:
+        programs.append(program)
+        return "a line that a library printed\n250.5"
+
+    monkeypatch.setattr(first_use, "run_fresh", run)
+    assert first_use.first_over_later() == 250.5
+    assert programs == [first_use.PROGRAM] and "cuda" in programs[0]
+
+
+def test_the_first_use_needs_a_gpu() -> None:
+    """On a CPU the ratio varies a thousandfold from run to run, so it is not measured there."""
+    with pytest.raises(RuntimeError):
+        run_fresh(first_use.PROGRAM, CUDA_VISIBLE_DEVICES="-1")
+
+
+# --- what exercises show ------------------------------------------------------------------------------
+
+
+def test_exercises_show_what_the_answer_did() -> None:
+    table = checks.show_device_of(lambda job, devices: devices[job % len(devices)])
+    assert "cuda:0 | 0, 3, 6" in table.text and "cuda:2 | 2, 5" in table.text
+    assert "IndexError | 3, 4, 5, 6" in checks.show_device_of(lambda job, devices: devices[job]).text
+    assert "cpu | False | False" in checks.show_on_gpu(lambda tensor: tensor.device.type == "cuda").text
+    assert "cuda:1 | None | 0" in checks.show_physical(lambda visible, i: None).text
+    rows = checks.show_intensity(lambda n: n / 6).text.splitlines()
+    assert all("arithmetic" in row for row in rows[1:]), "an H200 does 14 float32 operations per byte"
+    assert "memory" in checks.show_intensity(lambda n: 6 / n).text.splitlines()[1]
+
+
+def test_the_picture_marks_the_chosen_gpu_and_the_answered_size() -> None:
+    axes = checks.show_freest(lambda gpus: 1).figure.axes[0]
+    free = axes.containers[1]
+    assert [bar.get_facecolor() for bar in free].count(free[1].get_facecolor()) == 1
+    assert len(checks.show_crossover(lambda *_: 256).figure.axes[0].lines) == 3
+    assert len(checks.show_crossover(lambda *_: None).figure.axes[0].lines) == 2
+
+
+@pytest.mark.parametrize("answer", [lambda *_: object(), lambda *_: "x" * 5000, lambda *_: 1 / 0])
+def test_nonsense_is_shown_shortly(answer: Any) -> None:
+    for show in (checks.show_on_gpu, checks.show_device_of, checks.show_intensity, checks.show_physical):
+        block = show(answer)
+        assert_nested(block.html)
+        assert len(block.html) < 8000
