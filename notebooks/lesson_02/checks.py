@@ -2,131 +2,90 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import torch
-
-from course_utils.exercises import NO_RETURN, Exercise, Wrong
-from lesson_02.check_move import examine_move
-from lesson_02.check_stays_behind import examine_stays_behind
-from shared.dictionary_answers import filled_in
-from shared.sync_counter import counting
+from course_utils.exercises import Exercise
+from lesson_02.check_accuracy import examine_accuracy, show_accuracy
+from lesson_02.check_move import examine_move, show_move
+from lesson_02.check_places import (
+    examine_empty_mask,
+    examine_scores_of,
+    examine_to_device,
+    show_empty_mask,
+    show_scores_of,
+    show_to_device,
+)
+from lesson_02.check_stays_behind import examine_stays_behind, show_stays_behind
+from lesson_02.check_training import examine_mend, examine_meter, show_mend, show_meter
+from lesson_02.places import or_error
 from torch_doctor.bilingual import Bilingual
-
-_IDENTITIES: dict[str, tuple[object, Bilingual]] = {
-    "x.to('cpu') is x": (
-        True,
-        Bilingual(
-            "`x` is on the CPU already, and `.to` copies only when something has to change.",
-            "`x` 本來就在 CPU 上；只有東西需要改變時，`.to` 才會複製。",
-        ),
-    ),
-    "x.to(torch.float64) is x": (
-        False,
-        Bilingual(
-            "Another data type means other bytes, so this must be a new tensor.",
-            "換了資料型別，內容的位元組也跟著變，所以一定是新的張量。",
-        ),
-    ),
-    "x.to('cpu', copy=True) is x": (
-        False,
-        Bilingual(
-            "`copy=True` asks for a copy even where none is needed.",
-            "`copy=True` 就是要求複製，就算不需要也一樣。",
-        ),
-    ),
-    "model.to(torch.float64) is model": (
-        True,
-        Bilingual(
-            "A module changes its own parameters and returns itself; only tensors return something new.",
-            "模組會改自己的參數，再傳回自己；只有張量才會傳回新的東西。",
-        ),
-    ),
-    "x.dtype after x.to(torch.float64)": (
-        "torch.float32",
-        Bilingual(
-            "The result was thrown away: `Tensor.to` leaves `x` as it was.",
-            "結果沒人接住，就丟掉了：`Tensor.to` 不會改動 `x` 本身。",
-        ),
-    ),
-}
-
-
-def examine_identity(answer: Any) -> None:
-    """Examine a dictionary such as ``{"x.to('cpu') is x": True, …}`` with True, False or the name of a dtype."""
-    values = filled_in(answer, _IDENTITIES)
-    for key, (right, why) in _IDENTITIES.items():
-        value = values[key]
-        given = str(value) if isinstance(right, str) else value
-        if isinstance(right, bool) and not isinstance(value, bool):
-            raise Wrong(
-                en=f"The answer to `{key}` is `True` or `False`.",
-                zh=f"`{key}` 的答案是 `True` 或 `False`。",
-            )
-        if given != right:
-            raise Wrong(en=f"`{key}`: look again. {why.en}", zh=f"`{key}`：再想想。{why.zh}")
-
-
-def examine_mean_loss(answer: Any) -> None:
-    """Examine ``mean_loss(losses) -> float``, which may synchronize once."""
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    losses = list(torch.arange(50.0, device=device))
-    with counting() as synchronizations:
-        got = answer(losses)
-    count = synchronizations.count
-    if got is None:
-        raise Wrong(**NO_RETURN)
-    if isinstance(got, torch.Tensor):
-        raise Wrong(
-            en="You return a tensor. A log needs a Python number: fetch it once, at the very end.",
-            zh="你傳回的是張量。紀錄裡要放的是 Python 的數字：最後再取值，取一次就好。",
-        )
-    if isinstance(got, bool) or not isinstance(got, (int, float)):
-        raise Wrong(
-            en=f"The answer should be a `float`, but yours is a `{type(got).__name__}`.",
-            zh=f"答案應該是 `float`，你傳回的卻是 `{type(got).__name__}`。",
-        )
-    if not abs(got - 24.5) <= 1e-3:  # `not … <=` also rejects nan
-        _recognize_number(got)
-    if count > 1:
-        raise Wrong(
-            en=f"The number is right, but for 50 losses the host waits {count} times. Combine them on the device first, then "
-            "fetch one number.",
-            zh=f"數字對了，但 50 個損失讓主機等了 {count} 次。先在裝置上合成一個，再取值。",
-        )
-
-
-def _recognize_number(got: float) -> None:
-    """Raise the hint for a number that is not the mean of 0, 1, …, 49."""
-    if abs(got - 1225.0) < 1e-3:
-        raise Wrong(en="That is the sum; the task asks for the mean.", zh="這是總和，題目要的是平均。")
-    if abs(got - 49.0) < 1e-3:
-        raise Wrong(
-            en="That is only the last loss; the task asks for the mean of all of them.",
-            zh="這只是最後一個損失，題目要的是全部的平均。",
-        )
-    raise Wrong(
-        en=f"The mean of 0, 1, …, 49 is 24.5, but you get {got:g}.",
-        zh=f"0、1、……、49 的平均是 24.5，你算出 {got:g}。",
-    )
-
 
 EXERCISES = (
     Exercise(
-        "identity",
-        Bilingual("the same, or a copy?", "是同一個，還是複本？"),
-        examine_identity,
+        "empty_mask",
+        Bilingual("a mask beside its tensor", "和張量在同一個裝置的遮罩"),
+        examine_empty_mask,
         (
             Bilingual(
-                "For each line, ask: does anything have to change? If not, `.to` returns the tensor itself.",
-                "每一行都先問：有東西需要改變嗎？沒有的話，`.to` 傳回的就是原來的張量。",
+                "A function with `_like` in its name takes shape and device from another tensor.",
+                "名稱裡有 `_like` 的函式，會沿用另一個張量的形狀和裝置。",
             ),
-            Bilingual("Modules behave differently from tensors.", "模組和張量的做法不同。"),
             Bilingual(
-                "You can try each line in a cell of its own, but guess first.",
-                "每一行都可以另開一格試試看，但要先猜再試。",
+                "`torch.zeros_like` also takes a `dtype=`; `False` is the zero of `torch.bool`.",
+                "`torch.zeros_like` 也可以指定 `dtype=`；`torch.bool` 的零就是 `False`。",
             ),
         ),
+        level="easy",
+        show=or_error(show_empty_mask),
+    ),
+    Exercise(
+        "scores_of",
+        Bilingual("the batch goes to the model", "把批次送到模型那裡"),
+        examine_scores_of,
+        (
+            Bilingual(
+                "Where is the model? One of its parameters knows.", "模型在哪裡？看任何一個參數在哪裡就知道。"
+            ),
+            Bilingual(
+                "`next(model.parameters()).device` is a place to move the batch to.",
+                "批次就該搬到 `next(model.parameters()).device` 這個裝置。",
+            ),
+        ),
+        level="easy",
+        show=or_error(show_scores_of),
+    ),
+    Exercise(
+        "stays_behind",
+        Bilingual("a module whose parts stay behind", "搬家時漏帶東西的模組"),
+        examine_stays_behind,
+        (
+            Bilingual(
+                "Print `list(net.parameters())` and `net.state_dict()`: what is missing?",
+                "印出 `list(net.parameters())` 和 `net.state_dict()`，看看少了什麼。",
+            ),
+            Bilingual("For the layers: `nn.ModuleList`.", "各層要用 `nn.ModuleList`。"),
+            Bilingual(
+                "For the constant: `self.register_buffer(name, tensor)`.",
+                "常數要用 `self.register_buffer(名稱, 張量)`。",
+            ),
+        ),
+        level="medium",
+        show=or_error(show_stays_behind),
+    ),
+    Exercise(
+        "mend",
+        Bilingual("two things left behind", "漏搬了兩樣東西"),
+        examine_mend,
+        (
+            Bilingual(
+                "Which three tensors does `cross_entropy` get, and where is each?",
+                "`cross_entropy` 收到哪三個張量？各在哪個裝置上？",
+            ),
+            Bilingual(
+                "`labels` must be moved; `weight` can be created in the right place with `device=`.",
+                "`labels` 要搬；`weight` 可以用 `device=` 直接在對的裝置上建立。",
+            ),
+        ),
+        level="easy",
+        show=or_error(show_mend),
     ),
     Exercise(
         "move",
@@ -135,7 +94,7 @@ EXERCISES = (
         (
             Bilingual(
                 "Four cases: a tensor, a dictionary, a list or tuple, anything else.",
-                "分四種情況：張量、字典、list 或 tuple、其他。",
+                "請分成四種情況：張量、字典、list 或 tuple，以及其他東西。",
             ),
             Bilingual(
                 "For a container: call `move` on everything in it.", "遇到容器，就對裡面的每一項呼叫 `move`。"
@@ -145,37 +104,66 @@ EXERCISES = (
                 "`type(batch)(move(v, device) for v in batch)` 能讓 list 維持 list，tuple 維持 tuple。",
             ),
         ),
+        level="medium",
+        show=or_error(show_move),
     ),
     Exercise(
-        "stays_behind",
-        Bilingual("a module whose parts stay behind", "搬家時漏帶東西的模組"),
-        examine_stays_behind,
+        "to_device",
+        Bilingual("many rows, one transfer", "很多列，只搬一次"),
+        examine_to_device,
         (
             Bilingual(
-                "Print `list(net.parameters())` and `net.state_dict()`: what is missing?",
-                "印出 `list(net.parameters())` 和 `net.state_dict()`：少了什麼？",
+                "Put the rows together while they are on the CPU: `torch.stack`.",
+                "趁各列還在 CPU 上，先用 `torch.stack` 合併起來。",
             ),
-            Bilingual("For the layers: `nn.ModuleList`.", "各層要用 `nn.ModuleList`。"),
             Bilingual(
-                "For the constant: `self.register_buffer(name, tensor)`.",
-                "常數要用 `self.register_buffer(名稱, 張量)`。",
+                "`list(…)` of a tensor is the list of its rows, without a copy.",
+                "對張量呼叫 `list(…)`，會得到由各列組成的 list，而且不會複製。",
             ),
         ),
+        level="easy",
+        show=or_error(show_to_device),
     ),
     Exercise(
-        "mean_loss",
-        Bilingual("log without stalls", "記錄損失，但不停頓"),
-        examine_mean_loss,
+        "meter",
+        Bilingual("a loss meter that does not wait", "不必等待的損失計量器"),
+        examine_meter,
         (
             Bilingual(
                 "`float(loss)`, `loss.item()` and `print(loss)` all fetch, and wait.",
-                "`float(loss)`、`loss.item()`、`print(loss)` 都會取值，也都會等。",
+                "`float(loss)`、`loss.item()`、`print(loss)` 都會取值，主機也都得等。",
             ),
             Bilingual(
-                "`torch.stack` makes one tensor out of many, on the device.",
-                "`torch.stack` 能在裝置上把許多張量合成一個。",
+                "Keep `self.total`, a tensor on the device, and `self.count`, a Python number.",
+                "只留下 `self.total`（裝置上的張量）和 `self.count`（Python 的數字）。",
             ),
-            Bilingual("Mean first, `.item()` last.", "先取平均，最後才 `.item()`。"),
+            Bilingual(
+                "`detach()` gives the loss without its graph, and adding on the device does not wait. A sum of many losses wants `double()`.",
+                "`detach()` 傳回不帶計算圖的損失，而且在裝置上累加時，主機不必等。累加很多損失時，最好再加上 `double()`。",
+            ),
         ),
+        level="medium",
+        show=or_error(show_meter),
+    ),
+    Exercise(
+        "accuracy",
+        Bilingual("evaluate a model", "評估一個模型"),
+        examine_accuracy,
+        (
+            Bilingual(
+                "`model.eval()` first, `model.train()` at the end, and the loop under `with torch.no_grad():`.",
+                "先呼叫 `model.eval()`，最後呼叫 `model.train()`；迴圈放在 `with torch.no_grad():` 裡面。",
+            ),
+            Bilingual(
+                "Count right answers and images; divide once, at the end.",
+                "累計答對的張數和總張數，到最後才相除。",
+            ),
+            Bilingual(
+                "`right = right + (model(images).argmax(1) == labels).sum()` stays on the device.",
+                "`right = right + (model(images).argmax(1) == labels).sum()` 會留在裝置上。",
+            ),
+        ),
+        level="hard",
+        show=or_error(show_accuracy),
     ),
 )

@@ -87,9 +87,9 @@ _QUESTIONS = (
     ("moved", Bilingual("comes along with the call", "會跟著這次呼叫一起轉換")),
     (
         "trained",
-        Bilingual("is in `parameters()`: the optimizer trains it", "在 `parameters()` 裡：最佳化器會訓練它"),
+        Bilingual("is in `parameters()`: the optimizer trains it", "在 `parameters()` 裡，最佳化器會訓練"),
     ),
-    ("saved", Bilingual("is in `state_dict()`: saved and loaded", "在 `state_dict()` 裡：會跟著存檔、載入")),
+    ("saved", Bilingual("is in `state_dict()`: saved and loaded", "在 `state_dict()` 裡，會存檔，也會載入")),
 )
 _YES, _NO = Bilingual("✓ yes", "✓ 是"), Bilingual("✗ no", "✗ 否")
 
@@ -110,7 +110,7 @@ EXPLORER = Explorer(
     controls=(
         Control(
             "way",
-            Bilingual("the part is made as", "這個部分寫成"),
+            Bilingual("the part is made as", "這個部分的寫法"),
             [(name, name) for name in WAYS],
             "list",
             slider=False,

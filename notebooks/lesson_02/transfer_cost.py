@@ -94,11 +94,11 @@ def render(result: TransferCost) -> figures.Picture:
     size = figures.amount(result.size)
     caption = Bilingual(
         f"{size} in {result.pieces} calls: {total}. {share} of it is the price of the calls.",
-        f"{size} 分 {result.pieces} 次搬，要 {total}，其中 {share} 花在呼叫本身。",
+        f"{size} 分成 {result.pieces} 次搬，共需 {total}，其中 {share} 花在呼叫本身。",
     )
     alternative = Bilingual(
         "Time of a transfer over the number of pieces: flat at first, then proportional to the number of calls.",
-        "搬移時間對份數的曲線：一開始持平，之後與呼叫次數成正比。",
+        "搬移時間隨份數變化的曲線，一開始持平，之後與呼叫次數成正比。",
     )
     return figures.Picture(figure, caption, alternative)
 

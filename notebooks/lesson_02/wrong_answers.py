@@ -6,19 +6,52 @@ _MOVE = "def move(batch, device):\n    if isinstance(batch, torch.Tensor):\n    
 _MOVE_DICT = f"{_MOVE}    if isinstance(batch, dict):\n        return {{k: move(v, device) for k, v in batch.items()}}\n"
 _LAYERS = "self.layers = nn.ModuleList(nn.Linear(8, 8) for _ in range(2))"
 _SCALE = "self.register_buffer('scale', torch.ones(8))"
-_MEAN = "def mean_loss(losses):\n    return "
+_MASK = "def empty_mask(scores):\n    return "
+_SCORES = "def scores_of(model, batch):\n    "
+_ROWS = "def to_device(rows, device):\n    "
+_PUT = "labels = labels.to(where)"
+_THERE = "torch.linspace(0.5, 1.5, 10, device=where)"
 
 
-def _identity(*values: str) -> str:
-    """Return the dictionary of the exercise "identity", filled in with `values`."""
-    keys = (
-        "x.to('cpu') is x",
-        "x.to(torch.float64) is x",
-        "x.to('cpu', copy=True) is x",
-        "model.to(torch.float64) is model",
-        "x.dtype after x.to(torch.float64)",
+def _loss(*moves: str, weight: str = "torch.linspace(0.5, 1.5, 10)", result: str = "") -> str:
+    """Return ``loss_of`` for the exercise "mend"; `moves` are lines after the model's device is known."""
+    lines = (
+        "where = next(model.parameters()).device",
+        *moves,
+        "scores = model(images.to(where))",
+        f"weight = {weight}",
+        f"return {result or 'nn.functional.cross_entropy(scores, labels, weight=weight)'}",
     )
-    return f"answers = {{{', '.join(f'{key!r}: {value}' for key, value in zip(keys, values, strict=True))}}}"
+    return "def loss_of(model, images, labels):\n" + "".join(f"    {line}\n" for line in lines)
+
+
+def _meter(
+    add: str,
+    mean: str = "return self.total.item() / self.count",
+    init: str = "self.total, self.count = 0.0, 0",
+) -> str:
+    """Return a class ``Meter`` from the bodies of its three methods."""
+    body = f"    def __init__(self):\n        {init}\n    def add(self, loss):\n        {add}\n    def mean(self):\n        {mean}\n"
+    return f"class Meter:\n{body}"
+
+
+_ADD = "self.total, self.count = self.total + loss.detach(), self.count + 1"
+
+
+def _accuracy(
+    start: str = "model.eval()",
+    grad: str = "torch.no_grad()",
+    move: str = "images, labels = images.to(where), labels.to(where)",
+    count: str = "right = right + (model(images).argmax(1) == labels).sum(); n += len(labels)",
+    end: str = "model.train()",
+    result: str = "right.item() / n",
+) -> str:
+    """Return ``accuracy`` for the exercise of that name, made of its parts."""
+    return (
+        "def accuracy(model, batches):\n    where = next(model.parameters()).device\n"
+        f"    {start}\n    right, n, shares = 0, 0, []\n    with {grad}:\n        for images, labels in batches:\n"
+        f"            {move}\n            {count}\n    {end}\n    return {result}\n"
+    )
 
 
 def _net(*init: str, result: str = "x * self.scale", more: str = "") -> str:
@@ -32,34 +65,60 @@ def _net(*init: str, result: str = "x * self.scale", more: str = "") -> str:
 
 
 WRONG: dict[str, list[tuple[str, str, str]]] = {
-    "identity": [
-        ("answers = [True, False, False, True, 'torch.float32']", "`list`", "`list`"),
-        ("answers = {'x.to(cpu) is x': True}", "is missing", "不見了"),
-        (_identity("True", "...", "False", "True", "'torch.float32'"), "Not filled in", "還沒填"),
+    "empty_mask": [
+        ("def empty_mask(scores):\n    torch.zeros_like(scores)", "`None`", "`None`"),
+        (_MASK + "scores.shape", "should be a tensor", "應該是張量"),
+        (_MASK + "torch.zeros(len(scores), dtype=torch.bool, device=scores.device)", "the shape of", "形狀"),
+        (_MASK + "torch.zeros(scores.shape, dtype=torch.bool)", "your mask on the CPU", "遮罩卻在 CPU"),
+        (_MASK + "torch.zeros_like(scores)", "`torch.bool`", "`torch.bool`"),
+        (_MASK + "torch.ones_like(scores, dtype=torch.bool)", "empty", "空的"),
+        (_MASK + "scores < 0", "empty", "空的"),
+        (_MASK + "torch.zeros(scores.shape, dtype=torch.bool).to(scores.device)", "by a detour", "繞了路"),
+        (_MASK + "torch.zeros(scores.shape, dtype=torch.bool, device='cuda')", "not from a name", "不要寫死"),
+    ],
+    "scores_of": [
+        (_SCORES + "model(batch.to(next(model.parameters()).device))", "`None`", "`None`"),
+        (_SCORES + "return model(batch)", "still gets a batch on the CPU", "還在 CPU"),
         (
-            _identity("'yes'", "False", "False", "True", "'torch.float32'"),
-            "`True` or `False`",
-            "`True` 或 `False`",
+            _SCORES + "batch.to(next(model.parameters()).device)\n    return model(batch)",
+            "returns the moved one",
+            "請用那個批次",
+        ),
+        (_SCORES + "return model.to('cpu')(batch)", "moved the model", "把模型搬到"),
+        (_SCORES + "return batch.to(next(model.parameters()).device)", "not the model's scores", "不是模型"),
+        (
+            _SCORES + "return model(batch.to(next(model.parameters()).device)).cpu()",
+            "where the model is",
+            "留在模型所在",
+        ),
+        (_SCORES + "return model(batch.to('cuda'))", "do not write `cuda`", "寫死"),
+    ],
+    "mend": [
+        (_loss(_PUT), "`weight` is still created", "`weight` 還是"),
+        (_loss(weight=_THERE), "labels are still", "標籤還在"),
+        (_loss("labels.to(where)", weight=_THERE), "labels are still", "標籤還在"),
+        (_loss("model.to('cpu'); where = 'cpu'"), "computed on the CPU", "在 CPU 上算"),
+        (
+            _loss(_PUT, result="nn.functional.cross_entropy(scores * 2, labels)"),
+            "loss has changed",
+            "損失的值變了",
+        ),
+        (_loss(_PUT, weight=_THERE, result="None"), "`None`", "`None`"),
+        (
+            _loss(_PUT, result="nn.functional.cross_entropy(scores, labels)"),
+            "without `weight`",
+            "少了 `weight`",
         ),
         (
-            _identity("False", "False", "False", "True", "'torch.float32'"),
-            "only when something has to change",
-            "需要改變時",
+            _loss(result="nn.functional.cross_entropy(scores.cpu(), labels, weight=weight).to(where)"),
+            "computed on the CPU and then moved",
+            "在 CPU 上算好才搬",
         ),
-        (_identity("True", "True", "False", "True", "'torch.float32'"), "new tensor", "新的張量"),
-        (
-            _identity("True", "False", "True", "True", "'torch.float32'"),
-            "even where none is needed",
-            "就算不需要",
-        ),
-        (_identity("True", "False", "False", "False", "'torch.float32'"), "returns itself", "傳回自己"),
-        (_identity("True", "False", "False", "True", "torch.float64"), "thrown away", "丟掉"),
-        (_identity("True", "False", "False", "True", "'float64'"), "thrown away", "丟掉"),
     ],
     "move": [
         ("def move(batch, device):\n    batch.to(device)", "`None`", "`None`"),
         ("def move(batch, device):\n    batch.to(device)\n    return batch", "does not arrive", "沒有搬"),
-        (_MOVE_DICT + "    return type(batch)([move(v, device) for v in batch])", "never ends", "走進"),
+        (_MOVE_DICT + "    return type(batch)([move(v, device) for v in batch])", "never ends", "沒完沒了"),
         (
             "def move(batch, device):\n    if isinstance(batch, dict):\n"
             "        return {k: v.to(device) for k, v in batch.items()}\n    return batch.to(device)",
@@ -86,7 +145,7 @@ WRONG: dict[str, list[tuple[str, str, str]]] = {
             _MOVE + "    if isinstance(batch, dict):\n        for k in batch:\n"
             "            batch[k] = move(batch[k], device)\n    return batch",
             "caller's batch",
-            "呼叫者的批次",
+            "傳入的批次",
         ),
         (
             _MOVE_DICT + "    if isinstance(batch, (list, tuple)):\n"
@@ -119,7 +178,7 @@ WRONG: dict[str, list[tuple[str, str, str]]] = {
         (
             _net(_LAYERS, "self.scale = nn.Parameter(torch.ones(8))"),
             "as a parameter it is counted",
-            "身為參數",
+            "變成了參數",
         ),
         (_net(_LAYERS, "self.scale = torch.ones(8)"), "plain attribute", "普通屬性"),
         (_net(_LAYERS, _SCALE[:-1] + ", persistent=False)"), "`persistent`", "`persistent`"),
@@ -130,17 +189,91 @@ WRONG: dict[str, list[tuple[str, str, str]]] = {
             "還有東西沒跟著",
         ),
     ],
-    "mean_loss": [
-        ("def mean_loss(losses):\n    torch.stack(losses).mean().item()", "`None`", "`None`"),
-        (_MEAN + "torch.stack(losses).mean()", "You return a tensor", "傳回的是張量"),
-        (_MEAN + "f'{torch.stack(losses).mean().item():.3f}'", "`str`", "`str`"),
-        (_MEAN + "torch.stack(losses).tolist()", "`list`", "`list`"),
-        (_MEAN + "torch.stack(losses).sum().item()", "the sum", "總和"),
-        (_MEAN + "losses[-1].item()", "only the last loss", "最後一個損失"),
-        (_MEAN + "torch.stack(losses).median().item()", "is 24.5, but you get 24", "24.5，你算出 24"),
-        (_MEAN + "sum(loss.item() for loss in losses) / len(losses)", "waits 50 times", "等了 50 次"),
-        (_MEAN + "sum(map(float, losses)) / len(losses)", "waits 50 times", "等了 50 次"),
-        (_MEAN + "sum(loss.cpu() for loss in losses).item() / len(losses)", "waits", "等了"),
-        (_MEAN + "torch.tensor(losses).mean().item()", "waits", "等了"),
+    "to_device": [
+        (_ROWS + "[row.to(device) for row in rows]", "`None`", "`None`"),
+        (_ROWS + "return [row.to(device) for row in rows]", "in 20 transfers", "搬了 20 次"),
+        (
+            _ROWS + "return torch.stack([row.to(device) for row in rows]).unbind()",
+            "in 20 transfers",
+            "搬了 20 次",
+        ),
+        (_ROWS + "return torch.stack(rows).to(device)", "a list of rows", "由各列組成的 list"),
+        (_ROWS + "return list(torch.cat(rows).to(device))", "20 rows of 250", "20 列"),
+        (_ROWS + "return list(torch.stack(rows))", "still on the CPU", "還在 CPU"),
+        (_ROWS + "return list(torch.stack(rows).to(device).flip(0))", "have changed", "變了"),
+    ],
+    "meter": [
+        ("Meter = 3", "class `Meter` itself", "類別本身"),
+        (
+            _meter("self.total += loss.item(); self.count += 1", "return self.total / self.count"),
+            "fetches 50 times",
+            "取值了 50 次",
+        ),
+        (
+            _meter("self.total, self.count = self.total + loss, self.count + 1"),
+            "graph of every step",
+            "計算圖",
+        ),
+        (
+            _meter(
+                "self.kept.append(loss.detach())",
+                "return torch.stack(self.kept).mean().item()",
+                "self.kept = []",
+            ),
+            "keeps 50 tensors",
+            "50 個張量",
+        ),
+        (_meter(_ADD, "return self.total.item()"), "the sum", "總和"),
+        (_meter(_ADD, "return self.total / self.count"), "`Tensor`", "`Tensor`"),
+        (_meter(_ADD, "self.total.item() / self.count"), "`None`", "`None`"),
+        (_meter(_ADD, "return self.total.item() / (self.count + 1)"), "is 24.5, but you get", "24.5，你算出"),
+        (
+            _meter(_ADD, "return float(self.total) / self.count + 0 * self.total.item()"),
+            "fetches 2 times",
+            "取值了 2 次",
+        ),
+        (
+            _meter(_ADD, "m, self.total = self.total.item() / self.count, 0.0; return m"),
+            "one more `add`",
+            "再 `add` 一次",
+        ),
+    ],
+    "accuracy": [
+        (_accuracy(result="print(right.item() / n)"), "`None`", "`None`"),
+        ("def accuracy(model, batches):\n    return 0.5", "never called", "沒有呼叫模型"),
+        (_accuracy(move="pass"), "both images and labels", "影像和標籤"),
+        (_accuracy(move="images = images.to(where)"), "both images and labels", "影像和標籤"),
+        (
+            _accuracy(start="model.eval().to('cpu')", move="pass", result="float(right) / n"),
+            "moved the model away",
+            "把模型從",
+        ),
+        (
+            _accuracy(start="model.eval().to('cpu')", move="pass", end="model.train().to(where)"),
+            "moved the model away",
+            "把模型從",
+        ),
+        (_accuracy(start="pass"), "training mode", "訓練模式"),
+        (
+            _accuracy(
+                count="shares.append((model(images).argmax(1) == labels).float().mean())",
+                result="torch.stack(shares).mean().item()",
+            ),
+            "counts as much as 64",
+            "分量卻和 64",
+        ),
+        (_accuracy(result="right.item()"), "divide by the number", "除以總張數"),
+        (_accuracy(result="right.item() / len(batches)"), "but you get 42.6", "你算出的卻是 42.6"),
+        (_accuracy(grad="torch.enable_grad()"), "builds a graph", "計算圖"),
+        (
+            _accuracy(
+                count="right += (model(images).argmax(1) == labels).sum().item(); n += len(labels)",
+                result="right / n",
+            ),
+            "fetches 3 times",
+            "取值了 3 次",
+        ),
+        (_accuracy(end="pass"), "evaluation mode", "評估模式"),
+        (_accuracy(result="right / n"), "`float`", "`float`"),
     ],
 }
