@@ -65,7 +65,7 @@ class Batch:
         sizes: The powers of two of the curves, :data:`BATCHES`.
         throughputs: Examples per second for each of them.
         seconds: Seconds per step at `batch`.
-        knee: Smallest measured batch size that reaches 80 % of the best measured throughput.
+        knee: Smallest measured batch size that reaches 80% of the best measured throughput.
         memory: None where it was not measured.
     """
 
@@ -183,7 +183,7 @@ def compute(
 
 def _mark_choice(axes: Any, x: float, y: float) -> None:
     """Draw the point of the chosen batch size."""
-    axes.plot([x], [y], "o", color=figures.RECORDED, markersize=11, label="chosen · 選擇", zorder=5)
+    axes.plot([x], [y], "o", color=figures.RECORDED, markersize=11, label="chosen · 選定", zorder=5)
 
 
 def _draw_throughput(axes: Any, result: Batch) -> None:
@@ -196,7 +196,7 @@ def _draw_throughput(axes: Any, result: Batch) -> None:
     figures.logarithmic(axes.xaxis)
     figures.logarithmic(axes.yaxis, "/s")
     axes.set_xlabel("batch size · 批次大小")
-    axes.set_title("examples per second · 每秒幾筆")
+    axes.set_title("examples per second · 每秒筆數")
     axes.legend(loc="lower right", fontsize=9)
 
 
@@ -246,7 +246,7 @@ def _memory_text(memory: Memory) -> Bilingual:
     """Return whether the batch fits into memory, and the largest one that does."""
     used, budget = figures.amount(memory.used), figures.amount(memory.budget)
     en = f"Memory: {used} of {budget}, {'it fits' if memory.fits else 'it does not fit'}."
-    zh = f"記憶體要用 {used}，上限 {budget}，{'放得下' if memory.fits else '放不下'}；"
+    zh = f"記憶體要用 {used}，上限是 {budget}，{'放得下' if memory.fits else '放不下'}；"
     if memory.largest is None:
         return Bilingual(f"{en} Not even one example does.", f"{zh}就算只有一筆也放不下。")
     if math.isinf(memory.largest):
@@ -268,13 +268,13 @@ def render(result: Batch) -> figures.Picture:
     step, epoch = figures.duration(result.seconds), _time(result.epoch_seconds)
     speed = f"{number(result.throughput)}/s"
     knee = Bilingual(
-        f"From batch {result.knee} on, at least {KNEE:.0%} of the best measured speed is reached (the knee).",
-        f"批次到 {result.knee}（膝點），就有實測最快速度的 {KNEE:.0%} 以上。",
+        f"Batch {result.knee} is the smallest that reaches {KNEE:.0%} of the best measured speed (the knee).",
+        f"速度達到實測最高值 {KNEE:.0%} 的最小批次是 {result.knee}（膝點）。",
     )
     measured_parts = [
         Bilingual(
             f"A step takes {step}, that is {speed}; an epoch {epoch.en}.",
-            f"一步 {step}，每秒 {speed.removesuffix('/s')} 筆；一個 epoch 要 {epoch.zh}。",
+            f"一步要 {step}，每秒 {speed.removesuffix('/s')} 筆；一個週期要 {epoch.zh}。",
         ),
         knee,
     ]
@@ -284,7 +284,7 @@ def render(result: Batch) -> figures.Picture:
     caption = Bilingual(
         f"{many} examples per update, {result.updates:,} updates per epoch. "
         + measured(" ".join(part.en for part in measured_parts)),
-        f"每次更新用 {many} 筆，一個 epoch 更新 {result.updates:,} 次。"
+        f"每次更新用 {many} 筆資料，一個週期更新 {result.updates:,} 次。"
         + measured("".join(part.zh for part in measured_parts)),
     )
     right = Bilingual("the time of a step", "一步的時間")
@@ -292,7 +292,7 @@ def render(result: Batch) -> figures.Picture:
         right = Bilingual("memory with the budget", "記憶體用量與上限")
     alternative = Bilingual(
         f"Two curves over the batch size: examples per second, which level off, and {right.en}.",
-        f"隨批次大小變化的兩條曲線：每秒幾筆（越來越平），以及{right.zh}。",
+        f"隨批次大小變化的兩條曲線：每秒筆數（越來越平），以及{right.zh}。",
     )
     return figures.Picture(figure, caption, alternative)
 
@@ -307,13 +307,13 @@ def explorer(points: Points, bytes_points: Points | None = None) -> Explorer:
         Control("batch", Bilingual("batch size", "批次大小"), [(str(b), b) for b in BATCHES], "64"),
         Control(
             "accumulate",
-            Bilingual("accumulate gradients over", "累積幾步的梯度"),
+            Bilingual("accumulate gradients over", "累積梯度的步數"),
             [(str(n), n) for n in (1, 2, 4, 8)],
             "1",
         ),
         Control(
             "examples",
-            Bilingual("examples per epoch", "一個 epoch 有幾筆"),
+            Bilingual("examples per epoch", "每個週期的資料筆數"),
             [(f"{n:,}", n) for n in (1_437, 50_000, 1_281_167)],
             "1,437",
         ),
@@ -323,7 +323,7 @@ def explorer(points: Points, bytes_points: Points | None = None) -> Explorer:
         controls.append(
             Control(
                 "memory",
-                Bilingual("memory for it", "可用的記憶體"),
+                Bilingual("available memory", "可用的記憶體"),
                 [(figures.amount(b), b) for b in budgets],
                 "100 MB",
             )

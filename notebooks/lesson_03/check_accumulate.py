@@ -10,6 +10,8 @@ import torch
 from torch import nn
 
 from course_utils.exercises import Wrong
+from lesson_03.shown import YOURS, table, value
+from torch_doctor.bilingual import Bilingual, Block
 
 _loss_fn = nn.functional.mse_loss
 
@@ -83,12 +85,12 @@ def _check_batch(answer: Callable[..., Any], problem: _Problem) -> None:
     if got is None:
         raise Wrong(
             en="After your function there is no gradient. Is `backward()` called?",
-            zh="你的函式執行完之後，沒有梯度。有呼叫 `backward()` 嗎？",
+            zh="你的函式執行完之後，還是沒有梯度。有呼叫 `backward()` 嗎？",
         )
     if any(not torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True)):
         raise Wrong(
             en="Your function changed the weights. It should only collect the gradient; the step comes afterwards.",
-            zh="你的函式改到權重了。這裡只負責累積梯度，更新權重是之後的事。",
+            zh="你的函式改到權重了。這個函式只負責累積梯度，更新權重是之後的事。",
         )
     if not _close(got, problem.wanted):
         _recognize_gradient(got, problem)
@@ -96,7 +98,7 @@ def _check_batch(answer: Callable[..., Any], problem: _Problem) -> None:
         raise Wrong(
             en="The gradient is right, but all pieces are in memory at once. Call `backward()` for each piece before "
             "the next forward pass.",
-            zh="梯度是對的，但所有資料同時留在記憶體裡。每一份都要先 `backward()`，再算下一份。",
+            zh="梯度是對的，但所有資料同時留在記憶體裡。每一份都要先呼叫 `backward()`，再算下一份。",
         )
 
 
@@ -117,18 +119,18 @@ def _recognize_gradient(got: torch.Tensor, problem: _Problem) -> None:
         raise Wrong(
             en=f"Your gradient is {count} times too large: `backward()` adds up, but the loss of a batch is a mean. "
             "Weigh each piece.",
-            zh=f"你的梯度是正確值的 {count} 倍：`backward()` 會累加，但一個批次的損失是平均。每一份都要加權。",
+            zh=f"你的梯度是正確值的 {count} 倍：`backward()` 會累加，但整個批次的損失是平均值。每一份的損失都要加權。",
         )
     if len(set(sizes)) > 1:
         raise Wrong(
             en=f"With equal pieces your gradient is right, but not with pieces of {', '.join(map(str, sizes))} examples: "
             "each must count as much as it has examples.",
-            zh=f"每份一樣大時，你的梯度是對的；但各份是 {'、'.join(map(str, sizes))} 筆時就不對了：一份有幾筆，就該占幾筆的分量。",
+            zh=f"每份一樣大時，你的梯度是對的；但各份分別是 {'、'.join(map(str, sizes))} 筆時就不對了。每一份都要按筆數加權。",
         )
     raise Wrong(
         en="The gradient differs from that of the whole batch. For each piece: forward, loss times its share of the examples, "
         "backward.",
-        zh="梯度和整個批次算出來的不一樣。每一份都是：前向傳播、損失乘上它占的比例、反向傳播。",
+        zh="梯度和整個批次算出來的不一樣。每一份都要依序做三件事：前向傳播、把損失乘上它占的比例、反向傳播。",
     )
 
 
@@ -143,3 +145,30 @@ def _check_second_call(answer: Callable[..., Any], problem: _Problem) -> None:
             en="Called a second time, your function adds to the gradient of the first. Begin with `zero_grad()`.",
             zh="呼叫第二次時，你的函式把上一次的梯度也加進去了。一開始要先 `zero_grad()`。",
         )
+
+
+def show_accumulate(answer: Callable[..., Any]) -> Block:
+    """Return, for pieces of 6, 6 and 2 examples, in which order passes ran, and the gradient beside the right one."""
+    problem = _problem((6, 6, 2))
+    order: list[Bilingual] = []
+    problem.model.register_forward_hook(lambda *_: order.append(Bilingual("forward", "前向")))
+    next(problem.model.parameters()).register_hook(lambda _: order.append(Bilingual("backward", "反向")))
+    answer(problem.model, _loss_fn, problem.pieces)
+    got = _gradient(problem.model)
+    passes = Bilingual(", ".join(p.en for p in order) or "none", "、".join(p.zh for p in order) or "沒有")
+    norm = "–" if got is None else value(round(got.norm().item(), 4))
+    return table(
+        (
+            Bilingual("pieces of 6, 6 and 2 examples", "分成 6、6、2 筆"),
+            YOURS,
+            Bilingual("whole batch", "整個批次"),
+        ),
+        [
+            (Bilingual("passes", "執行順序"), passes, Bilingual("forward, backward", "前向、反向")),
+            (
+                Bilingual("norm of the gradient", "梯度的範數"),
+                norm,
+                value(round(problem.wanted.norm().item(), 4)),
+            ),
+        ],
+    )

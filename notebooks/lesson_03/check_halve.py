@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from course_utils.exercises import Wrong
+from lesson_03.shown import table, value
+from torch_doctor.bilingual import Bilingual, Block
 
 
 class _Step:
@@ -17,17 +20,25 @@ class _Step:
         most: Largest batch that fits.
         error: Creates the error of every call; None: only batches that do not fit fail.
         calls: The batch sizes that it was called with.
+        outside: The exception that is being handled where it was created.
     """
 
     def __init__(self, most: int, error: Callable[[], BaseException] | None = None) -> None:
         self.most, self.error = most, error
         self.calls: list[int] = []
+        self.outside = sys.exc_info()[1]
 
     def __call__(self, batch: Any) -> None:
         if isinstance(batch, bool) or not isinstance(batch, int):
             raise Wrong(
                 en=f"Your function calls `step({batch!r})`, but a batch size is a whole number: halve with `//`.",
-                zh=f"你的函式呼叫了 `step({batch!r})`，但批次大小必須是整數：減半要用 `//`。",
+                zh=f"你的函式呼叫了 `step({batch!r})`，但批次大小必須是整數，所以減半要用 `//`。",
+            )
+        if sys.exc_info()[1] is not self.outside:
+            raise Wrong(
+                en="You try again inside the `except` block. There the error, and with it the failed attempt's memory, "
+                "is still held: leave the block first.",
+                zh="你在 `except` 區塊裡面重試。這時錯誤物件還在，失敗那一次的記憶體也還沒釋放，所以要先離開區塊。",
             )
         self.calls.append(batch)
         if len(self.calls) > 200 or batch < 0:
@@ -53,23 +64,23 @@ def examine_halve(answer: Any) -> None:
     except torch.OutOfMemoryError:
         raise Wrong(
             en="The out-of-memory error comes out of your function. Catch `torch.OutOfMemoryError` and try half the batch.",
-            zh="記憶體不足的錯誤從你的函式跑出來了。要攔下 `torch.OutOfMemoryError`，改用一半的批次再試。",
+            zh="記憶體不足的錯誤從你的函式跑出來了。要攔下 `torch.OutOfMemoryError`，把批次減半再試一次。",
         ) from None
     if not step.calls:
         raise Wrong(
             en="Your function never calls `step`. Only trying shows what fits.",
-            zh="你的函式從沒呼叫 `step`。放不放得下，試了才知道。",
+            zh="你的函式從沒呼叫 `step`。放不放得下，要試了才知道。",
         )
     if found is None:
         raise Wrong(
             en="Your function returns `None`; return the batch size that fitted.",
-            zh="你的函式傳回 `None`；請傳回放得下的批次大小。",
+            zh="你的函式傳回 `None`，但應該傳回放得下的批次大小。",
         )
     if found != 16:
         tried = ", ".join(map(str, step.calls[:6]))
         raise Wrong(
             en=f"Starting from 128 where 20 fit, the answer is 16, but you return `{found}` (tried: {tried}).",
-            zh=f"從 128 開始，最多放得下 20 筆時，答案是 16；你傳回的是 `{found}`（試過：{tried}）。",
+            zh=f"從 128 開始，最多放得下 20 筆時，答案是 16；你傳回的是 `{found}`（試過的批次：{tried}）。",
         )
     _check_other_error(answer)
     _check_no_batch_fits(answer)
@@ -91,7 +102,7 @@ def _check_other_error(answer: Any) -> None:
     if len(step.calls) > 1:
         raise Wrong(
             en="A wrong shape is tried again with smaller batches. Catch only `torch.OutOfMemoryError`.",
-            zh="遇到形狀不合的錯誤，你的函式還縮小批次再試。只攔 `torch.OutOfMemoryError` 就好。",
+            zh="遇到形狀不合的錯誤時，你的函式還縮小批次再試。只攔 `torch.OutOfMemoryError` 就好。",
         )
 
 
@@ -110,5 +121,21 @@ def _check_no_batch_fits(answer: Any) -> None:
     if 0 in step.calls:
         raise Wrong(
             en="Your function tries a batch of 0. Stop at 1: if that does not fit, let the error out.",
-            zh="你的函式連 0 筆都試。到 1 就該停：還放不下，就讓錯誤傳出去。",
+            zh="你的函式連 0 筆都試了。批次減到 1 就該停了，如果還是放不下，就讓錯誤傳出去。",
         )
+
+
+def show_halve(answer: Any) -> Block:
+    """Return which batches the answer tried where 20 fit, and what it returned."""
+    step = _Step(20)
+    try:
+        found = value(answer(step, 128))
+    except Exception as error:
+        found = f"`{type(error).__name__}`"
+    fits = {True: Bilingual("fits", "放得下"), False: Bilingual("out of memory", "記憶體不足")}
+    rows: list[tuple[Any, ...]] = [(str(batch), fits[batch <= step.most]) for batch in step.calls[:12]]
+    rows.append((Bilingual("your function returns", "你的函式傳回"), found))
+    return table(
+        (Bilingual("batch tried (20 fit)", "試過的批次（最多放得下 20 筆）"), Bilingual("result", "結果")),
+        rows,
+    )

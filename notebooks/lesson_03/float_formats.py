@@ -213,3 +213,12 @@ def compute(*, format: str, value: str) -> Stored:
         error,
         _outcome(kind, true, stored, at_largest),
     )
+
+
+def as_tf32(x: torch.Tensor) -> torch.Tensor:
+    """Return the float32 tensor `x` rounded to TF32 (ties away from zero), still stored as float32.
+
+    Infinity, nan and the largest numbers are not provided for.
+    """
+    bits = x.view(torch.int32) + 0x1000  # half of the last bit that stays
+    return (bits & ~0x1FFF).view(torch.float32)

@@ -11,36 +11,48 @@ from course_utils import figures
 from torch_doctor.bilingual import Bilingual
 
 
+def _label(name: figures.Axis, between: str = " · ") -> str:
+    return f"{name.en}{between}{name.zh}"
+
+
 def histogram(name: str, groups: dict[str, Any], *, marks: dict[str, float]) -> None:
     """Show a histogram of magnitudes over the powers of two, in percent of each group; zeros are left out.
 
     Args:
-        name: The figure's name, for its caption and axes in the lesson's texts.
-        groups: Name in plain ASCII → numbers (a NumPy array or a CPU tensor); their signs do not matter.
-        marks: Name in plain ASCII → magnitude to mark with a line.
+        name: The figure's name, for its caption, axes and parts in the lesson's texts.
+        groups: A key of the figure's parts → numbers (a NumPy array or a CPU tensor); their signs do not matter.
+        marks: A key of the figure's parts → magnitude to mark with a line.
 
     Raises:
-        ValueError: There are no texts for `name`.
+        ValueError: There are no texts for `name`, or not exactly for these groups and marks.
     """
     caption, x, y = figures.caption_and_axes(name)
-    figure, axes = figures.new(height=3.0)
+    _, parts = figures.caption_and_parts(name)
+    if set(parts) != {*groups, *marks}:
+        raise ValueError(f"figure {name!r} has texts for {list(parts)}, but got {[*groups, *marks]}.")
+    figure, axes = figures.new(height=3.4)
     powers = [np.log2(np.abs(values[np.nonzero(values)])) for values in map(np.asarray, groups.values())]
     low = min([*(p.min() for p in powers), *np.log2(list(marks.values()))])
     high = max([*(p.max() for p in powers), *np.log2(list(marks.values()))])
     bins = np.arange(np.floor(low) - 1, np.ceil(high) + 2)
     for group, values in zip(groups, powers, strict=True):
-        axes.hist(values, bins, weights=np.full(len(values), 100 / len(values)), alpha=0.6, label=group)
-    axes.margins(y=0.25)
-    top = axes.get_ylim()[1]
-    for mark, place in marks.items():
+        weights = np.full(len(values), 100 / len(values))
+        axes.hist(values, bins, weights=weights, alpha=0.6, label=_label(parts[group]))
+    for number, (mark, place) in enumerate(sorted(marks.items(), key=lambda item: item[1])):
         axes.axvline(np.log2(place), color="#445", linestyle="--", linewidth=1.2)
-        axes.text(np.log2(place), top, f" {mark}", rotation=90, va="top", ha="right", fontsize=9)
+        # Above the bars, in two lines: beside the line it would cover them. The first two lines may be close together.
+        position = {"xy": (np.log2(place), 1), "xycoords": ("data", "axes fraction")}
+        offset = {"xytext": (0, 4), "textcoords": "offset points"}
+        side = ("right", "left", "center")[min(number, 2)]
+        axes.annotate(_label(parts[mark], "\n"), **position, **offset, ha=side, va="bottom", fontsize=9)
     axes.xaxis.set_major_formatter(ticker.FuncFormatter(lambda power, _: f"2^{power:g}"))
     axes.xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
     axes.set_xlabel(x.label)
     axes.set_ylabel(y.label)
-    axes.legend(loc="upper left", bbox_to_anchor=(0, 1.16), ncols=3)
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1.14), ncols=2)
+    shown = [parts[group] for group in groups]
     alternative = Bilingual(
-        f"Histogram of {x.en} ({', '.join(groups)}).", f"{x.zh}的直方圖（{'、'.join(groups)}）。"
+        f"Histogram of the {x.en} ({', '.join(part.en for part in shown)}).",
+        f"直方圖，顯示{x.zh}的分布（{'、'.join(part.zh for part in shown)}）。",
     )
     figures.show(figure, caption=caption, alternative=alternative)

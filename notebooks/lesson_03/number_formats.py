@@ -175,15 +175,15 @@ _WHAT = {
     "exact": Bilingual(f"exactly.{_APART.en}", f"分毫不差。{_APART.zh}"),
     "rounded": Bilingual(
         f"rounded, with a relative error of {{error}}.{_APART.en}",
-        f"經過捨入，相對誤差 {{error}}。{_APART.zh}",
+        f"經過捨入，相對誤差是 {{error}}。{_APART.zh}",
     ),
     "subnormal": Bilingual(
         f"a subnormal number, with fewer digits and a relative error of {{error}}.{_APART.en}",
-        f"屬於次正規數（subnormal），有效數字變少，相對誤差 {{error}}。{_APART.zh}",
+        f"屬於次正規數（subnormal），有效數字比較少，相對誤差是 {{error}}。{_APART.zh}",
     ),
     "zero": Bilingual(
         "underflow, for the smallest number above 0 is {smallest}.",
-        "下溢，因為比 0 大的數最小是 {smallest}。",
+        "下溢，因為大於 0 的數最小只到 {smallest}。",
     ),
     "inf": Bilingual("overflow, for the largest number is {largest}.", "溢位，因為最大只到 {largest}。"),
     "nan": Bilingual(
@@ -226,7 +226,7 @@ def render(result: Stored) -> figures.Picture:
         room = Bilingual(
             "In memory this is a float32 of 4 bytes; only the GPU's matrix units round it. "
             "Rounded here to nearest, ties to even; hardware may do it differently.",
-            "在記憶體裡就是 4 個位元組的 float32，只有 GPU 的矩陣單元會捨入。這裡捨入到最接近的數，剛好在中間就取偶數；硬體的做法可能不同。",
+            "它在記憶體裡就是 4 個位元組的 float32，只有 GPU 的矩陣單元才會捨入。這裡示範的是捨入到最接近的數，剛好在正中間就取最後一個位元是 0 的那個；硬體的做法可能不同。",
         )
     alternative = Bilingual(
         f"The bits of {result.value} in {kind.name}, the ranges of all data types on a logarithmic line, "

@@ -219,10 +219,11 @@ def _draw(axes: Any, result: Roofline) -> None:
     axes.text(low * 1.2, roof[0] * 9, f"{number(result.bandwidth / 1e9)} GB/s", ha="left", **note)
     axes.text(high / 1.2, peak * 1.3, figures.quantity(peak, "FLOP/s"), ha="right", **note)
     axes.axvline(result.ridge, color="#445", linestyle=":", linewidth=1.2)
-    ridge = f"ridge · 屋脊 {result.ridge:.3g} FLOP/B "
-    axes.text(result.ridge, peak * 2.4, ridge, ha="right", **note | {"color": "#445"})
+    ridge = f" ridge · 屋脊 {result.ridge:.3g} FLOP/B "
+    side = "right" if result.ridge > 8 else "left"  # where there is room for it
+    axes.text(result.ridge, peak * 2.4, ridge, ha=side, **note | {"color": "#445"})
     axes.set_xlabel("operations per byte (FLOP/B) · 每位元組的運算量")
-    axes.set_ylabel("at best · 最快")
+    axes.set_ylabel("at best · 最高速度")
     axes.legend(loc="lower right", fontsize=10)
 
 
@@ -239,11 +240,11 @@ def _verdict(result: Roofline) -> Bilingual:
         return Bilingual(
             f"Left of the ridge, memory is the limit; {never.en}. "
             f"At best {rate}, {result.share:.1%} of the peak, in {time}.",
-            f"在屋脊左邊，瓶頸是記憶體；{never.zh}。最快 {rate}，是峰值的 {result.share:.1%}，要 {time}。",
+            f"在屋脊左邊，瓶頸是記憶體；{never.zh}。最快可達 {rate}，是峰值的 {result.share:.1%}，要花 {time}。",
         )
     return Bilingual(
         f"Right of the ridge, arithmetic is the limit (from batch {first} on). At best {rate}, the full peak, in {time}.",
-        f"在屋脊右邊，瓶頸是運算（批次 {first} 以上都是）。最快 {rate}，達到峰值，要 {time}。",
+        f"在屋脊右邊，瓶頸是運算（批次 {first} 以上都是）。最快可達 {rate}，也就是峰值，要花 {time}。",
     )
 
 
@@ -258,7 +259,7 @@ def render(result: Roofline) -> figures.Picture:
         if result.assumed:
             verdict = Bilingual(
                 f"{verdict.en} (With the peak of float32: half precision was not measured here.)",
-                f"{verdict.zh}（峰值沿用 float32 的，這裡沒有量半精度。）",
+                f"{verdict.zh}（這台機器沒有半精度的量測值，所以沿用 float32 的峰值。）",
             )
         verdict = Bilingual(measured(verdict.en), measured(verdict.zh))
     else:
@@ -272,7 +273,7 @@ def render(result: Roofline) -> figures.Picture:
     )
     alternative = Bilingual(
         "A roofline: speed allowed by memory rises with the operations per byte, up to the peak of arithmetic.",
-        "屋頂線圖：平均每個位元組的運算量越大，記憶體允許的速度越高，直到運算的峰值為止。",
+        "屋頂線圖：每位元組的運算量越大，記憶體所允許的速度就越高，直到運算的峰值為止。",
     )
     return figures.Picture(figure, caption, alternative)
 
@@ -283,7 +284,6 @@ EXAMPLE = {"flops": 70e9, "bandwidth": 10e9}
 
 def explorer(flops: float, bandwidth: float, half: float | None = None) -> Explorer:
     """Return the explorer for this machine's measured speeds (see :func:`compute`)."""
-    machines = (MEASURED, *ratings())
     return Explorer(
         title=Bilingual("Memory or arithmetic: who holds it up?", "卡在記憶體，還是卡在運算？"),
         controls=(
@@ -311,7 +311,7 @@ def explorer(flops: float, bandwidth: float, half: float | None = None) -> Explo
             Control(
                 "machine",
                 Bilingual("machine", "機器"),
-                [(name, name) for name in machines],
+                [(Bilingual(MEASURED, "（實測）"), MEASURED), *((name, name) for name in ratings())],
                 MEASURED,
                 slider=False,
             ),

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 _TYPES = ("float32", "bfloat16", "float16")
 _ACCUMULATE = "def accumulate(model, loss_fn, pieces):\n    "
+_BYTES = "def bytes_in(x, dtype):\n    return "
+_LOST = "def lost(x, dtype):\n    return "
+_KNEE = "def knee(sizes, seconds):\n    rates = [b / t for b, t in zip(sizes, seconds)]\n    return "
+_MODEL = "def model_bytes(model):\n    return "
+_STEP = "def scaled_step(loss, model, optimizer, scaler, limit):\n    "
+_CLIP = "nn.utils.clip_grad_norm_(model.parameters(), limit)\n    "
 _HALVE = "def largest_batch(step, batch):\n    "
 
 
@@ -40,6 +46,122 @@ def _autocast(*values: str) -> str:
 
 
 WRONG: dict[str, list[tuple[str, str, str]]] = {
+    "bytes": [
+        (_BYTES.replace("return ", "x.numel() * dtype.itemsize"), "returned `None`", "傳回了 `None`"),
+        (_BYTES + "x.nbytes", "takes up now", "現在占的大小"),
+        (_BYTES + "dtype.itemsize", "one number", "一個數的大小"),
+        (_BYTES + "len(x) * dtype.itemsize", "counts rows only", "只算列數"),
+        (_BYTES + "x.numel() * torch.finfo(dtype).bits", "counts bits", "算的是位元"),
+        (_BYTES + "x.numel()", "times the bytes of each", "乘上每個數的位元組數"),
+    ],
+    "lost": [
+        (_LOST.replace("return ", "(x.to(dtype) == 0).sum()"), "returned `None`", "傳回了 `None`"),
+        (_LOST + "(x != 0) & (x.to(dtype) == 0)", "one value for each", "各傳回一個值"),
+        (_LOST + "(x.to(dtype) == 0).sum().item()", "were zero before", "本來就是 0"),
+        (
+            _LOST + "((x != 0) & (x.abs() < torch.finfo(dtype).tiny)).sum().item()",
+            "not yet the number",
+            "數還在",
+        ),
+        (_LOST + "((x != 0) & (x.to(dtype) == 0)).float().mean().item()", "a share", "是比例"),
+        (_LOST + "0", "4 of these numbers", "有 4 個會變成 0"),
+    ],
+    "scaled_step": [
+        (_STEP + "scaler.scale(loss)", "`backward()` was not called", "沒有呼叫 `backward()`"),
+        (_STEP + "loss.backward()\n    " + _CLIP + "optimizer.step()", "loss is not scaled", "損失沒有放大"),
+        (
+            _STEP
+            + "scaler.scale(loss).backward()\n    scaler.unscale_(optimizer)\n    "
+            + _CLIP
+            + "optimizer.step()\n    scaler.update()",
+            "infinite gradients as well",
+            "無限大的梯度都照用",
+        ),
+        (
+            _STEP
+            + "scaler.scale(loss).backward()\n    scaler.unscale_(optimizer)\n    "
+            + _CLIP
+            + "scaler.step(optimizer)",
+            "`scaler.update()` is missing",
+            "少了 `scaler.update()`",
+        ),
+        (
+            _STEP
+            + "scaler.scale(loss).backward()\n    "
+            + _CLIP
+            + "scaler.step(optimizer)\n    scaler.update()",
+            "256 times too short",
+            "正確長度的 1/256",
+        ),
+        (
+            _STEP
+            + "scaler.scale(loss).backward()\n    "
+            + _CLIP
+            + "scaler.unscale_(optimizer)\n    scaler.step(optimizer)\n    scaler.update()",
+            "256 times too short",
+            "正確長度的 1/256",
+        ),
+        (
+            _STEP + "scaler.scale(loss).backward()\n    scaler.update()\n    scaler.step(optimizer)",
+            "`scaler.update()` comes before",
+            "還早呼叫",
+        ),
+        (
+            _STEP
+            + "scaler.scale(loss).backward()\n    scaler.unscale_(optimizer)\n    "
+            + _CLIP
+            + "scaler.update()\n    scaler.step(optimizer)",
+            "`scaler.update()` comes before",
+            "還早呼叫",
+        ),
+        (
+            _STEP + "scaler.scale(loss).backward()\n    scaler.step(optimizer)\n    scaler.update()",
+            "was not clipped",
+            "沒有裁剪",
+        ),
+        (
+            _STEP
+            + "scaler.scale(loss).backward()\n    scaler.unscale_(optimizer)\n    "
+            + "nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n    scaler.step(optimizer)\n    scaler.update()",
+            "moved the weights by 1",
+            "權重移動了 1",
+        ),
+    ],
+    "knee": [
+        (_KNEE.replace("return ", "pass"), "returned `None`", "傳回了 `None`"),
+        (
+            _KNEE + "next(i for i, r in enumerate(rates) if r >= 0.8 * max(rates))",
+            "place in the list",
+            "在 list 裡的位置",
+        ),
+        (_KNEE + "next(r for r in rates if r >= 0.8 * max(rates))", "throughput at the knee", "膝點的吞吐量"),
+        (_KNEE + "sizes[rates.index(max(rates))]", "the fastest one", "最快的批次"),
+        (
+            _KNEE + "min(b for b, t in zip(sizes, seconds) if t >= 0.8 * min(seconds))",
+            "not the time of a step",
+            "不是一步的時間",
+        ),
+        (
+            _KNEE + "min(b for b, r in zip(sizes, rates) if r >= 0.5 * max(rates))",
+            "the knee is 64",
+            "膝點是 64",
+        ),
+    ],
+    "model_bytes": [
+        (
+            _MODEL.replace("return ", "sum(p.nbytes for p in model.parameters())"),
+            "returned `None`",
+            "傳回了 `None`",
+        ),
+        (_MODEL + "sum(p.nbytes for p in model.parameters())", "parameters alone", "只有參數"),
+        (_MODEL + "sum(p.numel() for p in model.parameters())", "count numbers", "數字的個數"),
+        (
+            _MODEL + "8 * sum(p.numel() for p in model.parameters())",
+            "one layer is in float64",
+            "有一層是 float64",
+        ),
+        (_MODEL + "sum(p.nbytes * 4 for p in model.parameters())", "its own bytes plus", "加上梯度的位元組"),
+    ],
     "rounding": [
         ("answers = [4096, 4100]", "Keep the dictionary", "保留字典"),
         (
@@ -102,7 +224,7 @@ WRONG: dict[str, list[tuple[str, str, str]]] = {
         (
             _autocast(*["bfloat16"] * 2, *["float32"] * 2, "bfloat16", "float32", "bfloat16"),
             "type of its parameter",
-            "跟著參數",
+            "預設和參數相同",
         ),
     ],
     "accumulate": [
@@ -175,7 +297,7 @@ WRONG: dict[str, list[tuple[str, str, str]]] = {
             _HALVE + "while True:\n        try:\n            step(batch)\n            break\n"
             "        except torch.OutOfMemoryError:\n            batch //= 2",
             "returns `None`",
-            "傳回 `None`",
+            "傳回了 `None`",
         ),
         (
             _HALVE + "while True:\n        try:\n            step(batch)\n            return batch\n"
@@ -206,6 +328,13 @@ WRONG: dict[str, list[tuple[str, str, str]]] = {
             "        except torch.OutOfMemoryError:\n            batch //= 2",
             "goes on for ever",
             "停不下來",
+        ),
+        (
+            _HALVE + "try:\n        step(batch)\n        return batch\n"
+            "    except torch.OutOfMemoryError:\n        if batch <= 1:\n            raise\n"
+            "        return largest_batch(step, batch // 2)",
+            "inside the `except` block",
+            "在 `except` 區塊裡面重試",
         ),
         (
             _HALVE + "while batch:\n        try:\n            step(batch)\n            return batch\n"

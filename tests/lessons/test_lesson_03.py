@@ -6,6 +6,7 @@ import itertools
 import math
 import re
 import struct
+import types
 from fractions import Fraction
 from typing import Any
 
@@ -14,13 +15,15 @@ import pytest
 import torch
 from html_nesting import assert_nested
 
-from course_utils import figures
+from course_utils import figures, try_gpu
 from course_utils.explorer import Explorer
 from course_utils.gpu_ratings import ratings
-from lesson_03 import batch_size, float_formats, number_formats, roofline_model
+from lesson_03 import batch_size, check_knee, float_formats, memory, number_formats, roofline_model, training
+from lesson_03 import shown as shown_tables
 from lesson_03.float_formats import FORMATS
 from lesson_03.magnitudes import histogram
 from lesson_03.number_formats import VALUES
+from shared.digits import digits
 from torch_doctor.bilingual import Bilingual
 
 pytestmark = pytest.mark.usefixtures("no_warnings")
@@ -435,7 +438,7 @@ def test_the_batch_caption_marks_what_was_measured_and_only_that() -> None:
         shown.append(unmarked(texts(batch_size.explorer(points, BYTES), accumulate=4)))
     assert shown[0] == shown[1] and "64 × 4 = 256 examples per update, 6 updates per epoch" in shown[0]
     mine = texts(batch_size.explorer(STEPS, BYTES), **CHOICES)
-    assert "1.64 ms" in mine and "39,024/s" in mine and "From batch 512 on" in mine
+    assert "1.64 ms" in mine and "39,024/s" in mine and "Batch 512 is the smallest" in mine
     assert "13.2 MB of 100 MB, it fits. The largest power of two that does is 1,024." in mine
     long = texts(batch_size.explorer(STEPS), batch=1, accumulate=1, examples=1_281_167)
     assert "21.6 minutes" in long and "21.6 分鐘" in long
@@ -469,7 +472,14 @@ def test_a_histogram_counts_powers_of_two_and_no_zeros(
     shown: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     axes = figures.Axis("size", "大小"), figures.Axis("share", "比例")
-    monkeypatch.setattr(figures, "caption_and_axes", lambda _: (Bilingual("A caption.", "圖說。"), *axes))
+    parts = {
+        "small": figures.Axis("small ones", "小的"),
+        "scaled": figures.Axis("scaled ones", "放大的"),
+        "edge": figures.Axis("the edge", "邊界"),
+    }
+    caption = Bilingual("A caption.", "圖說。")
+    monkeypatch.setattr(figures, "caption_and_axes", lambda _: (caption, *axes))
+    monkeypatch.setattr(figures, "caption_and_parts", lambda _: (caption, parts))
     groups = {"small": [0.0, 2**-20, -(2**-18)], "scaled": torch.tensor([0.5, 2.0])}
     histogram("gradients", groups, marks={"edge": 2**-24})
     assert_nested(shown[0].html(small=False))
@@ -477,5 +487,114 @@ def test_a_histogram_counts_powers_of_two_and_no_zeros(
     filled = {(round(bar.get_x()), round(bar.get_height())) for bar in drawn.patches if bar.get_height()}
     assert filled == {(-20, 50), (-18, 50), (-1, 50), (1, 50)}
     assert [line.get_xdata()[0] for line in drawn.lines] == [-24]
-    assert [text.get_text().strip() for text in drawn.texts] == ["edge"]
-    assert shown[0].alternative.zh == "大小的直方圖（small、scaled）。"
+    assert [text.get_text() for text in drawn.texts] == ["the edge\n邊界"]
+    assert [text.get_text() for text in drawn.get_legend().get_texts()] == [
+        "small ones · 小的",
+        "scaled ones · 放大的",
+    ]
+    assert shown[0].alternative.zh == "直方圖，顯示大小的分布（小的、放大的）。"
+    with pytest.raises(ValueError, match="has texts for"):
+        histogram("gradients", groups, marks={})
+
+
+# --- TF32, memory, training ---------------------------------------------------------------------------
+
+
+def test_a_tensor_rounded_to_tf32_is_what_the_format_stores() -> None:
+    values = [0.1, 1 / 3, 1.0, -3.14159265, 257.0, 2047.5, 1e-30, 1e38]
+    rounded = float_formats.as_tf32(torch.tensor(values, dtype=torch.float32))
+    kind = FORMATS["tf32"]
+    assert rounded.tolist() == [math.copysign(kind.number(kind.pattern(abs(v))), v) for v in values]
+
+
+def test_bytes_kept_for_the_backward_pass_by_hand() -> None:
+    """A linear layer keeps its input; the ReLU its output, which is the input of the next layer; the loss its
+    log-probabilities and the labels. The sum of the loss's weights (4 bytes) is kept as well."""
+    model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 4))
+    x, y = torch.rand(32, 8), torch.zeros(32).long()
+    kept = memory.kept_for_backward(model, x, y)
+    expected = 32 * (4 * 8 + 4 * 16 + 4 * 4 + 8)
+    assert expected <= kept <= expected + 4
+    assert memory.kept_for_backward(model, x, y, torch.float32) == kept
+    half = memory.kept_for_backward(model, x, y, torch.bfloat16)
+    copies = 2 * (8 * 16 + 16 * 4)  # of the weights, in 16 bits
+    assert half < kept + copies and half != kept
+
+
+def test_bytes_of_a_training_step_by_hand() -> None:
+    def step(optimizer: Any) -> dict[str, int]:
+        model = torch.nn.Linear(8, 4)
+        return memory.training_bytes(model, torch.rand(32, 8), torch.zeros(32).long(), optimizer)
+
+    weights = 4 * (8 * 4 + 4)
+    plain, adam = step(torch.optim.SGD), step(torch.optim.Adam)
+    assert plain["weights"] == plain["gradients"] == weights and plain["optimizer"] == 0
+    assert (
+        adam["optimizer"] == 2 * weights + 2 * 4
+    )  # two averages, and for each parameter the number of its step
+    assert plain["activations"] == adam["activations"] > 32 * 4 * 8
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_small_gradients_need_loss_scaling_in_float16(scaled: bool) -> None:
+    device = try_gpu()
+    images, labels = digits().images.flatten(1)[:320].to(device), digits().labels[:320].to(device)
+    before = [p.clone() for p in training.classifier().parameters()]
+    after = training.trained_on_a_mean(images, labels, torch.float16, scaled).parameters()
+    assert all(torch.equal(*pair) for pair in zip(before, after, strict=True)) is not scaled
+
+
+def test_the_limit_of_memory_is_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[float] = []
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
+    monkeypatch.setattr(
+        torch.cuda, "get_device_properties", lambda _: types.SimpleNamespace(total_memory=2**33)
+    )
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda _: 2**30)
+    monkeypatch.setattr(torch.cuda, "set_per_process_memory_fraction", lambda f, _: calls.append(f))
+    with pytest.raises(RuntimeError, match="full"), memory.a_gigabyte_more(torch.device("cuda")):
+        raise RuntimeError("full")
+    assert calls == [0.25, 1.0]
+    with memory.a_gigabyte_more(torch.device("cpu")):
+        pass
+    assert len(calls) == 2
+
+
+def test_training_is_repeatable_learns_and_leaves_the_threads_alone() -> None:
+    data, threads = digits(), torch.get_num_threads()
+    images, labels = data.images.flatten(1), data.labels
+    one, other = (
+        training.train(training.classifier().cpu(), images, labels, epochs=2, momentum=0.9) for _ in range(2)
+    )
+    assert all(torch.equal(a, b) for a, b in zip(one.parameters(), other.parameters(), strict=True))
+    assert training.accuracy(one, data.test_images.flatten(1), data.test_labels) > 80
+    assert torch.get_num_threads() == threads
+
+
+# --- tables of what an answer did ---------------------------------------------------------------------
+
+
+def test_a_table_is_in_both_languages_and_escapes_what_an_answer_returned() -> None:
+    block = shown_tables.table(
+        (Bilingual("number", "數字"), shown_tables.YOURS), [("`a`", shown_tables.value("<script>"))]
+    )
+    assert_nested(block.html)
+    assert "<script>" not in block.html and "&lt;script&gt;" in block.html and "數字" in block.html
+    assert block.text == "number · 數字 | yours · 你的\na | <script>"
+
+
+@pytest.mark.parametrize(
+    "found, text", [(1234567, "1,234,567"), (0.1234567, "0.123457"), (True, "`True`"), ("x" * 60, None)]
+)
+def test_values_are_short(found: Any, text: str | None) -> None:
+    shown = shown_tables.value(found)
+    assert shown == text if text else len(shown) <= 42
+
+
+def test_the_knee_of_the_exercise_is_marked() -> None:
+    picture = check_knee.show_knee(lambda sizes, seconds: 64)
+    axes = picture.figure.axes[0]
+    assert [round(line.get_xdata()[0]) for line in axes.lines if line.get_linestyle() == "--"] == [64]
+    assert "knee is 64" in picture.caption.en
+    nothing = check_knee.show_knee(lambda sizes, seconds: None)
+    assert "--" not in {line.get_linestyle() for line in nothing.figure.axes[0].lines}

@@ -1,0 +1,36 @@
+"""Tables of what a learner's own code did, shown below the verdict of an exercise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from torch_doctor.bilingual import Bilingual, Block, markup, plain
+
+Text = Bilingual | str
+
+YOURS = Bilingual("yours", "你的")
+RIGHT = {True: "✓", False: "✗"}
+
+
+def _html(text: Text) -> str:
+    return text.html() if isinstance(text, Bilingual) else markup(text)
+
+
+def table(header: Sequence[Text], rows: Sequence[Sequence[Text]]) -> Block:
+    """Return a table; its texts may contain markup, and are in both languages where they are words."""
+    head = "".join(f"<th>{_html(cell)}</th>" for cell in header)
+    body = "".join(f"<tr>{''.join(f'<td>{_html(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    lines = [" | ".join(plain(str(cell)) for cell in row) for row in (header, *rows)]
+    return Block(
+        f'<div class="course-scroll"><table class="course-table"><tr>{head}</tr>{body}</table></div>',
+        "\n".join(lines),
+    )
+
+
+def value(found: Any) -> str:
+    """Return what a learner's function returned, briefly: a table is no place for a thousand numbers."""
+    if isinstance(found, (int, float)) and not isinstance(found, bool):
+        return f"{found:,}" if isinstance(found, int) else f"{found:.6g}"
+    text = str(found)
+    return f"`{text if len(text) <= 40 else text[:39] + '…'}`"

@@ -1,0 +1,94 @@
+"""A small classifier of the digits, loops that train it, its accuracy, and a training step of any width."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import nn
+
+from course_utils import preserved_state, try_gpu
+
+
+def classifier(width: int = 128) -> nn.Sequential:
+    """Return an untrained network with one hidden layer, always with the same weights, on the GPU if there is one."""
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(64, width), nn.ReLU(), nn.Linear(width, 10)).to(try_gpu())
+
+
+@preserved_state(threads=1)  # on a CPU, work this small is not worth sharing
+def train(
+    model: nn.Module,
+    images: torch.Tensor,
+    labels: torch.Tensor,
+    *,
+    epochs: int,
+    batch: int = 64,
+    lr: float = 0.1,
+    momentum: float = 0.0,
+) -> nn.Module:
+    """Train `model` in float32 with SGD, in the same order in every call, and return it."""
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr, momentum=momentum)
+    generator = torch.Generator().manual_seed(1)
+    for _ in range(epochs):
+        for index in torch.randperm(len(images), generator=generator).split(batch):
+            index = index.to(images.device)
+            loss = nn.functional.cross_entropy(model(images[index]), labels[index])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    return model
+
+
+@preserved_state(threads=1)
+def trained_on_a_mean(
+    images: torch.Tensor, labels: torch.Tensor, dtype: torch.dtype, scaled: bool, outputs: int = 2**22
+) -> nn.Module:
+    """Return a classifier trained for five epochs with gradients as small as those of a mean over `outputs`.
+
+    Args:
+        images: The training images.
+        labels: Their digits.
+        dtype: For autocast.
+        scaled: Whether a gradient scaler scales the loss.
+        outputs: The loss is divided by this, and the learning rate multiplied.
+    """
+    model, device = classifier(), images.device.type
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1 * outputs, momentum=0.9)
+    scaler = torch.amp.GradScaler(device, enabled=scaled)
+    mixed = dtype is not torch.float32
+    generator = torch.Generator().manual_seed(1)
+    for _ in range(5):
+        for index in torch.randperm(len(images), generator=generator).split(64):
+            index = index.to(images.device)
+            with torch.autocast(device, dtype=dtype if mixed else None, enabled=mixed):
+                loss = nn.functional.cross_entropy(model(images[index]), labels[index]) / outputs
+            optimizer.zero_grad()
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+    return model
+
+
+def step_of(
+    width: int, images: torch.Tensor, labels: torch.Tensor, dtype: torch.dtype | None
+) -> Callable[[], None]:
+    """Return a training step, without the update, of two hidden layers of `width`; under autocast if `dtype` is given."""
+    model = nn.Sequential(
+        nn.Linear(64, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 10)
+    ).to(images.device)
+
+    def step() -> None:
+        model.zero_grad()
+        with torch.autocast(images.device.type, dtype=dtype, enabled=dtype is not None):
+            loss = nn.functional.cross_entropy(model(images), labels)
+        loss.backward()
+
+    return step
+
+
+def accuracy(model: nn.Module, images: torch.Tensor, labels: torch.Tensor) -> float:
+    """Return the percentage of `images` that `model` gets right."""
+    with torch.no_grad():
+        right = model(images).argmax(1) == labels
+    return 100 * right.float().mean().item()
