@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from course_utils import figures
 from course_utils.exercises import NotYet, Wrong
+from shared import timeline
+from shared.timeline import Span, Timeline
+from torch_doctor.bilingual import Bilingual
 
 PROGRAM = (
     ("copy", "load A", "", "batch"),
@@ -69,7 +73,7 @@ class FakeStream:
         if not isinstance(event, FakeEvent):
             raise Wrong(
                 en="`wait_event` takes an event: what `record_event()` of the other stream returned.",
-                zh="`wait_event` 要的是事件，也就是另一條串流的 `record_event()` 傳回的東西。",
+                zh="`wait_event` 要的是事件，也就是另一條串流的 `record_event()` 傳回的物件。",
             )
         self.record.waits += 1
         self.done |= event.done
@@ -115,7 +119,7 @@ def examine_race(answer: Any) -> None:
     if record.host_waits:
         raise Wrong(
             en="`synchronize()` makes the **host** wait, and the queues run dry. Let one stream wait for the other instead.",
-            zh="`synchronize()` 是讓主機等，佇列就空了。要改成讓一條串流等另一條。",
+            zh="`synchronize()` 會讓**主機**等，兩條串流很快就沒事做了。請改成讓一條串流等另一條。",
         )
     race = first_race(record.steps)
     if race is None:
@@ -123,7 +127,7 @@ def examine_race(answer: Any) -> None:
     if not record.waits:
         raise NotYet(
             en="Not yet: nothing waits for anything so far. Add the missing waits, then run the cell again.",
-            zh="還沒完成：目前誰也沒在等誰。把缺的等待補上，再執行一次。",
+            zh="還沒完成：目前兩條串流都沒有等對方。請補上缺少的等待，再執行一次。",
         )
     first, second = (record.steps[place] for place in race)
     if second.reads and second.reads == first.writes:
@@ -136,4 +140,47 @@ def examine_race(answer: Any) -> None:
     raise Wrong(
         en=f"Race: `{second.name}` may overwrite `{second.writes}` while `{first.name}` still uses it. A writer has to wait, too.",
         zh=f"競爭條件：`{first.name}` 還在用 `{second.writes}`，`{second.name}` 就可能把它蓋掉。要寫入的一方也得等。",
+    )
+
+
+DURATIONS = {"load": 4.0, "train": 3.0, "fetch": 1.0}  # of the picture, in made-up seconds
+
+
+def plan(steps: list[Step]) -> Timeline:
+    """Return when each step runs if it starts as early as the waits allow, and the host launches all at once."""
+    spans: list[Span] = []
+    for step in steps:
+        same = [span.end for span in spans if span.lane == step.stream]
+        start = max([0.0, *same, *(spans[place].end for place in step.before)])
+        spans.append(Span(step.stream, step.name, start, start + DURATIONS.get(step.name.split()[0], 2.0)))
+    return Timeline(spans)
+
+
+def show_race(answer: Any) -> figures.Picture:
+    """Draw both streams as the answer's waits allow them to run."""
+    record = Record()
+    answer(FakeStream("copy", record), FakeStream("work", record))
+    figure, (axes,) = timeline.panels([2])
+    timeline.draw(axes, plan(record.steps), lanes=("copy", "work"), shade=("copy", "work"))
+    axes.set_xticklabels([])
+    race = first_race(record.steps)
+    if race is None:
+        said = Bilingual(
+            "No two steps that touch the same memory overlap.", "沒有哪兩個步驟會同時用到同一塊記憶體。"
+        )
+    else:
+        first, second = (record.steps[place].name for place in race)
+        said = Bilingual(
+            f"Nothing keeps `{second}` from running before `{first}` is done.",
+            f"`{first}` 還沒做完，`{second}` 就可能開始，因為沒有任何等待擋住它。",
+        )
+    return figures.Picture(
+        figure,
+        Bilingual(
+            f"When your steps run, if each starts as early as your waits allow. {said.en}",
+            f"依照你寫的等待，每個步驟最早可以在什麼時候執行。{said.zh}",
+        ),
+        Bilingual(
+            "Timeline of the two streams, a bar for each step.", "兩條串流的時間軸，每個步驟是一個長條。"
+        ),
     )

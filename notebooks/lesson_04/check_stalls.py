@@ -10,7 +10,8 @@ from torch import nn
 
 from course_utils.exercises import NotYet, Wrong
 from course_utils.torch_state import preserved_state
-from shared.sync_counter import counting
+from lesson_04.trap import Trap
+from torch_doctor.bilingual import Block
 
 STEPS = 20
 WAITS_ALLOWED = 3
@@ -64,9 +65,9 @@ def _examine_stalls(answer: Any, device: str) -> None:
     batches = _batches(device)
     losses, right, worst = _without_waits(*_start(device), batches)
     model, optimizer = _start(device)
-    with counting() as counter:
+    with Trap() as trap:
         got = answer(model, optimizer, list(batches))
-    waits = counter.count
+    waits = sum(trap.lines.values())
     _check_results(got, losses, right, worst)
     if waits > WAITS_ALLOWED:
         each = round(waits / STEPS)
@@ -74,12 +75,12 @@ def _examine_stalls(answer: Any, device: str) -> None:
             raise NotYet(
                 en=f"Not yet: in {STEPS} steps the host waits {waits} times, {each} times in every step. Find these lines and mend "
                 "them.",
-                zh=f"還沒完成：{STEPS} 步裡，主機等了 {waits} 次，每一步等 {each} 次。找出這幾行，改掉。",
+                zh=f"還沒完成：{STEPS} 步裡，主機等了 {waits} 次，每一步等 {each} 次。請找出是哪幾行，再改掉。",
             )
         raise Wrong(
             en=f"The results are right, but in {STEPS} steps the host still waits at least {waits} times; allowed are {WAITS_ALLOWED}, "
-            "after the loop. Which line inside it still asks for a value?",
-            zh=f"結果都對，但 {STEPS} 步裡，主機還是至少等了 {waits} 次；只准在迴圈結束後等 {WAITS_ALLOWED} 次。迴圈裡還有哪一行在取值？",
+            "after the loop. Which line asks for one value at a time? Also after the loop: one `tolist()`.",
+            zh=f"結果都對，但 {STEPS} 步裡，主機還是至少等了 {waits} 次；迴圈結束後才可以等，最多 {WAITS_ALLOWED} 次。哪一行一次只取一個值？迴圈結束後也不要這樣取，請呼叫一次 `tolist()`。",
         )
     _must_notice_nan(answer, batches, device)
 
@@ -102,7 +103,7 @@ def _check_results(got: Any, losses: list[float], right: int, worst: float) -> N
             raise Wrong(
                 en=f"`{name}` should be a Python number at the end, but yours is a `{type(number).__name__}`. After the loop, one "
                 "fetch is fine.",
-                zh=f"`{name}` 最後應該是 Python 的數字，你的卻是 `{type(number).__name__}`。迴圈結束之後取一次值，沒有問題。",
+                zh=f"`{name}` 最後應該是 Python 的數字，你的卻是 `{type(number).__name__}`。迴圈結束之後，可以取一次值。",
             )
     if len(got[0]) != STEPS:
         raise Wrong(
@@ -135,7 +136,18 @@ def _must_notice_nan(answer: Any, batches: list[tuple[torch.Tensor, torch.Tensor
     except ValueError:
         return
     raise Wrong(
-        en="No wait is left, but neither is the check: when a loss is NaN, `train` should still raise `ValueError`. It may do so "
-        "after the loop.",
-        zh="不會等了，但檢查也不見了：損失是 NaN 時，`train` 還是要引發 `ValueError`。迴圈結束後再檢查就行。",
+        en="No wait is left, but a NaN is no longer noticed: when a loss is NaN, `train` should still raise `ValueError`, after "
+        "the loop if you like. (If you check the largest loss: `max` can lose a NaN.)",
+        zh="主機不用等了，但程式也不再察覺 NaN。只要有損失是 NaN，`train` 還是要引發 `ValueError`；迴圈結束後再檢查也可以。"
+        "（如果你檢查的是最大的損失，要注意 `max` 可能漏掉 NaN。）",
     )
+
+
+def show_stalls(answer: Any) -> Block:
+    """Return a table of the lines of the learner's loop in which the host waited, in a run of all steps."""
+    with preserved_state():
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        batches, start = _batches(device), _start(device)
+        with Trap() as trap:
+            answer(*start, batches)
+    return trap.table()

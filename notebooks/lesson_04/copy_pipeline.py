@@ -5,9 +5,8 @@ copy; a copy needs a buffer, which is free again when the work on the chunk that
 everything is in one queue.
 
 It is a simplification. All chunks are alike, launching costs nothing, and copy and work do not slow each other down
-by sharing the memory's bandwidth. A pageable copy is assumed to let nothing else happen: the driver moves the data
-through a pinned corner of its own while the host waits, and "might be synchronous" is all that NVIDIA promises. A GPU
-that still has work queued from before may do it meanwhile.
+by sharing the memory's bandwidth. The host's memory is pinned: a pageable copy takes longer and occupies the host,
+which depends on the driver and the size.
 """
 
 from __future__ import annotations
@@ -22,15 +21,13 @@ from shared import timeline
 from shared.timeline import Span, Timeline
 from torch_doctor.bilingual import Bilingual, measured
 
-ONE, PINNED, PAGEABLE = "one stream", "side stream, pinned", "side stream, pageable"
-
 
 @dataclass(frozen=True)
 class Pipeline:
     """The schedule, and how long it takes at worst and at best (seconds).
 
     Attributes:
-        mode: One of :data:`ONE`, :data:`PINNED`, :data:`PAGEABLE`.
+        streams: 1 or 2.
         chunks: Number of chunks.
         buffers: How many chunks fit on the device at once.
         plan: Spans in the lanes ``copy`` and ``work``.
@@ -39,7 +36,7 @@ class Pipeline:
             the last work has nothing to hide behind.
     """
 
-    mode: str
+    streams: int
     chunks: int
     buffers: int
     plan: Timeline
@@ -58,7 +55,7 @@ class Pipeline:
 
 
 def compute(
-    copy_seconds: float, work_seconds: float, *, chunks: int, buffers: int, factor: float, mode: str
+    copy_seconds: float, work_seconds: float, *, chunks: int, buffers: int, factor: float, streams: int
 ) -> Pipeline:
     """Return the schedule of `chunks` copies and the work on them.
 
@@ -68,24 +65,24 @@ def compute(
         chunks: Number of chunks.
         buffers: How many chunks fit on the device at once.
         factor: The copy takes so many times as long as `copy_seconds`.
-        mode: One of :data:`ONE`, :data:`PINNED`, :data:`PAGEABLE`.
+        streams: 1 (copies and work in one queue) or 2.
 
     Raises:
-        ValueError: A time or a number is not positive, or the mode is not known.
+        ValueError: A time or a number is not positive, or there are other than one or two streams.
     """
     if min(copy_seconds, work_seconds, chunks, buffers, factor) <= 0:
         raise ValueError(
             f"a pipeline needs positive numbers, but got copy_seconds={copy_seconds}, work_seconds={work_seconds}, "
             f"chunks={chunks}, buffers={buffers}, factor={factor}."
         )
-    if mode not in (ONE, PINNED, PAGEABLE):
-        raise ValueError(f"mode {mode!r} is not known; choose {ONE!r}, {PINNED!r} or {PAGEABLE!r}.")
+    if streams not in (1, 2):
+        raise ValueError(f"a pipeline has 1 or 2 streams, but got {streams}.")
     copy = copy_seconds * factor
     copies: list[Span] = []
     works: list[Span] = []
     for chunk in range(chunks):
         free = [copies[-1].end] if copies else [0.0]  # the copy engine
-        if mode != PINNED and works:
+        if streams == 1 and works:
             free.append(works[-1].end)
         if chunk >= buffers:
             free.append(works[chunk - buffers].end)
@@ -95,31 +92,25 @@ def compute(
         works.append(Span("work", f"work {chunk}", start, start + work_seconds))
     alone = chunks * (copy + work_seconds)
     best = max(chunks * copy + work_seconds, copy + chunks * work_seconds)
-    return Pipeline(mode, chunks, buffers, Timeline([*copies, *works]), alone, best)
+    return Pipeline(streams, chunks, buffers, Timeline([*copies, *works]), alone, best)
 
 
 def _reason(result: Pipeline) -> Bilingual:
     """Return what decides the total."""
-    if result.mode == ONE:
+    if result.streams == 1:
         return Bilingual(
             "One stream is one queue: each copy waits for the work before it.",
-            "一條串流就是一個佇列：每次複製都要等前面的運算做完。",
-        )
-    if result.mode == PAGEABLE:
-        return Bilingual(
-            "From pageable memory the host is stuck until the copy is over, and queues nothing meanwhile. Drawn here is the "
-            "worst case: no work was queued before.",
-            "從可分頁記憶體複製，主機會卡到複製結束，這段時間排不了任何工作。圖上畫的是最壞的情況：先前沒有排好任何工作。",
+            "一條串流就是一個佇列，所以每次複製都要等前面的運算做完。",
         )
     if result.chunks == 1:
         return Bilingual(
             "A single chunk has nothing to overlap with.",
-            "只有一份，沒有東西可以和它重疊。",
+            "只有一份資料，沒有別份可以重疊。",
         )
     if result.buffers == 1:
         return Bilingual(
             "With one buffer the next copy has nowhere to go until the work is done.",
-            "只有一塊緩衝區，運算做完之前，下一份沒有地方放。",
+            "只有一塊緩衝區，所以運算做完之前，下一份資料沒有地方放。",
         )
     if result.plan.busy("copy") > result.plan.busy("work"):
         left = Bilingual("all the copies and the last piece of work", "全部的複製，加上最後一次運算")
@@ -127,7 +118,7 @@ def _reason(result: Pipeline) -> Bilingual:
         left = Bilingual("the first copy and all the work", "第一次複製，加上全部的運算")
     return Bilingual(
         f"What is left is {measured(left.en)}: the rest is hidden.",
-        f"剩下{measured(left.zh)}，其餘都藏起來了。",
+        f"總時間只剩{measured(left.zh)}，其餘都藏起來了。",
     )
 
 
@@ -155,8 +146,8 @@ def render(result: Pipeline) -> figures.Picture:
         f"{_count(result.chunks, 'chunk')}, {_count(result.buffers, 'buffer')}: {total} in all; "
         f"without overlap {alone}, at best {best_time}. "
         f"Overlap: {share} of the shorter one's time. {reason.en}",
-        f"{result.chunks} 份、{result.buffers} 塊緩衝區：共 {total}；完全不重疊要 {alone}，最好的情況是 {best_time}。"
-        f"重疊的時間，占較短一方的 {share}。{reason.zh}",
+        f"切成 {result.chunks} 份、用 {result.buffers} 塊緩衝區，總共 {total}；完全不重疊要 {alone}，最好的情況是 {best_time}。"
+        f"重疊的時間占較短一方的 {share}。{reason.zh}",
     )
     alternative = Bilingual(
         "Timeline with two rows, copy and work: a bar for each chunk.",
@@ -175,11 +166,10 @@ def explorer(copy_seconds: float, work_seconds: float) -> Explorer:
         title=Bilingual("Can the copies hide behind the work?", "複製能不能藏在運算背後？"),
         controls=(
             Control(
-                "mode",
-                Bilingual("how", "做法"),
-                [(m, m) for m in (ONE, PINNED, PAGEABLE)],
-                PINNED,
-                slider=False,
+                "streams",
+                Bilingual("streams", "幾條串流"),
+                [("1", 1), ("2", 2)],
+                "2",
             ),
             Control(
                 "chunks",
@@ -189,7 +179,7 @@ def explorer(copy_seconds: float, work_seconds: float) -> Explorer:
             ),
             Control(
                 "buffers",
-                Bilingual("buffers on the device", "裝置上的緩衝區"),
+                Bilingual("buffers on the device", "裝置上有幾塊緩衝區"),
                 [(str(n), n) for n in (1, 2, 3)],
                 "2",
             ),

@@ -49,8 +49,8 @@ LINES = {
         ),
         _line(
             "loss.detach()", False,
-            "The result is another tensor on the same memory; nobody asks for the value.",
-            "傳回的是另一個張量，共用同一塊記憶體，沒有人要值。",
+            "The result is another tensor on the same memory; no value is needed.",
+            "傳回的是另一個張量，共用同一塊記憶體，完全不需要值。",
         ),
         _line(
             "print(loss)", True,
@@ -75,42 +75,42 @@ LINES = {
         _line(
             "max(loss, other)", True,
             "Python's `max` asks `loss > other` and needs the answer as a bool.",
-            "Python 的 `max` 會問 `loss > other`，而且要拿到布林值。",
+            "Python 的 `max` 會比較 `loss > other`，而且當下就要拿到布林值。",
         ),
         _line(
             "torch.maximum(loss, other)", False,
             "The larger one is picked on the GPU; the host need not know which.",
-            "哪個比較大，由 GPU 挑，主機不必知道。",
+            "較大的一個由 GPU 挑出來，主機不必知道是哪一個。",
         ),
         _line(
             "x[mask]", True,
             "How many elements are chosen depends on values, and the host must know the size to make room.",
-            "選出幾個元素要看值，而主機得知道大小，才能配置記憶體。",
+            "會選出幾個元素，要看值才知道，而主機得知道大小，才能配置記憶體。",
         ),
         _line(
             "torch.where(mask, x, 0)", False,
             "The result has the shape of `x`, whatever the mask says.",
-            "不管遮罩（mask）是什麼，結果的形狀都和 `x` 一樣。",
+            "不管遮罩（mask）的內容是什麼，結果的形狀都和 `x` 一樣。",
         ),
         _line(
             "x.nonzero()", True,
             "The number of rows depends on values, as with `x[mask]`.",
-            "有幾列要看值，和 `x[mask]` 一樣。",
+            "結果有幾列，要看值才知道，和 `x[mask]` 一樣。",
         ),
         _line(
             "x.shape", False,
             "The host made the tensor and knows its shape; it does not ask the GPU.",
-            "張量是主機建立的，形狀主機自己知道，不用問 GPU。",
+            "張量是主機建立的，主機本來就知道形狀，不用問 GPU。",
         ),
         _line(
             "len(x)", False,
             "The length is part of the shape, which the host knows.",
-            "長度是形狀的一部分，主機自己知道。",
+            "長度是形狀的一部分，主機本來就知道。",
         ),
         _line(
             "x.numel()", False,
             "A number, but one that follows from the shape, which the host knows.",
-            "雖然是數字，但從形狀就算得出來，主機自己知道。",
+            "雖然是數字，但從形狀就算得出來，而主機本來就知道形狀。",
         ),
         _line(
             "x.sum().tolist()", True,
@@ -125,12 +125,12 @@ LINES = {
         _line(
             'x.to("cpu", non_blocking=True)', False,
             "The copy is only queued. The host does not wait, and must not read the result yet.",
-            "只是把複製排進佇列。主機不等，但結果也還不能讀。",
+            "這一行只是把複製排進佇列，主機不用等，但結果也還不能讀。",
         ),
         _line(
             "batch.to(device)", True,
             "A copy without `non_blocking=True` is waited for, and it stands in the queue behind all the work.",
-            "沒寫 `non_blocking=True` 的複製，主機會等到做完，而這次複製又排在所有工作後面。",
+            "複製時沒寫 `non_blocking=True`，主機就會等到複製完成，而這次複製又排在所有工作後面。",
         ),
         _line(
             "pinned.to(device, non_blocking=True)", False,
@@ -140,12 +140,12 @@ LINES = {
         _line(
             "torch.tensor(3.0, device=device)", True,
             "The number is first put into host memory, then copied, and that copy is waited for.",
-            "數字會先放在主機記憶體，再複製過去，而主機會等這次複製。",
+            "數字會先放進主機記憶體，再複製到 GPU，而主機會等這次複製。",
         ),
         _line(
             "torch.full((), 3.0, device=device)", False,
             "The number travels along with the launch, as an argument of the kernel that fills the tensor.",
-            "數字是核心函式的引數，跟著啟動一起送過去，由 GPU 自己填進張量。",
+            "數字是 kernel 的引數，跟著啟動一起送到 GPU，再由這個 kernel 填進張量。",
         ),
     )
 }  # fmt: skip
@@ -234,7 +234,7 @@ def render(result: Waits) -> Picture:
     idle = (
         Bilingual(
             f"After the first step the GPU is idle for {there} of the time, without this line for {usual}.",
-            f"第一步之後，GPU 有 {there} 的時間閒著；沒有這一行的話，是 {usual}。",
+            f"第一步之後，GPU 有 {there} 的時間閒著；沒有這一行的話，則是 {usual}。",
         )
         if result.line.waits
         else Bilingual(
@@ -247,7 +247,7 @@ def render(result: Waits) -> Picture:
     )
     alternative = Bilingual(
         "Two timelines of the host and the GPU over three steps: with the chosen line, and without it.",
-        "兩條時間軸，畫出主機與 GPU 的三步：有這一行，以及沒有這一行。",
+        "兩條時間軸，分別畫出有這一行和沒有這一行時，主機與 GPU 執行三步的情形。",
     )
     return Picture(figure, caption, alternative)
 

@@ -102,15 +102,15 @@ def compute(*, share: int, duration: float, launch: float, streams: int) -> Over
 _REASONS = {
     "launches": Bilingual(
         "The launches decide: a kernel is over before the host has launched the next one.",
-        "關鍵在啟動：主機還沒啟動下一個核心函式，前一個就已經做完了。",
+        "時間由啟動決定，因為主機還沒啟動下一個 kernel，前一個就已經做完了。",
     ),
     "GPU full": Bilingual(
         "The GPU is full: there is no room for a second kernel beside the first.",
-        "GPU 已經滿了：一個核心函式在跑，旁邊就放不下第二個。",
+        "GPU 已經滿了，一個 kernel 在執行的時候，放不下第二個。",
     ),
     "overlaps": Bilingual(
         "They overlap: there is room for both, and the host launches faster than they run.",
-        "可以重疊：GPU 放得下兩個，主機啟動的速度也趕得上。",
+        "兩條串流可以重疊，因為 GPU 放得下兩個 kernel，主機啟動的速度也趕得上。",
     ),
 }
 
@@ -129,11 +129,11 @@ def render(result: Overlap) -> figures.Picture:
     one, two, reason = figures.duration(result.one), figures.duration(result.two), _REASONS[result.reason]
     caption = Bilingual(
         f"Kernels of {result.share}% of the GPU. One stream: {one}; two streams: {two}, a speed-up of {result.gain:.2f}. {reason.en}",
-        f"每個核心函式占用 GPU 的 {result.share}%。一條串流要 {one}，兩條要 {two}，加速比 {result.gain:.2f}。{reason.zh}",
+        f"每個 kernel 占用 GPU 的 {result.share}%。一條串流要 {one}，兩條要 {two}，加速比 {result.gain:.2f}。{reason.zh}",
     )
     alternative = Bilingual(
         "Timeline with three rows, the launches of the host and the kernels of two streams.",
-        "時間軸，分成三列：主機的啟動、兩條串流的核心函式。",
+        "時間軸，分成三列，畫出主機的啟動和兩條串流的 kernel。",
     )
     return figures.Picture(figure, caption, alternative)
 
@@ -143,13 +143,13 @@ EXPLORER = Explorer(
     controls=(
         Control(
             "share",
-            Bilingual("one kernel needs of the GPU", "一個核心函式占用多少 GPU"),
+            Bilingual("share of the GPU that one kernel needs", "一個 kernel 占用多少 GPU"),
             [(f"{p} %", p) for p in (5, 25, 50, 100)],
             "25 %",
         ),
         Control(
             "duration",
-            Bilingual("one kernel runs", "一個核心函式執行多久"),
+            Bilingual("one kernel runs", "一個 kernel 執行多久"),
             [("2 µs", 2e-6), ("20 µs", 20e-6), ("200 µs", 200e-6), ("2 ms", 2e-3)],
             "20 µs",
         ),

@@ -40,7 +40,140 @@ def _two_batches(*waits: str, steps: tuple[str, ...] = ()) -> str:
     return f"def two_batches(copy, work):\n{body}"
 
 
+_BOUND = "def done_after(n, launch, work):\n    return "
+_FETCH_BODY = "def fetch(result, host, stream, launch_more):\n    "
+_COPY = "host.copy_(result, non_blocking=True)\n    "
+
+
+def _grey(
+    item: str,
+    *,
+    init: str = "self.images, self.labels = images, labels",
+    size: str = "return len(self.images)",
+) -> str:
+    """Return a Dataset for the exercise "dataset"; `item` is the body of its last function."""
+    return (
+        "class Grey(Dataset):\n"
+        f"    def __init__(self, images, labels):\n        {init}\n"
+        f"    def __len__(self):\n        {size}\n"
+        f"    def __getitem__(self, i):\n        {item}"
+    )
+
+
 WRONG: dict[str, list[tuple[str, str, str]]] = {
+    "launch_bound": [
+        ("def done_after(n, launch, work):\n    total = n * launch + work", "`None`", "`None`"),
+        (_BOUND + "f'{n * work} s'", "a `str`", "`str`"),
+        (_BOUND + "n * (launch + work)", "That is the sum", "全部加起來了"),
+        (_BOUND + "n * max(launch, work)", "sets the pace, that is right", "這點沒錯"),
+        (_BOUND + "launch + n * work", "Right if the GPU is the slower side", "GPU 較慢的時候，這樣算是對的"),
+        (_BOUND + "launch + work", "Draw it for three kernels", "先畫三個 kernel"),
+    ],
+    "biggest": [
+        (
+            "def biggest(losses):\n    return torch.stack(losses).max(0)",
+            "take `.max()`",
+            "請改用不指定維度的 `.max()`",
+        ),
+        ("def biggest(losses):\n    torch.stack(losses).max()", "`None`", "`None`"),
+        (
+            "def biggest(losses):\n    return torch.stack(losses).max().item()",
+            "already been waited for",
+            "已經等過了",
+        ),
+        ("def biggest(losses):\n    return losses[0]", "The largest of", "最大的是"),
+        (
+            "def biggest(losses):\n    worst = torch.stack(losses).max()\n    print(worst)\n    return worst",
+            "still waits 1 times",
+            "還是等了 1 次",
+        ),
+    ],
+    "fetch": [
+        (_FETCH_BODY + _COPY + "launch_more()\n    return result", "Read from `host`", "請從 `host` 讀取"),
+        (_FETCH_BODY + _COPY + "launch_more()", "`None`", "`None`"),
+        (
+            _FETCH_BODY + "host.copy_(result)\n    launch_more()\n    return host.tolist()",
+            "Without `non_blocking=True`",
+            "沒有 `non_blocking=True`",
+        ),
+        (_FETCH_BODY + _COPY + "return host.tolist()", "`launch_more()` once", "各呼叫一次"),
+        (
+            _FETCH_BODY
+            + "copied = stream.record_event()\n    "
+            + _COPY
+            + "launch_more()\n    copied.synchronize()\n    return host.tolist()",
+            "stands before the copy",
+            "事件排在複製前面",
+        ),
+        (
+            _FETCH_BODY + _COPY + "launch_more()\n    stream.synchronize()\n    return [1, 2, 3][:2]",
+            "you return [1, 2]",
+            "你傳回的是 [1, 2]",
+        ),
+        (
+            _FETCH_BODY + _COPY + "launch_more()\n    stream.synchronize()\n    return host.tolist()",
+            "the work behind the copy",
+            "複製後面的工作都一起等",
+        ),
+        (
+            _FETCH_BODY
+            + _COPY
+            + "launch_more()\n    copied = stream.record_event()\n    copied.synchronize()\n    return host.tolist()",
+            "the work behind the copy",
+            "複製後面的工作都一起等",
+        ),
+        (
+            _FETCH_BODY
+            + _COPY
+            + "copied = stream.record_event()\n    launch_more()\n    stream.wait_event(copied)\n    return host.tolist()",
+            "make a *stream* wait",
+            "只會讓**串流**等",
+        ),
+        (
+            _FETCH_BODY
+            + _COPY
+            + "copied = stream.record_event()\n    launch_more()\n    copied.wait()\n    return host.tolist()",
+            "make a *stream* wait",
+            "只會讓**串流**等",
+        ),
+        (
+            _FETCH_BODY
+            + _COPY
+            + "copied = stream.record_event()\n    while not copied.query():\n        pass\n    launch_more()\n    return host.tolist()",
+            "Wait as late as you can",
+            "請盡量晚一點再等",
+        ),
+        (
+            _FETCH_BODY
+            + _COPY
+            + "copied = stream.record_event()\n    copied.synchronize()\n    launch_more()\n    return host.tolist()",
+            "Wait as late as you can",
+            "請盡量晚一點再等",
+        ),
+    ],
+    "dataset": [
+        ("def Grey(images, labels):\n    return list(zip(images, labels))", "the class itself", "類別本身"),
+        (
+            "class Grey(Dataset):\n    def __init__(self, images, labels):\n        self.images = images\n"
+            "    def __getitem__(self, i):\n        return self.images[i]",
+            "`__len__` is still missing",
+            "還缺 `__len__`",
+        ),
+        (
+            _grey("return self.images[i].flatten().float() / 16, self.labels[i]", size="return 8"),
+            "There are 10 images",
+            "影像有 10 張",
+        ),
+        (_grey("return self.images[i].flatten().float() / 16"), "return a pair", "傳回一對"),
+        (_grey("return self.images[i].flatten(), self.labels[i]"), "float32 tensor", "float32 張量"),
+        (_grey("return self.images[i].float() / 16, self.labels[i]"), "the shape (64,)", "應該是 (64,)"),
+        (
+            _grey("return self.images[i].flatten().float(), self.labels[i]"),
+            "should become 0 to 1",
+            "換算成 0 到 1",
+        ),
+        (_grey("return self.images[i].flatten().float() / 16, i"), "does not belong", "對不起來"),
+    ],
     "fair_timing": [
         (_TIMED + "(clock() - start) / 10", "`None`", "`None`"),
         (_TIMED + "return f'{(clock() - start) / 10:.3f} s'", "a `str`", "`str`"),
@@ -54,7 +187,7 @@ WRONG: dict[str, list[tuple[str, str, str]]] = {
         (
             _TIME + "action()\n    synchronize()\n    return clock()",
             "No call of `action()`",
-            "一次 `action()` 也沒有",
+            "一次也沒有呼叫 `action()`",
         ),
         (
             _WARM + "for _ in range(10):\n        action()\n    return (clock() - start) / 10",
@@ -71,12 +204,12 @@ WRONG: dict[str, list[tuple[str, str, str]]] = {
             + "synchronize()\n    start = clock()\n    for _ in range(10):\n        action()\n    synchronize()\n"
             "    return (clock() - start) / 10",
             "The first call takes far longer",
-            "第一次呼叫比之後慢很多",
+            "第一次呼叫比之後的呼叫慢很多",
         ),
         (
             _TIME + "start = clock()\n    action()\n    synchronize()\n    return clock() - start",
             "The first call takes far longer",
-            "第一次呼叫比之後慢很多",
+            "第一次呼叫比之後的呼叫慢很多",
         ),
         (
             _TIME
@@ -155,13 +288,39 @@ WRONG: dict[str, list[tuple[str, str, str]]] = {
                 before="losses, right, worst = [], 0, 0.0",
                 end=_FETCH + "return losses, int(right), float(worst)",
             ),
-            "still waits at least 22 times",
-            "還是至少等了 22 次",
+            "still waits at least 23 times",
+            "還是至少等了 23 次",
         ),
         (
             _train(each=_KEEP, end=_FETCH + "return losses, int(right), max(losses)"),
-            "neither is the check",
-            "檢查也不見了",
+            "a NaN is no longer noticed",
+            "不再察覺 NaN",
+        ),
+        (
+            _train(
+                each=_KEEP,
+                end=_FETCH
+                + "worst = max(losses); if worst != worst: raise ValueError('NaN'); return losses, int(right), worst",
+            ),
+            "`max` can lose a NaN",
+            "`max` 可能漏掉 NaN",
+        ),
+        (
+            _train(
+                each=_KEEP,
+                end="losses = [l.item() for l in losses]; return losses, int(right), max(losses)",
+            ),
+            "Also after the loop: one `tolist()`",
+            "請呼叫一次 `tolist()`",
+        ),
+        (
+            _train(
+                each=_KEEP,
+                end="stacked = torch.stack(losses); bad = stacked.isnan().any().item(); worst = stacked.max().item(); "
+                "return stacked.tolist(), right.item(), worst",
+            ),
+            "still waits at least 4 times",
+            "還是至少等了 4 次",
         ),
     ],
     "race": [
@@ -176,7 +335,7 @@ WRONG: dict[str, list[tuple[str, str, str]]] = {
                 "", "    copy.synchronize()\n", "    work.synchronize()\n", "    copy.synchronize()\n"
             ),
             "makes the **host** wait",
-            "讓主機等",
+            "讓**主機**等",
         ),
         (_two_batches("", "    work.wait_event(copy)\n"), "takes an event", "要的是事件"),
         (_two_batches("", "    work.wait_stream(copy.record_event())\n"), "the other stream", "另一條串流"),

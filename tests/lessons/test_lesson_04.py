@@ -19,14 +19,19 @@ from lesson_cells import cells
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from course_utils import recordings, run_mode
-from lesson_04 import copy_pipeline, hidden_waits, stream_overlap
+from course_utils.exercises import Exercise, seen
+from lesson_04 import check_prefetch, check_race, copy_pipeline, hidden_waits, stream_overlap
+from lesson_04.check_launch_bound import done_after, schedule
 from lesson_04.check_prefetch import examine_prefetch
 from lesson_04.check_race import FakeStream, Record, Step, first_race
 from lesson_04.check_timing import FakeDevice, examine_fair_timing
-from lesson_04.copy_pipeline import ONE, PAGEABLE, PINNED
+from lesson_04.checks import EXERCISES
 from lesson_04.hidden_waits import LINES
 from lesson_04.slow_images import SlowImages
-from lesson_04.two_times import returns
+from lesson_04.streams import WorkerEvent, WorkerStream, new_stream, run, times_seen
+from lesson_04.trap import Trap
+from lesson_04.two_times import returns, two_times
+from lesson_04.wrong_answers import WRONG
 from shared.digits import digits
 from shared.timeline import Span, Timeline
 
@@ -51,13 +56,13 @@ def texts(html: str) -> tuple[str, str]:
 
 
 def plan(copy: float = 1, work: float = 1, **choices: Any) -> copy_pipeline.Pipeline:
-    usual = {"chunks": 4, "buffers": 2, "factor": 1, "mode": PINNED}
+    usual = {"chunks": 4, "buffers": 2, "factor": 1, "streams": 2}
     return copy_pipeline.compute(copy, work, **usual | choices)
 
 
 @pytest.mark.parametrize("copy, work, choices, total", [
     (1, 1, {}, 5),                       # c0 | c1 w0 | c2 w1 | c3 w2 | w3
-    (1, 1, {"buffers": 1}, 8), (1, 1, {"mode": ONE}, 8), (1, 1, {"mode": PAGEABLE}, 8),
+    (1, 1, {"buffers": 1}, 8), (1, 1, {"streams": 1}, 8),
     (1, 2, {}, 9), (2, 1, {}, 9),        # 1 + 4 · 2, 4 · 2 + 1
     (1, 2, {"buffers": 1}, 12), (1, 1, {"chunks": 1}, 2), (1, 1, {"factor": 2}, 9),
     (1, 1, {"chunks": 4, "buffers": 3}, 5),
@@ -97,8 +102,8 @@ def test_the_rules_hold_everywhere() -> None:
         for moment in [span.start for span in found.plan.spans]:
             # In a buffer from the start of its copy to the end of its work.
             held = sum(c.start <= moment < w.end for c, w in zip(copies, works, strict=True))
-            assert held <= choices["buffers"] if choices["mode"] == PINNED else held <= 1
-        if choices["mode"] != PINNED:
+            assert held <= choices["buffers"] if choices["streams"] == 2 else held <= 1
+        if choices["streams"] == 1:
             both = sorted(found.plan.spans, key=lambda s: s.start)
             assert all(a.end <= b.start for a, b in itertools.pairwise(both)), "one queue"
 
@@ -113,7 +118,7 @@ def test_the_bounds_hold_everywhere() -> None:
         # What overlaps is what is saved.
         saved = found.alone - found.total
         assert saved == pytest.approx(found.share * min(sums), abs=1e-9)
-        if choices["mode"] != PINNED or choices["buffers"] == 1 or choices["chunks"] == 1:
+        if choices["streams"] == 1 or choices["buffers"] == 1 or choices["chunks"] == 1:
             assert found.total == pytest.approx(found.alone) and found.share == pytest.approx(0, abs=1e-9)
         else:  # with equal chunks the second buffer is all that it takes
             assert found.total == pytest.approx(found.best)
@@ -123,7 +128,7 @@ def test_the_bounds_hold_everywhere() -> None:
 def test_each_control_matters() -> None:
     usual = PIPELINE.defaults()
     total = copy_pipeline.compute(COPY, WORK, **usual).total
-    for name, value in (("chunks", 16), ("buffers", 1), ("factor", 2), ("mode", ONE)):
+    for name, value in (("chunks", 16), ("buffers", 1), ("factor", 2), ("streams", 1)):
         assert copy_pipeline.compute(COPY, WORK, **usual | {name: value}).total > 1.2 * total
 
 
@@ -139,8 +144,8 @@ def test_what_was_measured_is_marked_and_the_rest_is_the_same_on_every_machine()
 
 @pytest.mark.parametrize("choices, en, zh", [
     ({}, "the copies and the last piece of work", "全部的複製"), ({"factor": 0.25}, "the first copy", "全部的運算"),
-    ({"buffers": 1}, "nowhere to go", "沒有地方放"), ({"mode": ONE}, "one queue", "一個佇列"),
-    ({"mode": PAGEABLE}, "the host is stuck", "可分頁"), ({"chunks": 1}, "nothing to overlap", "只有一份"),
+    ({"buffers": 1}, "nowhere to go", "沒有地方放"), ({"streams": 1}, "one queue", "一個佇列"),
+    ({"chunks": 1}, "nothing to overlap", "只有一份"),
 ])  # fmt: skip
 def test_the_reason_is_named(choices: dict[str, Any], en: str, zh: str) -> None:
     explorer = PIPELINE
@@ -155,13 +160,13 @@ def test_the_numbers_of_the_default_pipeline() -> None:
         "8 chunks, 2 buffers: 44 ms in all; without overlap 72 ms, at best 44 ms. Overlap: 88% of"
     )
     assert zh.startswith(
-        "8 份、2 塊緩衝區：共 44 ms；完全不重疊要 72 ms，最好的情況是 44 ms。重疊的時間，占較短一方的 88%。"
+        "切成 8 份、用 2 塊緩衝區，總共 44 ms；完全不重疊要 72 ms，最好的情況是 44 ms。重疊的時間占較短一方的 88%。"
     )
 
 
-@pytest.mark.parametrize("bad", [{"chunks": 0}, {"buffers": 0}, {"factor": 0}, {"mode": "two streams"}])
+@pytest.mark.parametrize("bad", [{"chunks": 0}, {"buffers": 0}, {"factor": 0}, {"streams": 3}])
 def test_a_pipeline_that_is_none_is_refused(bad: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="positive numbers|is not known"):
+    with pytest.raises(ValueError, match="positive numbers|1 or 2 streams"):
         plan(**bad)
     with pytest.raises(ValueError, match="positive numbers"):
         plan(copy=0.0)
@@ -346,7 +351,7 @@ def test_the_longer_the_gpu_works_the_less_a_wait_costs() -> None:
 
 def test_the_verdict_and_the_numbers_are_said() -> None:
     en, zh = texts(hidden_waits.EXPLORER.html(line="x[mask]", seconds=1e-3))
-    assert en.startswith("The host waits. How many elements") and zh.startswith("主機會等。選出幾個元素")
+    assert en.startswith("The host waits. How many elements") and zh.startswith("主機會等。會選出幾個元素")
     assert "idle for 17% of the time, without this line for 0%" in en and "17%" in zh
     en, zh = texts(hidden_waits.EXPLORER.html(line="x.shape", seconds=1e-4))
     assert en.startswith("The host does not wait.") and zh.startswith("主機不用等。")
@@ -438,7 +443,7 @@ def test_each_reason_is_said() -> None:
             "加速比 1.93",
         ),
         ({"share": 100}, "The GPU is full", "GPU 已經滿了"),
-        ({"duration": 2e-6}, "The launches decide", "關鍵在啟動"),
+        ({"duration": 2e-6}, "The launches decide", "時間由啟動決定"),
     ):
         said = texts(explorer.html(**explorer.defaults() | choices))
         assert en in said[0] and zh in said[1]
@@ -470,7 +475,7 @@ def test_a_picture_of_launches(
     drawn = shown[0]
     page = drawn.html()
     assert_nested(page)
-    assert ("not recorded yet" in page) == (recorded is None)
+    assert ("NVIDIA H200" in page) == (recorded is not None)
     (axes,) = drawn.figure.axes
     rows = [label.get_text() for label in axes.get_yticklabels()]
     assert rows[-2:] == ["large", "small"], "the first name is at the top"
@@ -585,72 +590,33 @@ def test_races(orders: list[tuple[str, ...]], race: tuple[int, int] | None) -> N
     assert first_race(ran(*orders)) == race
 
 
-class FakeRoom:
-    """Memory whose uses are noted as steps of the current fake stream."""
-
-    def __init__(self, cuda: FakeCuda, name: str) -> None:
-        self.cuda, self.name = cuda, name
-
-    def pin_memory(self) -> FakeRoom:
-        return self
-
-    def copy_(self, source: FakeRoom, non_blocking: bool) -> None:
-        assert non_blocking
-        self.cuda.now.run("copy", reads=source.name, writes=self.name)
-
-    def mul_(self, factor: float) -> None:
-        self.cuda.now.run("work", reads=self.name, writes=self.name)
-
-
-class FakeCuda:
-    """As much of torch as the lesson's pipeline of two streams uses."""
-
-    def __init__(self) -> None:
-        self.record = Record()
-        self.now = FakeStream("work", self.record)
-        self.names = map("room {}".format, itertools.count())
-        self.cuda = self
-
-    def Stream(self) -> FakeStream:  # noqa: N802  (torch's name)
-        return FakeStream("copy", self.record)
-
-    def current_stream(self) -> FakeStream:
-        return self.now
-
-    @contextlib.contextmanager
-    def stream(self, stream: FakeStream) -> Iterator[None]:
-        before, self.now = self.now, stream
-        yield
-        self.now = before
-
-    def empty(self, *_: Any, **__: Any) -> FakeRoom:
-        return FakeRoom(self, next(self.names))
-
-    randn = empty
-
-    def mm(self, *_: Any, out: FakeRoom) -> None: ...
-
-
 WAITS = {
-    "free": "            copy.wait_event(free[k % 2])          # until it may be overwritten\n",
-    "arrived": "            work.wait_event(copy.record_event())  # until it has arrived\n",
+    "free": "        copy.wait_event(free[room])           # until this buffer may be overwritten\n",
+    "arrived": "        work.wait_event(copy.record_event())  # until the batch has arrived\n",
 }
 
 
 @pytest.mark.parametrize("without", [None, *WAITS])
-def test_the_lessons_pipeline_on_a_gpu_has_both_waits(without: str | None) -> None:
-    """No machine without a GPU runs it, and on a GPU a missing wait need not show."""
-    source = "\n".join(cell.text for cell in cells("code") if cell.id in ("overlap-parts", "overlap-streams"))
+def test_the_lessons_pipeline_has_both_waits(without: str | None) -> None:
+    """A missing wait need not show when it runs, neither on a GPU nor with worker threads."""
+    (source,) = [cell.text for cell in cells("code") if (cell.lesson, cell.id) == ("04", "overlap-build")]
     assert all(source.count(line) == 1 for line in WAITS.values())
     if without:
         source = source.replace(WAITS[without], "")
-    fake = FakeCuda()
-    names = {"torch": fake, "best_time": lambda _: 1.0, "claim": lambda *_, **__: None, "overlap_share": None}
+
+    def run(stream: FakeStream, action: Any, k: int, room: int) -> None:
+        kind = {"load": "writes", "train": "reads"}[action.__name__]
+        stream.run(f"{action.__name__} {k}", **{kind: f"room {room}"})
+
+    class Synchronous(FakeStream):
+        def synchronize(self) -> None: ...
+
+    record = Record()
+    names: dict[str, Any] = {"torch": torch, "run": run}
     exec(source, names)
-    *_, both = names["gpu_pipeline"]()
-    both()
-    assert [step.stream for step in fake.record.steps] == ["copy", "work"] * 8
-    assert (first_race(fake.record.steps) is None) is (without is None)
+    names["pipeline"](Synchronous("copy", record), Synchronous("work", record), names["load"], names["train"])
+    assert [step.stream for step in record.steps] == ["copy", "work"] * 8
+    assert (first_race(record.steps) is None) is (without is None)
 
 
 def test_order_is_handed_on() -> None:
@@ -683,3 +649,159 @@ def test_a_prefetcher_may_start_the_next_copy_before_or_after_it_waits() -> None
             yield batch
 
     examine_prefetch(waits_first)
+
+
+# --- the stand-in for a stream -------------------------------------------------------------------------
+
+
+def test_a_worker_stream_is_first_in_first_out_and_does_not_block() -> None:
+    stream, gate, seen = WorkerStream(), WorkerEvent(), []
+    stream.wait_event(gate)
+    for number in range(3):
+        stream.run(seen.append, number)
+    assert not seen
+    gate.set()
+    stream.synchronize()
+    assert seen == [0, 1, 2]
+
+
+def test_a_worker_stream_waits_for_what_another_has_been_given_so_far() -> None:
+    one, other, gate, seen = WorkerStream(), WorkerStream(), WorkerEvent(), []
+    one.wait_event(gate)
+    one.run(seen.append, "one")
+    other.wait_stream(one)
+    other.run(seen.append, "other")
+    gate.set()
+    other.synchronize()
+    assert seen == ["one", "other"]
+
+
+def test_an_event_of_a_worker_is_passed_only_when_what_is_before_it_is_done() -> None:
+    stream, seen = WorkerStream(), []
+    stream.run(time.sleep, 0.05)
+    stream.run(seen.append, 1)
+    stream.record_event().synchronize()
+    assert seen == [1]
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU has streams of its own")
+def test_without_a_gpu_a_worker_stands_in() -> None:
+    stream, seen = new_stream(), []
+    assert isinstance(stream, WorkerStream)
+    run(stream, seen.append, 1)
+    stream.synchronize()
+    assert seen == [1]
+
+
+def test_a_bug_counts_only_if_its_cure_always_helped() -> None:
+    seen = iter([(False, False), (True, True), (False, True), (True, True)])
+    assert times_seen(lambda _: next(seen), tries=3) == 2, "the first call only warms up"
+    cured = iter([(True, True), (True, True), (True, False)])
+    assert times_seen(lambda _: next(cured), tries=2) == 0
+
+
+def test_two_times_of_a_queue() -> None:
+    stream = WorkerStream()
+    returned, done = two_times(lambda: stream.run(time.sleep, 0.01), stream.synchronize, runs=3)
+    assert returned < 0.005 and 0.01 <= done < 0.1
+
+
+# --- the trap ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "code", [code for code in LINES if code not in ("torch.tensor(3.0, device=device)", "batch.to(device)")]
+)
+def test_the_trap_and_the_explorer_agree_on_a_cpu(code: str) -> None:
+    """A copy to the device cannot be seen where the host is the device."""
+    there = names("cpu") | {"loss": torch.tensor(2.0), "other": torch.tensor(3.0)}
+    with contextlib.redirect_stdout(io.StringIO()), Trap() as trap:
+        exec(code, there)
+    assert bool(trap.lines) is LINES[code].waits
+    assert sum(trap.lines.values()) <= 1, "a line is counted once for each time that it waits"
+
+
+def test_the_trap_counts_lines_and_shows_them() -> None:
+    x = torch.ones(3)
+    with Trap() as trap:
+        for _ in range(3):
+            total = x.sum().item()  # here
+        assert total == 3
+    assert list(trap.lines.values()) == [3] and "here" in next(iter(trap.lines))
+    page = trap.table().html
+    assert_nested(page)
+    assert "total = x.sum().item()" in page and "<td>3</td>" in page
+    with Trap() as none:
+        x.sum()
+    assert "in no line" in none.table().text
+
+
+def test_what_has_been_fetched_once_is_not_waited_for_again() -> None:
+    """As on a GPU, where the copy lies in host memory; what is still on the device is counted."""
+    x, y = torch.tensor([1.0, 2.0]), torch.tensor(3.0)
+    with Trap() as trap:
+        here = x.cpu()
+        numbers = [float(value) for value in here], here.max().item(), here.isnan().any().item(), here.numpy()
+        late = (here + y).sum().item()  # y is on the device
+    assert numbers[0] == [1.0, 2.0] and late == 9
+    assert sum(trap.lines.values()) == 2
+    with Trap() as trap:
+        x.to("cpu", non_blocking=True).sum().item()
+    assert not trap.lines
+
+
+def test_the_trap_ends_with_its_block_even_if_it_raises() -> None:
+    trap = Trap()
+    with pytest.raises(ZeroDivisionError), trap:
+        1 / 0  # noqa: B018
+    torch.ones(3).sum().item()
+    assert not trap.lines
+
+
+# --- what the exercises show ---------------------------------------------------------------------------
+
+
+def test_when_n_kernels_are_done_agrees_with_the_schedule() -> None:
+    for n, launch, work in itertools.product((1, 2, 7), (1.0, 2.5), (0.5, 1.0, 4.0)):
+        assert done_after(n, launch, work) == pytest.approx(
+            max(s.end for s in schedule(n, launch, work).spans)
+        )
+
+
+def test_the_plan_of_a_race_shows_an_overlap_only_where_a_wait_is_missing() -> None:
+    record = Record()
+    copy, work = FakeStream("copy", record), FakeStream("work", record)
+    copy.run("load A", writes="batch")
+    work.run("train A", reads="batch")
+    assert check_race.plan(record.steps).overlap("copy", "work") > 0
+    record = Record()
+    copy, work = FakeStream("copy", record), FakeStream("work", record)
+    copy.run("load A", writes="batch")
+    work.wait_stream(copy)
+    work.run("train A", reads="batch")
+    assert check_race.plan(record.steps).overlap("copy", "work") == 0
+
+
+def test_the_plan_of_a_prefetcher_by_hand() -> None:
+    """Four batches of 4 + 4 ms: 32 ms in turns, 20 ms one step ahead."""
+    in_turns = [(what, k) for k in range(4) for what in ("start", "wait", "use")]
+    assert check_prefetch.plan(in_turns).seconds() == pytest.approx(32e-3)
+    ahead = [("start", 0)]
+    for k in range(4):
+        ahead += [("start", k + 1)] * (k < 3) + [("wait", k), ("use", k)]
+    assert check_prefetch.plan(ahead).seconds() == pytest.approx(20e-3)
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.name)
+def test_every_exercise_has_a_level_and_shows_wrong_answers_as_well(exercise: Exercise) -> None:
+    assert exercise.level and exercise.show
+    shown = 0
+    for source, *_ in WRONG[exercise.name]:
+        there: dict[str, Any] = {"torch": torch, "nn": torch.nn, "Dataset": torch.utils.data.Dataset}
+        exec(source, there)
+        page, text = seen(exercise, list(there.values())[-1])
+        shown += bool(page)
+        assert bool(page) == bool(text)
+        if page:
+            assert_nested(page)
+    assert shown >= 1
