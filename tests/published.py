@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from lesson_cells import cells
 from torch import nn
+from torch.utils.data import Dataset
 
 from course_utils import lesson
 from course_utils.exercises import Exercise
@@ -34,7 +35,7 @@ class Published:
 
 def run(source: str, checked: str) -> Any:
     """Execute `source` as a cell of a lesson and return the value of the expression `checked`."""
-    namespace: dict[str, Any] = {"torch": torch, "nn": nn, "check": lambda *_: None}
+    namespace: dict[str, Any] = {"torch": torch, "nn": nn, "Dataset": Dataset, "check": lambda *_: None}
     exec(compile(source, "<cell>", "exec"), namespace)
     return eval(checked, namespace)
 

@@ -286,7 +286,8 @@ window.course = {
     if (!pressed) button.click();
     const visible = () => window.course.squeezed(window.course.text(box));
     return {
-      answered: await window.course.until(() => visible().includes(reason), 60),
+      answered: await window.course.until(
+        () => visible().includes(reason) && button.classList.contains('course-chosen'), 60),
       translated: window.course.squeezed(box.textContent).includes(hidden),
       marked: button.classList.contains('course-chosen'),
       solved: box.querySelector('.course-card').classList.contains('course-solved'),
@@ -334,7 +335,7 @@ window.course = {
 
   // Everything a learner acts on: choices of questions, controls of explorers, hints and solutions.
   focusable() {
-    const all = '.course-question button, .course-explorer select, .course-explorer .noUi-handle, summary';
+    const all = '.course-question :is(button, .noUi-handle), .course-explorer :is(select, .noUi-handle), summary';
     window.course.targets = [...window.course.panel().querySelectorAll(all)].filter(e => {
       const closed = e.parentElement.closest(e.matches('summary') ? 'details details' : 'details');
       return window.course.shown(e) && !(closed && closed.parentElement.closest('details:not([open])'));
@@ -346,7 +347,7 @@ window.course = {
     const index = (window.course.targets ?? []).indexOf(document.activeElement);
     if (index < 0) return null;
     const kind = document.activeElement.matches('summary') ? 'summary'
-      : document.activeElement.closest('.course-question') ? 'question' : 'control';
+      : document.activeElement.matches('.course-question button') ? 'question' : 'control';
     return {index, kind};
   },
 

@@ -24,6 +24,7 @@ LIST = ROOT / "tests" / "sanitized_places.csv"
 REASONS = {
     "course-claim": "verdict and value of a claim; its bound stays compared, and one that does not hold raises an error",
     "course-badge-rows": "which machine this is",
+    "course-guess": "how far a guess was from what is measured here; empty where nobody guessed",
     "course-figure": "numbers measured here in a caption, and whose recording is shown",
     "course-table": "facts of this machine; fixed facts stay compared",
     "course-error": "the whole text of an error, which differs between releases; its key words stay compared",

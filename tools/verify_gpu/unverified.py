@@ -13,7 +13,7 @@ from torch_doctor.errors.catalogue import entries
 
 TWO_GPUS = "two_gpus"
 # What a claim needs that says something about a CPU only.
-ON_CPU = ("cpu_only", "cpu_bf16", "cpu_without_fp16")
+ON_CPU = ("cpu_only",)
 
 
 def needs() -> dict[str, str | None]:
