@@ -297,7 +297,7 @@ WRONG: dict[str, list[tuple[str, str, str]]] = {
             _HALVE + "while True:\n        try:\n            step(batch)\n            break\n"
             "        except torch.OutOfMemoryError:\n            batch //= 2",
             "returns `None`",
-            "傳回了 `None`",
+            "傳回 `None`",
         ),
         (
             _HALVE + "while True:\n        try:\n            step(batch)\n            return batch\n"
