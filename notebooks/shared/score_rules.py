@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from contextlib import suppress
 from functools import cache
 from typing import Any
 from weakref import WeakSet
@@ -104,7 +106,7 @@ def accuracy(network: nn.Module, device: torch.device) -> float:
         with torch.no_grad():
             network.eval()
             scores = torch.cat([network(part) for part in images.split(PART)])
-    except RuntimeError as error:
+    except (RuntimeError, TypeError) as error:
         why = str(error).splitlines()[0][:200]
         raise Refused(
             f"The trained network does not take float32 images of shape (n, 1, 32, 32) on `{device}`: “{why}”. Return it on "
@@ -139,7 +141,9 @@ def examine_learning(share: float) -> None:
 
 @cache
 def best_product(device: torch.device, threads: int) -> float:
-    """Return the operations per second of the fastest matrix product on `device`, of whatever number type.
+    """Return the operations per second of the fastest matrix product on `device`, of whatever number type it can multiply.
+
+    If it can multiply none, no speed is impossible: infinity.
 
     Args:
         device: Where to measure.
@@ -148,8 +152,12 @@ def best_product(device: torch.device, threads: int) -> float:
     cuda = device.type == "cuda"
     size = 4096 if cuda else 512
     types = (torch.float32, torch.float16, torch.bfloat16) if cuda else (torch.float32, torch.bfloat16)
-    squares = [torch.ones(size, size, device=device, dtype=dtype) for dtype in types]
-    return max(2 * size**3 / best_time(lambda m=m: m @ m, threads=None) for m in squares)
+    speeds = []
+    for dtype in types:
+        with suppress(RuntimeError):
+            square = torch.ones(size, size, device=device, dtype=dtype)
+            speeds.append(2 * size**3 / best_time(lambda m=square: m @ m, threads=None))
+    return max(speeds, default=math.inf)
 
 
 def examine_rate(rate: float, device: torch.device) -> None:

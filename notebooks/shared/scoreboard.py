@@ -19,6 +19,7 @@ from torch import nn
 
 from course_utils import lesson, run_mode, settings
 from course_utils.machine import machine_facts, try_gpu
+from course_utils.torch_state import preserved_state
 from course_utils.units import duration
 from shared import program, score_rules
 from shared.score_rules import Refused
@@ -45,27 +46,24 @@ def timed(train: Train, device: torch.device, epochs: int) -> tuple[Any, float]:
     """Return what ``train(device, epochs)`` returns, and the seconds it takes, the work of all GPUs included.
 
     The CPU computes with one thread: several wait for each other, so that one busy core would make the number up to
-    twenty times smaller.
+    twenty times smaller. PyTorch's settings that `train` changes are put back.
     """
 
     def synchronize() -> None:
         for index in range(torch.cuda.device_count()):
-            torch.cuda.synchronize(index)
+            if torch.cuda.memory_reserved(index):  # a GPU without memory of ours has no work of ours
+                torch.cuda.synchronize(index)
 
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    with preserved_state(threads=1):
         synchronize()
         start = time.perf_counter()
         network = train(device, epochs)
         synchronize()
         return network, time.perf_counter() - start
-    finally:
-        torch.set_num_threads(threads)
 
 
 def measure(train: Train, device: torch.device, epochs: int) -> tuple[float, float, list[float]]:
-    """Return images per second, the accuracy of the slowest learner, and the seconds of each run.
+    """Return images per second, the lowest accuracy of the runs, and the seconds of each run.
 
     The fastest of two to five runs counts, so that a first call (compiling, choosing algorithms) does not. A single epoch
     of more than three seconds is run once: a first call adds little to it.
@@ -122,7 +120,7 @@ def _refusal(reason: Bilingual) -> Block:
     )
 
 
-def score(train: Train, epochs: int = 1, device: torch.device | None = None) -> ImagesPerSecond | None:
+def score(train: Train, epochs: int = 1, device: torch.device | str | None = None) -> ImagesPerSecond | None:
     """Train, time it, test the trained network, keep the number for this lesson, and show the board.
 
     Args:
@@ -138,7 +136,7 @@ def score(train: Train, epochs: int = 1, device: torch.device | None = None) -> 
         ScoreError: The score was refused and ``COURSE_STRICT=1`` is set.
         ValueError: The board has no place for the current lesson.
     """
-    number, device = lesson.current(), device or try_gpu()
+    number, device = lesson.current(), try_gpu() if device is None else torch.device(device)
     if number not in STAGES:
         raise ValueError(
             f"score(): lesson {number} has no place on the board; there are {', '.join(STAGES)}."
@@ -146,12 +144,14 @@ def score(train: Train, epochs: int = 1, device: torch.device | None = None) -> 
     line = display(_status("Training …", "訓練中……"), display_id=True)
     try:
         rate, share, times = measure(train, device, epochs)
-    except Refused as refused:
+    except BaseException as error:  # KeyboardInterrupt, too
         if line is not None:
             line.update(_status("Stopped.", "已停止。"))
-        display(_refusal(refused.reason))
+        if not isinstance(error, Refused):
+            raise
+        display(_refusal(error.reason))
         if run_mode.strict():
-            raise ScoreError(refused.reason.en) from None
+            raise ScoreError(error.reason.en) from None
         return None
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else machine_facts()["cpu"]
     today = datetime.date.today().isoformat()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -112,23 +113,27 @@ def test_a_long_single_epoch_runs_once_and_short_ones_at_most_five_times(train, 
 
 def test_all_gpus_have_finished_before_the_watch_stops(train, monkeypatch):
     waited: list[int] = []
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    memory = [512, 0, 0]
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 3)
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda index: memory[index])
     monkeypatch.setattr(torch.cuda, "synchronize", waited.append)
 
     def noted(device: Any, epochs: int) -> nn.Module:
         waited.append(-1)
+        memory[1] = 512
         return train(device, epochs)
 
     scoreboard.timed(noted, CPU, 1)
-    assert waited == [0, 1, -1, 0, 1]
+    assert waited == [0, -1, 0, 1], "waiting for the third would create a context there"
 
 
-def test_the_cpu_computes_with_one_thread_whose_number_is_put_back(train):
-    before = torch.get_num_threads()
+def test_the_cpu_computes_with_one_thread_and_what_train_sets_is_put_back(train):
+    before, benchmark = torch.get_num_threads(), torch.backends.cudnn.benchmark
     seen: list[int] = []
 
     def noted(device: Any, epochs: int) -> nn.Module:
         seen.append(torch.get_num_threads())
+        torch.backends.cudnn.benchmark = not benchmark
         if len(seen) > 1:
             raise KeyError
         return train(device, epochs)
@@ -136,11 +141,13 @@ def test_the_cpu_computes_with_one_thread_whose_number_is_put_back(train):
     torch.set_num_threads(2)
     try:
         scoreboard.timed(noted, CPU, 1)
-        assert torch.get_num_threads() == 2
+        assert torch.get_num_threads() == 2 and torch.backends.cudnn.benchmark is benchmark
         with pytest.raises(KeyError):
             scoreboard.timed(noted, CPU, 1)
         assert torch.get_num_threads() == 2 and seen == [1, 1]
+        assert torch.backends.cudnn.benchmark is benchmark
     finally:
+        torch.backends.cudnn.benchmark = benchmark
         torch.set_num_threads(before)
 
 
@@ -180,6 +187,13 @@ class Whole(nn.Module):
         return self.inner(x).mean(0)
 
 
+class Pair(Whole):
+    """The program's network, which returns a tuple."""
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.inner(x), x
+
+
 REFUSED = {
     "nothing": (lambda d, e: None, "returned `NoneType`", "`NoneType`"),
     "loss": (lambda d, e: 0.5, "returned `float`", "`float`"),
@@ -189,6 +203,7 @@ REFUSED = {
     "unlearned": (barely, "80% are needed", "至少要 80%"),
     "half": (lambda d, e: barely(d, e).double(), "does not take float32 images", "無法處理"),
     "whole": (lambda d, e: Whole(barely(d, e)), "scores of shape (60,)", "(60,)"),
+    "tuple": (lambda d, e: Pair(barely(d, e)), "but got tuple", "got tuple"),
     "no function": (3, "got a `int`", "收到的是 `int`"),
     "network": (program.small_resnet(), "write `score(train)`", "`score(train)`"),
 }
@@ -238,6 +253,22 @@ def test_the_best_product_of_this_machine_leaves_room_for_the_finished_program(m
     assert share > 0.9 and rate < limit / 1.5
 
 
+def test_a_number_type_that_the_device_cannot_multiply_is_left_out(monkeypatch):
+    monkeypatch.undo()
+    ones = torch.ones
+
+    def some(*size: int, dtype: torch.dtype, **others: Any) -> torch.Tensor:
+        if dtype in missing:
+            raise RuntimeError("not implemented")
+        return ones(*size, dtype=dtype, **others)
+
+    monkeypatch.setattr(torch, "ones", some)
+    missing = [torch.bfloat16]
+    assert 0 < score_rules.best_product.__wrapped__(CPU, 1) < math.inf
+    missing = [torch.bfloat16, torch.float32]
+    assert score_rules.best_product.__wrapped__(CPU, 1) == math.inf
+
+
 def test_the_arithmetic_of_an_image_is_counted():
     """Each product of a convolution or a layer is two operations, once forward and twice backward."""
     from torch.utils.flop_counter import FlopCounterMode
@@ -248,12 +279,20 @@ def test_the_arithmetic_of_an_image_is_counted():
     assert counter.get_total_flops() == score_rules.ARITHMETIC
 
 
-def test_an_error_in_the_learners_program_is_not_hidden(seen):
+@pytest.mark.parametrize("error", [KeyError, KeyboardInterrupt])
+def test_an_error_in_the_learners_program_is_not_hidden(error, seen):
     def broken(device: Any, epochs: int) -> nn.Module:
-        raise KeyError("mine")
+        raise error("mine")
 
-    with pytest.raises(KeyError, match="mine"):
+    with pytest.raises(error, match="mine"):
         score(broken)
+    assert "Training" in seen[0].html and "Stopped" in seen[-1].html and len(seen) == 2
+
+
+def test_the_device_may_be_given_by_its_name(train, seen):
+    given: list[Any] = []
+    assert score(lambda d, e: given.append(d) or train(d, e), device="cpu")  # type: ignore[func-returns-value]
+    assert set(given) == {CPU} and entries()["02"].device == "cpu"
 
 
 def test_a_strict_run_fails(monkeypatch, seen):
