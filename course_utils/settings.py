@@ -1,6 +1,6 @@
-"""What outlives a notebook: the chosen language and the solved exercises.
+"""What outlives a notebook: the chosen language, the solved exercises and the scoreboard.
 
-Both are JSON files in the user's own data folder, never in the repository. Losing them costs a click, so reading never
+They are JSON files in the user's own data folder, never in the repository. Losing them costs a click, so reading never
 fails: a missing, unreadable or damaged file counts as empty. Of two notebooks that save at the same moment the last
 one wins.
 """
@@ -42,7 +42,7 @@ def write(name: str, data: dict[str, Any]) -> bool:
     The file is replaced in one step: a crash leaves the old one whole. A read-only or full disk must not stop a lesson.
 
     Args:
-        name: ``"settings"`` or ``"progress"``.
+        name: ``"settings"``, ``"progress"`` or ``"scoreboard"``.
         data: JSON-serialisable.
     """
     target = folder() / f"{name}.json"

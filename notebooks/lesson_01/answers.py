@@ -96,9 +96,10 @@ def _build(answer: str | None) -> Bilingual:
 
 
 def _driver(answer: str | None) -> Bilingual:
-    if answer is None:
+    first = (answer or "").split(".")[0]
+    if not first.isdecimal():  # nvidia-smi can also answer "[N/A]"
         return Bilingual("no NVIDIA driver answers here", "這台機器上沒有 NVIDIA 驅動程式回應")
-    version = int(answer.split(".")[0])
+    version = int(first)
     served = [str(cuda) for cuda, oldest in DRIVER_FOR_CUDA.items() if version >= oldest]
     return Bilingual(
         f"runs programs built with CUDA {', '.join(served) or 'older than 11'}",

@@ -7,6 +7,7 @@ float32 matrices and writing one. Caches and tiling are left out.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -44,8 +45,17 @@ def model_gpu(sizes: Sequence[int]) -> list[float]:
     return model_seconds(np.asarray(sizes, float)).tolist()
 
 
-def wins_from(cpu: tuple[Sequence[int], Sequence[float]], gpu: tuple[Sequence[int], Sequence[float]]) -> int:
-    """Return from which size on a curve of a GPU stays below a CPU's; twice the largest size if it does not.
+def _ahead_from(sizes: np.ndarray, cpu: np.ndarray, gpu: np.ndarray) -> int | None:
+    """Return the smallest of `sizes` from which on the seconds `gpu` stay below `cpu`, or None."""
+    behind = np.flatnonzero(gpu >= cpu)
+    first = 0 if behind.size == 0 else int(behind[-1]) + 1
+    return int(sizes[first]) if first < len(sizes) else None
+
+
+def wins_from(
+    cpu: tuple[Sequence[int], Sequence[float]], gpu: tuple[Sequence[int], Sequence[float]]
+) -> float:
+    """Return from which size on a curve of a GPU stays below a CPU's; infinity if it does not.
 
     Args:
         cpu: Matrix sizes (ascending) and seconds on the CPU.
@@ -57,9 +67,8 @@ def wins_from(cpu: tuple[Sequence[int], Sequence[float]], gpu: tuple[Sequence[in
         loglog_interpolate((np.asarray(xs, float), np.asarray(ys, float)), sizes, power=3)
         for xs, ys in (cpu, gpu)
     )
-    behind = np.flatnonzero(on_gpu >= on_cpu)
-    first = 0 if behind.size == 0 else int(behind[-1]) + 1
-    return int(sizes[first]) if first < len(sizes) else 2 * int(ends[1])
+    found = _ahead_from(sizes, on_cpu, on_gpu)
+    return math.inf if found is None else found
 
 
 @dataclass(frozen=True)
@@ -105,10 +114,8 @@ def compute(
     gpu_seconds = model_seconds(n, launch=launch, speed=speed)
     if link is not None:
         gpu_seconds += BYTES * n**2 / link
-    behind = np.flatnonzero(gpu_seconds >= cpu_seconds)
-    first = 0 if behind.size == 0 else int(behind[-1]) + 1
-    wins_from = int(sizes[first]) if first < len(sizes) else None
-    return Crossover(sizes, (measured_sizes, seconds), cpu_seconds, gpu_seconds, wins_from)
+    ahead_from = _ahead_from(sizes, cpu_seconds, gpu_seconds)
+    return Crossover(sizes, (measured_sizes, seconds), cpu_seconds, gpu_seconds, ahead_from)
 
 
 def render(result: Crossover) -> figures.Picture:

@@ -132,7 +132,7 @@ def test_the_model_in_the_lesson_is_the_one_in_the_explorer() -> None:
     "gpu, first",
     [
         pytest.param([1, 1, 1], 10, id="always"),
-        pytest.param([20, 200, 2000], 2000, id="never"),
+        pytest.param([20, 200, 2000], math.inf, id="never"),
         pytest.param([100, 100, 100], 101, id="from 100 on"),
         pytest.param([5, 200, 300], 233, id="for good only the second time"),
     ],
@@ -412,6 +412,7 @@ def test_what_versions_mean(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     assert meaning["driver_version"]("535.129.03").en == "runs programs built with CUDA 11, 12"
     assert "older than 11" in meaning["driver_version"]("440.1").en
+    assert meaning["driver_version"]("[N/A]") == meaning["driver_version"](None)
     capabilities = meaning["torch.cuda.get_device_capability(i)"]
     assert (
         "no code for 6.1" in capabilities([(8, 6), (6, 1)]).en and "every card" in capabilities([(8, 6)]).en

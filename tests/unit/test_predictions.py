@@ -67,8 +67,8 @@ def test_a_guess_is_answered_and_kept_in_each_language(
     assert "Your guess: 30 times." in reply and "你猜的是 30 倍。" in reply and "因為如此。" in reply
     assert_nested(reply)
     assert line(shown, "loops", 852.4) == (
-        "guess loops: ⟨you guessed 30 times; here it is 852 times: off by a factor of 28.4 · "
-        "你猜 30 倍，這台機器是 852 倍，差了 28.4 倍⟩"
+        "guess loops: ⟨you guessed 30 times; the result is 852 times: off by a factor of 28.4 · "
+        "你猜 30 倍，結果是 852 倍，差了 28.4 倍⟩"
     )
 
 
@@ -91,11 +91,11 @@ def test_any_range_has_a_slider(low: float, high: float) -> None:
 
 def test_a_linear_guess_is_compared_by_difference(texts: dict[str, Any], shown: list[Any]) -> None:
     guess(shown, "share", "30%")
-    assert "you guessed 30%; here it is 81%: off by 51% · 你猜 30%，這台機器是 81%，差了 51%" in line(
+    assert "you guessed 30%; the result is 81%: off by 51% · 你猜 30%，結果是 81%，差了 51%" in line(
         shown, "share", 81
     )
-    assert "here it is -5%: off by 35%" in line(shown, "share", -5)
-    assert "very close · 你猜 30%，這台機器是 33%，猜得很準" in line(shown, "share", 33)
+    assert "the result is -5%: off by 35%" in line(shown, "share", -5)
+    assert "very close · 你猜 30%，結果是 33%，猜得很準" in line(shown, "share", 33)
 
 
 def test_a_close_guess_is_praised_from_both_sides(texts: dict[str, Any], shown: list[Any]) -> None:
