@@ -1,6 +1,6 @@
 """Which lines of a training step make the host wait for the GPU, and what does the wait cost?
 
-Which line waits is PyTorch's doing (releases 2.6 to 2.13) and tested against it. The times are a model: in each of
+Which line waits is PyTorch's doing (releases 2.7.1 to 2.13) and tested against it. The times are a model: in each of
 three steps the host first does other things (the next batch, Python), then queues operations at a fixed price each;
 the GPU takes them in order, as soon as they are queued. A line that waits is at the end of a step: the host goes
 on when the GPU has done all that was queued.
