@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import Any
 
+import torch
+
 from course_utils.torch_state import preserved_state
 
 PRINTED_MOST = 10_000  # characters of an answer's own output
@@ -63,7 +65,8 @@ class _Limited(io.TextIOBase):
 
 @contextmanager
 def limited(seconds: float, printed: int = PRINTED_MOST) -> Iterator[None]:
-    """Run the block with limits of time and output, and restore PyTorch's global state after it."""
+    """Run the block with limits of time and output, and restore PyTorch's global state and random numbers after it."""
     out, err = _Limited(sys.stdout, printed), _Limited(sys.stderr, printed)
-    with preserved_state(threads=None), redirect_stdout(out), redirect_stderr(err), _time_limit(seconds):
+    state, random = preserved_state(threads=None), torch.random.fork_rng(devices=[])
+    with state, random, redirect_stdout(out), redirect_stderr(err), _time_limit(seconds):
         yield

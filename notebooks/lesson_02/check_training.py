@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from contextlib import suppress
+from typing import Any, NoReturn
 
 import torch
 from torch import nn
@@ -40,7 +41,6 @@ def examine_mend(answer: Any) -> None:
         if "devices" not in str(error):
             raise
         _name_the_one_left_behind(answer)
-        raise
     if loss is None:
         raise Wrong(**NO_RETURN)
     if (
@@ -74,16 +74,14 @@ def examine_mend(answer: Any) -> None:
         )
 
 
-def _name_the_one_left_behind(answer: Any) -> None:
+def _name_the_one_left_behind(answer: Any) -> NoReturn:
     """Raise the hint for what `answer` leaves on the CPU."""
     try:
         _loss(answer, labels_on=GPU)
     except RuntimeError:
-        with pretended_gpus() as traffic:
-            try:
-                answer(nn.Linear(8, 10).to("cuda:0"), torch.rand(6, 8), torch.arange(6))
-            except RuntimeError:
-                moved = [one.bytes for one in traffic.transfers]
+        with pretended_gpus() as traffic, suppress(RuntimeError):
+            answer(nn.Linear(8, 10).to("cuda:0"), torch.rand(6, 8), torch.arange(6))
+        moved = [one.bytes for one in traffic.transfers]
         if 6 * 8 not in moved:
             raise NotYet(
                 en="Not yet: two things are still on the CPU. Which tensors does `cross_entropy` get?",

@@ -108,13 +108,17 @@ def table(
 
 def traffic_table(traffic: Traffic) -> Block:
     """Return what was moved between devices as a table: from where to where, how often, and how many bytes."""
-    roads: dict[tuple[str, str], list[int]] = {}
+    moved: dict[tuple[str, str], list[int]] = {}
     for one in traffic.transfers:
-        roads.setdefault((one.source, one.target), []).append(one.bytes)
+        moved.setdefault((one.source, one.target), []).append(one.bytes)
     rows = [
-        (f"{source} → {target}", len(sizes), f"{sum(sizes):,}") for (source, target), sizes in roads.items()
+        (f"{source} → {target}", len(sizes), f"{sum(sizes):,}") for (source, target), sizes in moved.items()
     ]
-    header = (Bilingual("road", "路線"), Bilingual("transfers", "搬移次數"), Bilingual("bytes", "位元組"))
+    header = (
+        Bilingual("from → to", "來源 → 目的地"),
+        Bilingual("transfers", "搬移次數"),
+        Bilingual("bytes", "位元組"),
+    )
     fetches = Bilingual(
         f"Fetches by the host from the (pretended) GPU: {traffic.waits}",
         f"主機從（模擬的）GPU 取值的次數：{traffic.waits}",

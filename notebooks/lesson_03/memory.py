@@ -13,7 +13,7 @@ from torch import nn
 def kept_bytes(forward: Callable[[], Any], model: nn.Module) -> int:
     """Return the bytes that autograd keeps of `forward()` for the backward pass, the model's own weights not counted.
 
-    Autograd says so itself, through its hooks for saved tensors, so that this is the same on every device.
+    They are counted with autograd's hooks for saved tensors, so the result is the same on every device.
     """
     own = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
     kept: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""A stand-in for a CUDA stream where there is no GPU: the same methods, played by one worker thread."""
+"""A stand-in for a CUDA stream where there is no GPU: the same methods, with one worker thread that does the work."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ LONGEST = 60.0  # seconds; a cell that was interrupted must not block later ones
 
 
 class WorkerEvent:
-    """A place in a queue; it has passed when the worker got there, or when somebody calls `set`."""
+    """A place in a queue; it has passed when the worker has reached it, or when `set` is called."""
 
     def __init__(self) -> None:
         self._passed = Event()
 
     def set(self) -> None:
-        """Let everybody who waits for the event go on."""
+        """Let all threads that wait for the event go on."""
         self._passed.set()
 
     def synchronize(self) -> None:
@@ -82,6 +82,6 @@ def times_seen(demo: Callable[[int], tuple[bool, bool]], tries: int = 8) -> int:
             whether the result was right after the cure.
         tries: How often. Streams may share a hardware queue, and then a bug does not show: once is enough.
     """
-    demo(1)  # kernels are loaded on first use, which can stop everybody
+    demo(1)  # kernels are loaded on first use, which can make all streams wait
     found = [demo(100_000_000) for _ in range(tries)]  # some 50 ms each
     return sum(bug for bug, _ in found) if all(cured for _, cured in found) else 0

@@ -87,6 +87,11 @@ WRONG: dict[str, list[tuple[str, str, str]]] = {
             "still waits 1 times",
             "還是等了 1 次",
         ),
+        (
+            "def biggest(losses):\n    every = torch.stack(losses)\n    return every[every >= every.max()][0]",
+            "still waits 1 times",
+            "還是等了 1 次",
+        ),
     ],
     "fetch": [
         (_FETCH_BODY + _COPY + "launch_more()\n    return result", "Read from `host`", "請從 `host` 讀取"),

@@ -52,6 +52,14 @@ def test_the_published_solution_passes(key: str) -> None:
     assert examine(PUBLISHED[key].exercise, solution(PUBLISHED[key])) == Answer("solved", SOLVED)
 
 
+@each
+def test_an_examination_leaves_the_random_numbers_alone(key: str) -> None:
+    before = torch.get_rng_state()
+    examine(PUBLISHED[key].exercise, solution(PUBLISHED[key]))
+    seen(PUBLISHED[key].exercise, solution(PUBLISHED[key]))
+    assert torch.equal(torch.get_rng_state(), before)
+
+
 ALSO_RIGHT = [
     ("02/empty_mask", "def empty_mask(scores):\n    return scores.new_zeros(scores.shape, dtype=torch.bool)"),
     ("02/to_device", "def to_device(rows, device):\n    return torch.stack(rows).to(device).unbind()"),

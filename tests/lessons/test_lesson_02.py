@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import mmap
 from pathlib import Path
 
@@ -10,7 +11,9 @@ import pytest
 import torch
 from torch import nn
 
+from course_utils.exercises import NotYet
 from lesson_02 import module_belongings, transfer_cost
+from lesson_02.check_training import examine_mend
 from lesson_02.checkpoints import saved_elsewhere
 from lesson_02.places import gpus, or_error, outcomes, places
 from lesson_02.pretended import CPU, pretended_gpus
@@ -241,3 +244,14 @@ def test_an_answer_that_raises_is_shown_with_its_error() -> None:
 
     assert or_error(raises)("x").text.endswith("RuntimeError: no place for x")
     assert or_error(lambda answer: Block("", f"seen {answer}"))("x").text == "seen x"
+
+
+def test_an_answer_that_fails_only_sometimes_gets_a_hint() -> None:
+    calls = itertools.count()
+
+    def loss_of(model: nn.Module, images: torch.Tensor, labels: torch.Tensor) -> None:
+        if next(calls) < 2:
+            raise RuntimeError("Expected all tensors to be on the same device, but found two devices")
+
+    with pytest.raises(NotYet, match="two things are still on the CPU"):
+        examine_mend(loss_of)

@@ -16,10 +16,12 @@ import torch
 from html_nesting import assert_nested
 
 from course_utils import figures, try_gpu
+from course_utils.exercises import Wrong
 from course_utils.explorer import Explorer
 from course_utils.gpu_ratings import ratings
 from lesson_03 import batch_size, check_knee, float_formats, memory, number_formats, roofline_model, training
 from lesson_03 import shown as shown_tables
+from lesson_03.check_knee import examine_knee
 from lesson_03.float_formats import FORMATS
 from lesson_03.magnitudes import histogram
 from lesson_03.number_formats import VALUES
@@ -544,6 +546,12 @@ def test_small_gradients_need_loss_scaling_in_float16(scaled: bool) -> None:
     assert all(torch.equal(*pair) for pair in zip(before, after, strict=True)) is not scaled
 
 
+def test_a_new_classifier_leaves_the_random_numbers_alone() -> None:
+    before = torch.get_rng_state()
+    training.classifier()
+    assert torch.equal(torch.get_rng_state(), before)
+
+
 def test_the_limit_of_memory_is_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[float] = []
     monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
@@ -569,6 +577,11 @@ def test_training_is_repeatable_learns_and_leaves_the_threads_alone() -> None:
     assert all(torch.equal(a, b) for a, b in zip(one.parameters(), other.parameters(), strict=True))
     assert training.accuracy(one, data.test_images.flatten(1), data.test_labels) > 80
     assert torch.get_num_threads() == threads
+
+
+def test_a_smaller_batch_is_not_taken_for_a_place_in_the_list() -> None:
+    with pytest.raises(Wrong, match="the knee is"):
+        examine_knee(lambda sizes, seconds: 64 if 256 in sizes else sizes[1])
 
 
 # --- tables of what an answer did ---------------------------------------------------------------------

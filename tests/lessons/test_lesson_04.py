@@ -750,6 +750,28 @@ def test_what_has_been_fetched_once_is_not_waited_for_again() -> None:
     assert not trap.lines
 
 
+@pytest.mark.parametrize("fetch", [lambda x: x.cpu(), lambda x: x.to("cpu")])
+def test_a_copy_to_the_host_leaves_the_tensor_on_the_device(fetch: Any) -> None:
+    """Without a GPU `cpu` returns its tensor itself, and that one is waited for again."""
+    x = torch.ones(3)
+    with Trap() as trap:
+        here = fetch(x)
+        assert here.sum().item() == 3
+        assert x.sum().item() == 3  # again
+    assert sum(trap.lines.values()) == 2
+
+
+@pytest.mark.parametrize("foreach", [False, True])
+def test_a_step_of_adam_is_no_wait(foreach: bool) -> None:
+    """Adam counts its steps on the host, whatever device the weights are on."""
+    weight = torch.ones(3, requires_grad=True)
+    optimizer = torch.optim.Adam([weight], foreach=foreach)
+    with Trap() as trap:
+        weight.sum().backward()
+        optimizer.step()
+    assert not trap.lines
+
+
 def test_the_trap_ends_with_its_block_even_if_it_raises() -> None:
     trap = Trap()
     with pytest.raises(ZeroDivisionError), trap:

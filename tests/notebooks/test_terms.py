@@ -173,3 +173,14 @@ def test_check_reports_both(tmp_path: Path) -> None:
     (room / "a.py").write_text('A = bi(en="a", zh="費用")', encoding="utf-8")
     assert "term" in {finding.rule for finding in check_file(room / "a.py", root)}
     assert SECOND_EDITION == ("00", "01", "02", "03", "04")
+
+
+def test_an_error_in_the_check_of_terms_is_not_hidden(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise KeyError("gloss")
+
+    monkeypatch.setattr("tools.check.check_glosses", broken)
+    with pytest.raises(KeyError, match="gloss"):
+        check_file(write(tmp_path, block("用執行緒（thread）計算。")))

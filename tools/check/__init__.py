@@ -11,7 +11,7 @@ from . import text as texts
 from .findings import Finding, Findings
 from .markdown import check_blocks, check_links
 from .notebook import canonical, check_notebook, fix_notebook, read
-from .reading import cells
+from .reading import cells, passages
 from .strings import check_text_file
 from .terms import check_glosses, check_words
 
@@ -62,9 +62,10 @@ def _check_lesson(path: Path, place: str, findings: Findings) -> None:
     """Report what is wrong with the terms of a lesson as a whole."""
     try:
         found = cells(path)
-        check_glosses(path, findings)
+        passages(path)
     except (ValueError, KeyError, TypeError, SyntaxError):
         return  # check_notebook has said that it cannot be read
+    check_glosses(path, findings)
     for cell in found:
         check_words(cell.source, f"{place}: {cell.section or 'beginning'} ({cell.id})", findings)
 
