@@ -61,6 +61,11 @@ class Trap:
             def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
                 kwargs = kwargs or {}
                 name = getattr(func, "__name__", "")
+                data = args[0] if args else kwargs.get("data")
+                if func in (torch.tensor, torch.as_tensor) and isinstance(data, (list, tuple)):
+                    for x in _tensors(data):  # PyTorch fetches each of them, where no mode can see it
+                        if not trap._all_fetched(x):
+                            trap._note()
                 to_host = name == "to" and any(str(a) == "cpu" for a in (*args[1:], *kwargs.values()))
                 if name not in _VALUES and not to_host:
                     return func(*args, **kwargs)

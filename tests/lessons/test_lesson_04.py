@@ -19,8 +19,9 @@ from lesson_cells import cells
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from course_utils import recordings, run_mode
-from course_utils.exercises import Exercise, seen
+from course_utils.exercises import Exercise, NotYet, seen
 from lesson_04 import check_prefetch, check_race, copy_pipeline, hidden_waits, stream_overlap
+from lesson_04.check_biggest import examine_biggest
 from lesson_04.check_launch_bound import done_after, schedule
 from lesson_04.check_prefetch import examine_prefetch
 from lesson_04.check_race import FakeStream, Record, Step, first_race
@@ -770,6 +771,18 @@ def test_a_step_of_adam_is_no_wait(foreach: bool) -> None:
         weight.sum().backward()
         optimizer.step()
     assert not trap.lines
+
+
+def test_a_tensor_of_tensors_fetches_each_of_them() -> None:
+    losses = [torch.tensor(1.0), torch.tensor(2.0)]
+    here = torch.ones(2)
+    with Trap() as trap:
+        assert torch.tensor(losses).shape == (2,)  # each
+        torch.tensor([1.0, 2.0]), torch.tensor(data=0.5)
+        torch.tensor(list(here.cpu()))  # once, for the copy
+    assert list(trap.lines.values()) == [2, 1]
+    with pytest.raises(NotYet, match="waits 6 times"):
+        examine_biggest(lambda losses: torch.tensor(losses).max())
 
 
 def test_the_trap_ends_with_its_block_even_if_it_raises() -> None:
