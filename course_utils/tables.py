@@ -3,9 +3,22 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from torch_doctor.bilingual import Bilingual, Block, measured, measured_spans
+
+
+def html_table(rows: Iterable[Iterable[str]], head: Iterable[str] = ()) -> str:
+    """Return a table as HTML, in a frame that scrolls if it is too wide.
+
+    Args:
+        rows: The cells of each row, as HTML.
+        head: The cells of a header, as HTML; without it there is none.
+    """
+    titles = "".join(f"<th>{cell}</th>" for cell in head)
+    lines = [titles] * bool(titles) + ["".join(f"<td>{cell}</td>" for cell in row) for row in rows]
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
+    return f'<div class="course-scroll"><table class="course-table">{body}</table></div>'
 
 
 def facts(
@@ -32,10 +45,9 @@ def facts(
             cell = html.escape(str(value))
             cell = f'<span class="measured">{cell}</span>' if varies else cell
         name = label.html() if isinstance(label, Bilingual) else f"<code>{html.escape(label)}</code>"
-        lines.append(f"<tr><td>{name}</td><td>{cell}</td></tr>")
+        lines.append((name, cell))
         plain_lines.append(f"{label} = {measured(value) if varies else value}")
-    table = f'<table class="course-table">{"".join(lines)}</table>'
-    return Block(f'<div class="course-scroll">{table}</div>', "\n".join(plain_lines))
+    return Block(html_table(lines), "\n".join(plain_lines))
 
 
 def console(text: str, caption: Bilingual, *, varies: bool = True) -> Block:

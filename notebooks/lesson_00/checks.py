@@ -6,6 +6,7 @@ from numbers import Real
 from typing import Any
 
 from course_utils.exercises import NO_RETURN, Exercise, Wrong
+from course_utils.tables import html_table
 from course_utils.units import number
 from torch_doctor.bilingual import Bilingual, Block
 
@@ -92,13 +93,7 @@ def show_images_per_second(answer: Any) -> Block:
         Bilingual("yours", "你的答案"),
         Bilingual("right: images per second", "正解：每秒張數"),
     )
-    top = "".join(f"<th>{text.html()}</th>" for text in head)
-    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
-    return Block(
-        f'<div class="course-scroll"><table class="course-table"><thead><tr>{top}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>",
-        "\n".join(", ".join(row) for row in rows),
-    )
+    return Block(html_table(rows, [text.html() for text in head]), "\n".join(", ".join(row) for row in rows))
 
 
 EXERCISES = (

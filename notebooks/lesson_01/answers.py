@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from course_utils.tables import html_table
 from torch_doctor.bilingual import Bilingual, Block, measured
 from torch_doctor.diagnosis.cuda_tables import DRIVER_FOR_CUDA, has_code_for
 
@@ -35,14 +36,9 @@ def explained(answers: dict[str, Any]) -> Block:
             f"<code>{html.escape(expression)}</code>",
             f'<span class="measured">{html.escape(str(value))}</span>',
         )
-        rows.append("".join(f"<td>{cell}</td>" for cell in (*cells, meaning.html())))
+        rows.append((*cells, meaning.html()))
         lines.append(f"{expression} = {measured(value)}: {meaning}")
-    head = "".join(f"<th>{heading.html()}</th>" for heading in _HEADINGS)
-    body = "".join(f"<tr>{row}</tr>" for row in rows)
-    return Block(
-        f'<div class="course-scroll"><table class="course-table"><tr>{head}</tr>{body}</table></div>',
-        "\n".join(lines),
-    )
+    return Block(html_table(rows, [heading.html() for heading in _HEADINGS]), "\n".join(lines))
 
 
 def _available(answer: bool) -> Bilingual:

@@ -12,6 +12,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from course_utils import figures
 from course_utils.exercises import NO_RETURN, Exercise, Wrong
 from course_utils.gpu_ratings import ratings
+from course_utils.tables import html_table
 from torch_doctor.bilingual import Bilingual, Block
 
 _fake_gpu_tensor: Any = None  # has a device and a shape, but no data
@@ -46,12 +47,8 @@ def _cell(value: Any) -> str:
 
 def _table(headings: list[Any], rows: list[list[Any]]) -> Block:
     """Return a table; cells are values, shown as code, or texts in both languages."""
-    head = "".join(f"<th>{_cell(heading)}</th>" for heading in headings)
-    body = "".join(f"<tr>{''.join(f'<td>{_cell(value)}</td>' for value in row)}</tr>" for row in rows)
     text = "\n".join(" | ".join(str(value) for value in row) for row in [headings, *rows])
-    return Block(
-        f'<div class="course-scroll"><table class="course-table"><tr>{head}</tr>{body}</table></div>', text
-    )
+    return Block(html_table([map(_cell, row) for row in rows], map(_cell, headings)), text)
 
 
 # --- on_gpu ---------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from course_utils.tables import message
+from course_utils.tables import html_table, message
 from lesson_02.pretended import PretendedTensor, Traffic, pretended_gpus
 from torch_doctor.bilingual import Bilingual, Block, measured
 
@@ -96,14 +96,10 @@ def table(
     def cell(value: Any) -> str:
         return value.html() if isinstance(value, Bilingual) else f"<code>{html.escape(str(value))}</code>"
 
-    head = "".join(f"<th>{text.html()}</th>" for text in header)
-    body = "".join(f"<tr>{''.join(f'<td>{cell(value)}</td>' for value in row)}</tr>" for row in rows)
     small = f'<p class="course-small">{below.html()}</p>' if below else ""
     lines = [" | ".join(map(str, row)) for row in (header, *rows)] + ([str(below)] if below else [])
-    return Block(
-        f'<div class="course-scroll"><table class="course-table"><tr>{head}</tr>{body}</table></div>{small}',
-        "\n".join(lines),
-    )
+    cells = html_table([map(cell, row) for row in rows], map(cell, header))
+    return Block(cells + small, "\n".join(lines))
 
 
 def traffic_table(traffic: Traffic) -> Block:

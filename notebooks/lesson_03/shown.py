@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from course_utils.tables import html_table
 from torch_doctor.bilingual import Bilingual, Block, markup, plain
 
 Text = Bilingual | str
@@ -19,13 +20,8 @@ def _html(text: Text) -> str:
 
 def table(header: Sequence[Text], rows: Sequence[Sequence[Text]]) -> Block:
     """Return a table; its texts may contain markup, and are in both languages where they are words."""
-    head = "".join(f"<th>{_html(cell)}</th>" for cell in header)
-    body = "".join(f"<tr>{''.join(f'<td>{_html(cell)}</td>' for cell in row)}</tr>" for row in rows)
     lines = [" | ".join(plain(str(cell)) for cell in row) for row in (header, *rows)]
-    return Block(
-        f'<div class="course-scroll"><table class="course-table"><tr>{head}</tr>{body}</table></div>',
-        "\n".join(lines),
-    )
+    return Block(html_table([map(_html, row) for row in rows], map(_html, header)), "\n".join(lines))
 
 
 def value(found: Any) -> str:

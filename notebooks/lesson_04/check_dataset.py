@@ -10,6 +10,7 @@ from torch.utils.data import DataLoader
 
 from course_utils.exercise_hints import is_stub
 from course_utils.exercises import NotYet, Wrong
+from course_utils.tables import html_table
 from torch_doctor.bilingual import Bilingual, Block
 
 COUNT = 10
@@ -86,15 +87,12 @@ def _examine_item(item: Any, image: torch.Tensor, label: torch.Tensor) -> None:
 def show_dataset(answer: Any) -> Block:
     """Return a table of the batches that a loader makes of the answer."""
     head = Bilingual("batch", "批次"), Bilingual("images", "影像"), Bilingual("labels", "標籤")
-    rows, lines = "", []
+    rows, lines = [], []
     for number, (images, labels) in enumerate(DataLoader(answer(*_data()), batch_size=4)):
         cells = f"{tuple(images.shape)}, {str(images.dtype).removeprefix('torch.')}", str(labels.tolist())
-        rows += (
-            f"<tr><td>{number}</td>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>"
-        )
+        rows.append((str(number), *map(html.escape, cells)))
         lines.append(f"{number}: {cells[0]}; {cells[1]}")
-    titles = "".join(f"<th>{title.html()}</th>" for title in head)
     return Block(
-        f'<div class="course-scroll"><table class="course-table"><tr>{titles}</tr>{rows}</table></div>',
+        html_table(rows, [title.html() for title in head]),
         "\n".join([" · ".join(map(str, head)), *lines]),
     )

@@ -6,6 +6,7 @@ import html
 from typing import Any
 
 from course_utils.exercises import NO_RETURN, NotYet, Wrong
+from course_utils.tables import html_table
 from torch_doctor.bilingual import Bilingual, Block
 
 RESULT = [1.0, 2.0, 3.0]
@@ -169,10 +170,10 @@ _SAID = {
 def show_fetch(answer: Any) -> Block:
     """Return a table of what the host did, in order, and what was read."""
     got, _, log = _run(answer)
-    rows = "".join(f"<tr><td>{n}</td><td>{_SAID[entry].html()}</td></tr>" for n, entry in enumerate(log, 1))
+    rows = [(str(n), _SAID[entry].html()) for n, entry in enumerate(log, 1)]
     last = Bilingual("your function returns", "你的函式傳回")
-    rows += f"<tr><td></td><td>{last.html()} <code>{html.escape(repr(got)[:80])}</code></td></tr>"
+    rows.append(("", f"{last.html()} <code>{html.escape(repr(got)[:80])}</code>"))
     return Block(
-        f'<div class="course-scroll"><table class="course-table">{rows}</table></div>',
+        html_table(rows),
         "\n".join([*(f"{n} {_SAID[entry]}" for n, entry in enumerate(log, 1)), f"{last}: {repr(got)[:80]}"]),
     )

@@ -13,6 +13,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from course_utils.tables import html_table
 from torch_doctor.bilingual import Bilingual, Block
 
 _VALUES = {"cpu", "tolist", "numpy", "__array__", "__repr__", "__format__"}
@@ -135,11 +136,8 @@ def table(lines: Counter[str]) -> Block:
     if not lines:
         none = Bilingual("The host waits in no line.", "沒有任何一行會讓主機等。")
         return Block(f"<p>{none.html()}</p>", str(none))
-    rows = "".join(
-        f"<tr><td><code>{html.escape(code)}</code></td><td>{n}</td></tr>" for code, n in lines.items()
-    )
-    titles = "".join(f"<th>{title.html()}</th>" for title in head)
+    rows = [(f"<code>{html.escape(code)}</code>", str(n)) for code, n in lines.items()]
     return Block(
-        f'<div class="course-scroll"><table class="course-table"><tr>{titles}</tr>{rows}</table></div>',
+        html_table(rows, [title.html() for title in head]),
         "\n".join([f"{head[0]}: {head[1]}", *(f"{code}: {n}" for code, n in lines.items())]),
     )
