@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from lesson_03.training import mixed
+
 
 def kept_bytes(forward: Callable[[], Any], model: nn.Module) -> int:
     """Return the bytes that autograd keeps of `forward()` for the backward pass, the model's own weights not counted.
@@ -40,10 +42,9 @@ def kept_for_backward(
         y: Labels.
         dtype: For autocast; None or float32: without.
     """
-    mixed = dtype not in (None, torch.float32)
 
     def forward() -> torch.Tensor:
-        with torch.autocast(x.device.type, dtype=dtype if mixed else None, enabled=mixed):
+        with mixed(x.device, dtype):
             return nn.functional.cross_entropy(model(x), y)
 
     return kept_bytes(forward, model)
@@ -58,7 +59,7 @@ def training_bytes(
 ) -> dict[str, int]:
     """Return the bytes of weights, gradients, optimizer and activations in a training step, with autocast to `dtype`."""
     optimizer = optimizer_class(model.parameters())
-    with torch.autocast(x.device.type, dtype=dtype, enabled=dtype is not None):
+    with mixed(x.device, dtype):
         loss = nn.functional.cross_entropy(model(x), y)
     loss.backward()
     optimizer.step()  # Adam allocates its averages in its first step

@@ -10,6 +10,12 @@ from torch import nn
 from course_utils import preserved_state, try_gpu
 
 
+def mixed(device: torch.device, dtype: torch.dtype | None) -> torch.autocast:
+    """Return autocast to `dtype` on `device`; for None or float32 it does nothing."""
+    on = dtype not in (None, torch.float32)
+    return torch.autocast(device.type, dtype=dtype if on else None, enabled=on)
+
+
 def classifier(width: int = 128) -> nn.Sequential:
     """Return an untrained network with one hidden layer, always with the same weights, on the GPU if there is one.
 
@@ -57,15 +63,14 @@ def trained_on_a_mean(
         scaled: Whether a gradient scaler scales the loss.
         outputs: The loss is divided by this, and the learning rate multiplied.
     """
-    model, device = classifier(), images.device.type
+    model = classifier()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1 * outputs, momentum=0.9)
-    scaler = torch.amp.GradScaler(device, enabled=scaled)
-    mixed = dtype is not torch.float32
+    scaler = torch.amp.GradScaler(images.device.type, enabled=scaled)
     generator = torch.Generator().manual_seed(1)
     for _ in range(5):
         for index in torch.randperm(len(images), generator=generator).split(64):
             index = index.to(images.device)
-            with torch.autocast(device, dtype=dtype if mixed else None, enabled=mixed):
+            with mixed(images.device, dtype):
                 loss = nn.functional.cross_entropy(model(images[index]), labels[index]) / outputs
             optimizer.zero_grad()
             scaler.scale(loss).backward()
@@ -84,7 +89,7 @@ def step_of(
 
     def step() -> None:
         model.zero_grad()
-        with torch.autocast(images.device.type, dtype=dtype, enabled=dtype is not None):
+        with mixed(images.device, dtype):
             loss = nn.functional.cross_entropy(model(images), labels)
         loss.backward()
 

@@ -611,3 +611,13 @@ def test_the_knee_of_the_exercise_is_marked() -> None:
     assert "knee is 64" in picture.caption.en
     nothing = check_knee.show_knee(lambda sizes, seconds: None)
     assert "--" not in {line.get_linestyle() for line in nothing.figure.axes[0].lines}
+
+
+@pytest.mark.parametrize("dtype, out", [
+    (None, torch.float32), (torch.float32, torch.float32), (torch.bfloat16, torch.bfloat16),
+])  # fmt: skip
+def test_only_a_short_type_switches_autocast_on(dtype: torch.dtype | None, out: torch.dtype) -> None:
+    layer, device = torch.nn.Linear(2, 2), torch.device("cpu")
+    with training.mixed(device, dtype):
+        assert torch.is_autocast_enabled("cpu") == (out is torch.bfloat16)
+        assert layer(torch.ones(1, 2)).dtype == out
