@@ -28,7 +28,7 @@ MOST_WORDS = 2_700  # of prose, in a lesson that has a budget
 NOT_COUNTED = {  # these state their minutes by hand
     "05": "its exercises have no level yet",
     "06": "its exercises have no level yet",
-    "08": "it is for looking things up, not for reading",
+    "09": "it is for looking things up, not for reading",
 }
 EXERCISE = {"easy": 2, "medium": 4, "hard": 8, None: 4}
 
@@ -187,9 +187,9 @@ PLANS: dict[str, tuple[str, str, list[list[str]]]] = {
     ),
     "two days": (
         "first day 00 to 03 ({0} min), second day 04 to 06 ({1} min), with a longer break between 05 and 06; the error "
-        "clinic (08) wherever somebody is stuck. The capstone (07) is planned",
-        "第一天 00 到 03（{0} 分鐘），第二天 04 到 06（{1} 分鐘），05 和 06 之間休息久一點；有人卡住，就打開錯誤門診（08）。"
-        "總結專題（07）仍在規劃",
+        "clinic (09) wherever somebody is stuck. The capstone (08) is planned",
+        "第一天 00 到 03（{0} 分鐘），第二天 04 到 06（{1} 分鐘），05 和 06 之間休息久一點；有人卡住，就打開錯誤門診（09）。"
+        "總結專題（08）仍在規劃",
         [["00", "01", "02", "03"], ["04", "05", "06"]],
     ),
 }

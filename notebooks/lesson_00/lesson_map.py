@@ -17,7 +17,7 @@ _CHECK = re.compile(r"^check\(\"(\w+)\"", re.M)
 
 # Lessons without a notebook yet. Remove the line when the notebook exists: titles are read from the notebook.
 PLANNED = {
-    "07": Bilingual("Capstone project", "總結專題"),
+    "08": Bilingual("Capstone project", "總結專題"),
 }
 
 

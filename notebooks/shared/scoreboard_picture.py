@@ -20,7 +20,7 @@ STAGES = {
     "04": Bilingual("no waiting", "不再等待"),
     "05": Bilingual("several devices", "多個裝置"),
     "06": Bilingual("several processes", "多個行程"),
-    "07": Bilingual("capstone", "總結專題"),
+    "08": Bilingual("capstone", "總結專題"),
 }
 NOISE = 1.1  # two numbers this close are the same
 

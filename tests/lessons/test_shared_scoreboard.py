@@ -362,7 +362,7 @@ def test_skipped_lessons_leave_a_gap(no_warnings):
 
 
 def test_the_capstone_has_the_last_row_and_the_picture_can_be_drawn(no_warnings):
-    picture = board({"07": replace(ENTRY, rate=3e6)}, "07")
+    picture = board({"08": replace(ENTRY, rate=3e6)}, "08")
     assert bars(picture)[0][0] == 7 and len(picture.html()) > 1000
 
 

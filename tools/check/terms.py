@@ -11,7 +11,7 @@ from . import text as texts
 from .findings import Findings
 from .reading import Cell, passages
 
-SECOND_EDITION = ("00", "01", "02", "03", "04")  # the texts of 05, 06 and 08 follow in theirs
+SECOND_EDITION = ("00", "01", "02", "03", "04")  # the texts of 05, 06 and 09 follow in theirs
 _PLACES = re.compile(
     rf"notebooks/(?:lesson_)?(?:{'|'.join(SECOND_EDITION)})[_/]|notebooks/shared/|course_utils/"
 )
