@@ -66,7 +66,7 @@ class A: pass\\nA(1)
 import json; json.loads("{")
 import json; json.dumps(object())
 import pickle; pickle.loads(b"x")
-import pickle; pickle.dumps(lambda: 0)
+import pickle; pickle.dumps(open(__import__('os').devnull))
 import subprocess, sys; subprocess.run([sys.executable, "-c", "raise SystemExit(2)"], check=True)
 import subprocess; subprocess.run(["no_such_program"])
 import socket; socket.create_connection(("127.0.0.1", 9), timeout=0.2)
@@ -117,7 +117,7 @@ torch.nn.Conv2d(3, 6, 3)(torch.ones(1, 1, 8, 8))
 torch.nn.Module()(1)
 torch.nn.BatchNorm1d(2)(torch.ones(1, 2))
 torch.load("no_such_file.pt")
-torch.nn.Linear(2, 2).load_state_dict({})
+torch.nn.Linear(2, 2).load_state_dict(3)
 torch.optim.SGD([], lr=0.1)
 torch.optim.SGD(torch.nn.Linear(1, 1).parameters(), lr=-1)
 torch.ones(2).transpose(0, 5)
@@ -172,4 +172,21 @@ jinja2.exceptions.TemplateNotFound: index.html
 OSError: [WinError 126] The specified module could not be found: 'libpq.dll'
 PermissionError: [WinError 32] The process cannot access the file because it is being used by another process
 sqlite3.OperationalError: database is locked
+ModuleNotFoundError: No module named 'tritonclient'
+UnpicklingError: invalid load key, 'x'.
+File "joblib/numpy_pickle.py", line 658, in load; obj = unpickler.load(); AttributeError: Can't get attribute 'Tokenizer' on <module '__main__' from 'app.py'>
+Process finished with exit code 0
+File "cache.py", line 3, in store; _pickle.PicklingError: Can't pickle <function <lambda> at 0x7f>: attribute lookup <lambda> on __main__ failed
+[1]    41782 terminated  python server.py
+SyntaxError: EOFError is what an empty file gives
+npm ERR! code EPIPE: write EPIPE, Broken pipe
+ERROR: web exited with code 143
+Size mismatch for column 3: expected 12, got 9
+E/AndroidRuntime: the camera could not be found in the store, socket closed by user
+WARNING: the compiler is not found in the cache, compiling again
+RuntimeError: one of the variables needed for gradient computation has been modified by an inplace operation: [torch.FloatTensor [2]] is at version 1; expected version 0 instead.
+[launch.py:347:main] the job exits with return code = 0
+Kernel 6.8.0 started; MPS backend is available and in use
+The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 1
+module 'shop' must have its parameters written down
 """

@@ -254,6 +254,36 @@ def test_an_unknown_cause_is_quoted_before_what_it_caused() -> None:
     assert "does not know (rank ⟨1⟩): ⟨KeyError: 'labels'⟩" in re.sub(r"\s+", " ", text)
 
 
+def test_a_rank_that_torchrun_killed_is_no_cause() -> None:
+    """torchrun ends the other ranks with a signal; only where the first failure was a signal, memory ran out."""
+    report = "  exitcode  : -9 (pid: 12)\n  error_file: <N/A>\nRoot Cause (first observed failure):\n  rank      : 1\n"
+    assert found(f"{WRAPPER}\n{report}  exitcode  : 1 (pid: 13)\n") == "torchrun-child"
+    assert found(f"{WRAPPER}\n{report}  exitcode  : -9 (pid: 13)\n") == "killed"
+
+
+def test_a_victim_is_told_to_look_elsewhere() -> None:
+    victims = [entry for entry in ENTRIES.values() if entry.role == "victim"]
+    assert {"gloo-peer", "store-closed", "nccl-aborted"} <= {entry.name for entry in victims}
+    for name in ("gloo-peer", "store-closed", "nccl-aborted"):
+        entry = ENTRIES[name]
+        english, chinese = (
+            " ".join(getattr(getattr(entry, part), language) for part in CARD) for language in ("en", "zh")
+        )
+        assert "victim" in english and "says something else" in english, name
+        assert "受牽連" in chinese and "最早印出其他錯誤訊息" in chinese, name
+    for entry in victims:
+        card = explain(entry.samples[0])
+        assert card.entry == entry
+        remark = re.sub(r"\s+", " ", card.text("en").split(cards._LABELS["meaning"].en)[0])
+        assert "the first process, that says something else" in remark, entry.name
+
+
+def test_the_wording_that_the_notes_ask_about() -> None:
+    for place in ("cuda:1", "cpu"):
+        assert found(f"module must have its parameters on cuda:0 but got {place}") == "dp-src-device"
+    assert found("the module must have its parameters written down") is None
+
+
 def test_a_wrapper_gives_way_to_what_it_wraps() -> None:
     head = "RuntimeError: Caught RuntimeError in DataLoader worker process 0.\nOriginal Traceback (most recent call last):\n"
     assert found(head + "RuntimeError: Cannot re-initialize CUDA in forked subprocess.") == "fork-reinit"

@@ -17,14 +17,16 @@ import pytest
 from torch_doctor.errors.catalogue import entries
 from torch_doctor.errors.matching import find_cause
 
-OUTPUTS: list[dict[str, Any]] = tomllib.loads(
-    Path(__file__).with_name("clinic_outputs.toml").read_text(encoding="utf-8")
-)["output"]
+OUTPUTS: list[dict[str, Any]] = [
+    output
+    for file in ("clinic_outputs.toml", "clinic_outputs_more.toml")
+    for output in tomllib.loads(Path(__file__).with_name(file).read_text(encoding="utf-8"))["output"]
+]
 
 
 def held_back(output: dict[str, Any]) -> bool:
     """Return whether `output` may be used for measuring only: two of five, by a hash that nobody chooses."""
-    if output.get("tuned"):
+    if output.get("tuned") or output.get("missed"):
         return False
     digest = int(hashlib.sha256(output["link"].encode()).hexdigest(), 16)
     return bool(output.get("held_back")) or digest % 5 < 2
@@ -43,13 +45,14 @@ def recall(outputs: list[dict[str, Any]]) -> tuple[int, int]:
 
 TUNING = [output for output in OUTPUTS if not held_back(output)]
 HELD_BACK = [output for output in OUTPUTS if held_back(output)]
+MISSED = [output for output in OUTPUTS if output.get("missed")]
 
 
 def test_there_is_enough_to_measure() -> None:
-    assert len(OUTPUTS) >= 180 and len(HELD_BACK) >= 90
+    assert len(OUTPUTS) >= 540 and len(HELD_BACK) >= 210 and len(MISSED) >= 21
     assert len({output["link"] for output in OUTPUTS}) == len(OUTPUTS), "one text per thread"
     assert all(re.match(r"https://github\.com/[^/]+/[^/]+/(issues|pull)/\d+$", o["link"]) for o in OUTPUTS)
-    assert len({output["entry"] for output in OUTPUTS}) >= 40
+    assert len({output["entry"] for output in OUTPUTS}) >= 78
 
 
 def test_only_what_programs_print_is_kept() -> None:
@@ -72,11 +75,13 @@ def test_what_was_tuned_on_is_named() -> None:
 
 
 def test_nine_of_ten_unseen_outputs_are_named(request: pytest.FixtureRequest) -> None:
-    right, all_ = recall(HELD_BACK)
+    """What was missed when it was first seen counts as missed for ever, although it is named now."""
+    right, held = recall(HELD_BACK)
+    unseen = held + len(MISSED)
     tuned, of = recall(TUNING)
-    told = f"error clinic: names {right} of {all_} outputs that no pattern was tuned on, {tuned} of {of} of the others"
+    told = f"error clinic: named {right} of {unseen} outputs when they were first seen; of those it was tuned on, {tuned} of {of}"
     request.node.user_properties.append(("course_line", told))
-    assert right / all_ >= 0.9
+    assert right / unseen >= 0.88 and right / held >= 0.95
 
 
 def test_what_is_no_matter_of_the_clinic_is_not_claimed() -> None:
@@ -92,9 +97,8 @@ def test_no_output_has_two_causes() -> None:
             assert causes == [], output["link"]
 
 
-def test_every_name_is_an_entry_or_a_known_gap() -> None:
-    gaps = {output["entry"] for output in OUTPUTS} - set(entries()) - {""}
-    assert gaps == {"peer-mapping"}, "GPU matters that have no entry yet count as not named"
+def test_every_name_is_an_entry() -> None:
+    assert {output["entry"] for output in OUTPUTS} - set(entries()) == {""}
 
 
 def test_measuring_notices_a_pattern_that_got_lost(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,4 +111,4 @@ def test_measuring_notices_a_pattern_that_got_lost(monkeypatch: pytest.MonkeyPat
     }
     monkeypatch.setattr(matching, "entries", lambda: known)
     right, all_ = recall(HELD_BACK)
-    assert right / all_ < 0.9 and catalogue.entries() is not known
+    assert right / all_ < 0.95 and catalogue.entries() is not known

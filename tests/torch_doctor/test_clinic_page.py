@@ -111,7 +111,7 @@ def test_the_button_provokes_and_explains(monkeypatch: pytest.MonkeyPatch) -> No
     listed.value = "oom"
     assert output.value == ""
     button.click()
-    assert "cannot provoke" in output.value and "引發不了" in output.value
+    assert "cannot provoke" in output.value and "無法重現" in output.value
 
 
 def test_a_fault_while_provoking_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:

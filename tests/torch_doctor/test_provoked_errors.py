@@ -87,10 +87,10 @@ def test_an_error_of_several_processes_is_recognized_as_a_user_sees_it(name: str
 
 def test_enough_is_provoked_without_a_gpu() -> None:
     ran = [name for name, entry in entries().items() if entry.verified == "ran"]
-    assert len(ran) >= 59
+    assert len(ran) >= 74
     assert set(ran) <= set(PROGRAMS)
     if CPU_BUILD and FORKED:
-        assert len(FORKED) >= 55
+        assert len(FORKED) >= 69
 
 
 # --- the runner ---------------------------------------------------------------------------------------

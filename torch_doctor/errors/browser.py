@@ -20,13 +20,13 @@ _OUTPUT_LINES = 30
 
 _SEARCH = Bilingual("search in messages and explanations", "在訊息與說明裡搜尋")
 _NOTHING = Bilingual(
-    "No entry holds all of these words. Fewer words find more.", "沒有哪一則同時包含這些字，少打幾個字試試。"
+    "No entry holds all of these words. Fewer words find more.", "沒有一則同時包含這些字，請減少字詞再試。"
 )
-_PROVOKE = Bilingual("Provoke it", "引發看看")
+_PROVOKE = Bilingual("Provoke it", "重現看看")
 _RUNNING = Bilingual("Running in a process of its own …", "正在另一個行程裡執行……")
 _NOT_HERE = Bilingual(
     "This machine cannot provoke it: it takes other hardware or another installation.",
-    "這台機器引發不了這個錯誤：要換硬體，或換安裝的版本。",
+    "這台機器無法重現這個錯誤，需要其他硬體，或安裝另一種版本。",
 )
 _PRINTED = Bilingual("What a process of its own just printed:", "另一個行程剛才印出的內容：")
 

@@ -33,25 +33,26 @@ _NOTES = {  # by the field ``verified``
 _ROLE_NOTES = {
     "symptom": Bilingual(
         "This rank waited for another one. The error that counts is that of the rank it waited for.",
-        "這個 rank 是在等別人。要看的是：它在等的那個 rank，出了什麼錯。",
+        "這個 rank 在等另一個 rank。請查看它等的那個 rank 出了什麼錯。",
     ),
     "victim": Bilingual(
-        "This message is a consequence. Look for the first error, in the output of the other processes too.",
-        "這則訊息只是後果。要找最早的錯誤，其他行程的輸出也要看。",
+        "This message is a consequence: this process is a victim. Look for the first rank, or the first process, that says "
+        "something else.",
+        "這則訊息是結果，不是原因，這個行程只是受牽連。請找出最早印出其他錯誤訊息的 rank 或行程。",
     ),
     "wrapper": Bilingual(
         "This message only passes on another error, which stands beside it.",
-        "這則訊息只是轉送另一個錯誤，真正的錯誤就在它附近。",
+        "這則訊息只是轉送另一個錯誤，真正的錯誤就在附近。",
     ),
     "warning": Bilingual(
         "A warning: the program goes on.",
-        "這是警告，程式會繼續跑。",
+        "這是警告，程式會繼續執行。",
     ),
 }
 _UNKNOWN = Bilingual(
     "The clinic does not know this error. Read the last line first: it holds the kind of error and the reason. Most errors "
     "that are not listed have nothing to do with GPUs.",
-    "錯誤門診不認得這個錯誤。先讀最後一行，錯誤的種類和原因都寫在那裡。沒收錄的錯誤，大多和 GPU 無關。",
+    "錯誤門診不認得這個錯誤。請先讀最後一行，錯誤的種類和原因都寫在那裡。沒有收錄的錯誤，大多和 GPU 無關。",
 )
 _LINK = "text-decoration: underline"  # ipywidgets show a link like any other text
 _ALSO = Bilingual("Also in this output:", "輸出裡還有：")
@@ -64,7 +65,7 @@ def lesson_file(number: str) -> str | None:
 
 
 def _lesson(number: str) -> Bilingual:
-    return Bilingual(f"Lesson {number}", f"第 {number} 課")
+    return Bilingual(f"Lesson {number}", f"第 {number.lstrip('0') or '0'} 課")
 
 
 def _pair(*parts: Bilingual) -> Bilingual:
@@ -136,7 +137,7 @@ class Explanation:
             line = measured(self.finding.unknown.replace("`", "'"))
             yield Bilingual(
                 f"What happened first, it seems, is an error that the clinic does not know{where_en}: `{line}`",
-                f"最先發生的，看來是錯誤門診不認得的錯誤{where_zh}：`{line}`",
+                f"最先發生的錯誤，看來是錯誤門診不認得的{where_zh}：`{line}`",
             )
         elif match.entry.role in _ROLE_NOTES:
             yield _ROLE_NOTES[match.entry.role]
