@@ -28,7 +28,7 @@ from torch_doctor.bilingual import plain
 from torch_doctor.diagnosis import cuda_tables, privacy, run_probes, this_process
 from torch_doctor.diagnosis.causes import Cause, catalogue
 from torch_doctor.diagnosis.diagnose import CUDA_RULES, QUESTIONS, diagnose
-from torch_doctor.diagnosis.evidence import PROBES, Evidence
+from torch_doctor.diagnosis.evidence import PROBES, Evidence, Line
 from torch_doctor.diagnosis.privacy import clean
 from torch_doctor.diagnosis.probes import job
 from torch_doctor.diagnosis.report import Report
@@ -683,6 +683,34 @@ def test_the_command_line_speaks_the_language_that_is_asked_for(
     assert printed() == chinese and printed("--language", "en") == english
 
 
+def test_evidence_in_words_is_said_in_both_languages() -> None:
+    report = Report(diagnose(healthy(driver__cuInit=802, pytorch__available=False, pytorch__count=0)))
+    english, chinese = "nv-fabricmanager: not running", "nv-fabricmanager：沒有執行"
+    assert english in report.text("en") and chinese not in report.text("en")
+    assert chinese in report.text("zh") and english not in report.text("zh")
+    assert f"{english} · {chinese}" in report.text("both", 200)
+    assert report.html().count(english) == report.html().count(chinese) == 1
+    assert ["bus", english] in report.data()["verdicts"][0]["evidence"]
+    assert Line("driver", "0 GPU").said("zh") == Line("driver", "0 GPU").said("both") == "0 GPU"
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["--patience", "0"], ["slow", "train.log"], ["explain", "--json"]]
+)
+def test_help_and_errors_of_the_command_line_are_in_both_languages(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for encoding in ("utf-8", "cp1252"):  # an old Windows console gets question marks
+        shown = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+        monkeypatch.setattr(sys, "stdout", shown)
+        monkeypatch.setattr(sys, "stderr", shown)
+        with pytest.raises(SystemExit):
+            command_line.main(arguments)
+        shown.flush()
+        text = shown.buffer.getvalue().decode(encoding)
+        assert "torch_doctor" in text and bool(re.search(r"[\u4e00-\u9fff]", text)) == (encoding == "utf-8")
+
+
 def test_the_answer_to_another_question(printed: Callable[..., str]) -> None:
     assert (
         json.loads(printed("--json", "slow"))["question"]
@@ -874,7 +902,7 @@ def test_text_and_card_show_the_whole_diagnosis(language: str, more: dict[str, A
     texts += [text for cause in (first, *others) for text in (cause.title, cause.check_text)]
     expected = [plain(getattr(text, language)) for text in texts if text]
     expected += [step.run for step in first.steps] + [cause.check for cause in (first, *others)]
-    expected += [line.fact for verdict in diagnosis.verdicts for line in verdict.lines]
+    expected += [line.said(language) for verdict in diagnosis.verdicts for line in verdict.lines]
     text = Report(diagnosis).text(language, 10_000)
     block = Report(diagnosis).html().split('<div class="measured-block"')[{"en": 1, "zh": 2}[language]]
     card = html.unescape(re.sub(r"<[^>]+>", "", block))

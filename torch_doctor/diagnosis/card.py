@@ -40,7 +40,7 @@ class _Html:
 
     def lines(self, lines: Iterable[Line]) -> str:
         rows = (
-            f"<tr><td>{self.text(PROBES[line.probe])}</td><td><code>{_code(line.fact)}</code></td></tr>"
+            f"<tr><td>{self.text(PROBES[line.probe])}</td><td><code>{_code(line.said(self.language))}</code></td></tr>"
             for line in lines
         )
         return f'<table class="course-table"><tbody>{"".join(rows)}</tbody></table>'

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from torch_doctor.diagnosis.causes import Cause
-from torch_doctor.diagnosis.evidence import PROBES, Evidence, Line
+from torch_doctor.diagnosis.evidence import PROBES, Evidence, Line, no_answer
 from torch_doctor.diagnosis.rules import driver_library, driver_module, hang, install, machine, slow, usable
 from torch_doctor.diagnosis.rules.base import LIKELY, SURE, Rule, build_line, bus_line, cuinit_line, nvml_line
 
@@ -68,14 +68,12 @@ def about_cuda(e: Evidence) -> list[Verdict]:
     if found and found[0].sure >= LIKELY:
         return found
     if e.works:
-        lines = [build_line(e), Line("usable", f"{e.works} GPU, correct")]
+        lines = [build_line(e), Line("usable", f"{e.works} GPU, correct", f"{e.works} 張 GPU，計算正確")]
         return [Verdict(Cause.of("healthy", e), SURE, tuple(lines))]
     if all(
         e.hung(probe) or e.ended(probe) == "absent" for probe in ("interpreter", "bus", "pytorch", "driver")
     ):
-        lines = [
-            Line(probe, f"no answer in {e.get(f'{probe}.seconds')} s") for probe in PROBES if e.hung(probe)
-        ]
+        lines = [no_answer(e, probe) for probe in PROBES if e.hung(probe)]
         return [Verdict(Cause.of("no-answers", e), LIKELY, tuple(lines))]
     return [Verdict(Cause.of("unknown", e), LIKELY, tuple(_overview(e))), *found]
 

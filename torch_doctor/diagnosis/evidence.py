@@ -18,7 +18,7 @@ PROBES = {
     "pytorch": Bilingual("PyTorch", "PyTorch"),
     "bus": Bilingual("system", "系統"),
     "driver": Bilingual("driver library", "驅動程式的函式庫"),
-    "unmasked": Bilingual("driver, nothing hidden", "驅動程式（看全部 GPU）"),
+    "unmasked": Bilingual("driver, nothing hidden", "驅動程式（不隱藏 GPU）"),
     "nvml": Bilingual("NVML", "NVML"),
     "smi": Bilingual("nvidia-smi", "nvidia-smi"),
     "usable": Bilingual("a small job", "小測試"),
@@ -29,10 +29,19 @@ PROBES = {
 
 @dataclass(frozen=True)
 class Line:
-    """One piece of evidence: a probe and what it found. The fact is like code, the same in both languages."""
+    """One piece of evidence: a probe and what it found.
+
+    A fact that is code is the same in both languages. One that is said in words has its Chinese in `zh`.
+    """
 
     probe: str
     fact: str
+    zh: str = ""
+
+    def said(self, language: str) -> str:
+        """Return the fact in ``"en"``, ``"zh"`` or, where they differ, ``"both"`` languages."""
+        both = f"{self.fact} · {self.zh}" if self.zh else self.fact
+        return {"en": self.fact, "zh": self.zh or self.fact}.get(language, both)
 
 
 class Evidence:
@@ -237,6 +246,12 @@ class Evidence:
         if self.card_here and self.wheel()[1] == "cpu":
             found.add("unserved")  # no build with CUDA fits this driver and this GPU
         return frozenset(found)
+
+
+def no_answer(e: Evidence, probe: str) -> Line:
+    """Return that `probe` was stopped at its time limit."""
+    seconds = e.get(f"{probe}.seconds")
+    return Line(probe, f"no answer in {seconds} s", f"{seconds} 秒內沒有回應")
 
 
 def mentions(text: str, *patterns: str) -> str:

@@ -55,7 +55,7 @@ class _Text:
         margin = max(map(columns, names), default=0)
         for name, line in zip(names, lines, strict=True):
             start = indent + name + " " * (margin - columns(name) + 2)
-            yield wrap(clean(line.fact), self.width, " " * columns(start), start)
+            yield wrap(clean(line.said(language)), self.width, " " * columns(start), start)
 
     def item(self, item: Item, indent: str, first: str) -> Iterator[str]:
         if item.text:

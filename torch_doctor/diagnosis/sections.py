@@ -12,7 +12,7 @@ HEADINGS = {
     "cuda": Bilingual("Doctor: does CUDA work here?", "診斷：這裡的 CUDA 能用嗎？"),
     "slow": Bilingual("Doctor: why is it slow?", "診斷：為什麼這麼慢？"),
     "hang": Bilingual(
-        "Doctor: why does training with several processes hang?", "診斷：用多個行程訓練，為什麼卡住？"
+        "Doctor: why does training with several processes hang?", "診斷：用多個行程訓練時，為什麼會卡住？"
     ),
 }
 SURENESS = {
@@ -22,20 +22,20 @@ SURENESS = {
 }
 ENDED = {  # of a probe without a full answer
     "slow": Bilingual("stopped at its time limit", "時間到，已中止"),
-    "stuck": Bilingual("could not be stopped", "停不下來"),
+    "stuck": Bilingual("could not be stopped", "無法停止"),
     "failed": Bilingual("failed", "失敗"),
 }
 MARKS = {"fine": "[ok]", "fault": "[!!]", "unknown": "[??]", "remark": "[--]"}
 LABELS = {
     "evidence": Bilingual("Evidence", "證據"),
     "next": Bilingual("Next step", "下一步"),
-    "check": Bilingual("To make sure", "怎麼確認"),
-    "others": Bilingual("Less likely, and how to tell", "可能性較低的，以及怎麼分辨"),
-    "beside": Bilingual("Also found", "另外還有"),
-    "remarks": Bilingual("Worth knowing", "順便一提"),
-    "asked": Bilingual("Asked", "問了誰"),
-    "nothing": Bilingual("Nothing to do.", "什麼都不必做。"),
-    "details": Bilingual("What else was found, and who was asked", "其他發現，以及問了誰"),
+    "check": Bilingual("To make sure", "如何確認"),
+    "others": Bilingual("Less likely, and how to tell", "可能性較低的原因，以及分辨方法"),
+    "beside": Bilingual("Also found", "同時發現"),
+    "remarks": Bilingual("Worth knowing", "補充說明"),
+    "asked": Bilingual("What was checked", "檢查項目"),
+    "nothing": Bilingual("Nothing to do.", "不需要做任何事。"),
+    "details": Bilingual("What else was found, and what was checked", "其他發現與檢查項目"),
 }
 
 
@@ -114,10 +114,14 @@ def label(text: Bilingual, language: str) -> str:
     return " · ".join(in_language(text, language))
 
 
+def _aside(text: str, language: str) -> str:
+    """Return `text` in the brackets of the language, to stand behind something."""
+    return f"（{text}）" if language == "zh" else f" ({text})"
+
+
 def sureness(sure: int, language: str) -> str:
     """Return how sure a verdict is, in parentheses: ``"(likely)"``."""
-    text = label(SURENESS[sure], language)
-    return f"（{text}）" if language == "zh" else f"({text})"
+    return _aside(label(SURENESS[sure], language), language).strip()
 
 
 def probes_asked(diagnosis: Diagnosis, language: str) -> str:
@@ -128,6 +132,6 @@ def probes_asked(diagnosis: Diagnosis, language: str) -> str:
         ended = evidence.ended(name)
         if evidence.get(f"{name}.seconds") is None or ended == "absent":
             continue
-        note = f" ({label(ENDED[ended], language)})" if ended in ENDED else ""
+        note = _aside(label(ENDED[ended], language), language) if ended in ENDED else ""
         parts.append(f"{label(title, language)} {evidence.get(f'{name}.seconds'):.1f} s{note}")
     return ("、" if language == "zh" else ", ").join(parts)

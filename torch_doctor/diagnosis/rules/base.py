@@ -83,7 +83,13 @@ def bus_line(e: Evidence) -> Line:
     """Return how many NVIDIA cards the PCI bus shows, and their kernel drivers."""
     cards = e.cards()
     drivers = joined(sorted({str(card.get("driver") or "none") for card in cards}))
-    return Line("bus", f"PCI: {len(cards)} NVIDIA GPU" + (f", kernel driver: {drivers}" if cards else ""))
+    if not cards:
+        return Line("bus", "PCI: 0 NVIDIA GPU", "PCI：沒有 NVIDIA GPU")
+    return Line(
+        "bus",
+        f"PCI: {len(cards)} NVIDIA GPU, kernel driver: {drivers}",
+        f"PCI：{len(cards)} 張 NVIDIA GPU，驅動程式：{drivers}",
+    )
 
 
 def node_lines(e: Evidence, *errors: str) -> list[Line]:

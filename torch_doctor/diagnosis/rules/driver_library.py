@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from torch_doctor.diagnosis.evidence import Evidence, Line, mentions
+from torch_doctor.diagnosis.evidence import Evidence, Line, mentions, no_answer
 from torch_doctor.diagnosis.rules.base import (
     LIKELY,
     POSSIBLE,
@@ -56,8 +56,12 @@ def hangs(e: Evidence) -> RuleResult:
         return None
     if e.cuinit == 0 and e.devices and not {"driver", "usable"} & set(silent):
         return POSSIBLE, [Line(probe, f"> {e.get(f'{probe}.seconds')} s") for probe in silent]
-    lines = [Line(probe, f"no answer in {e.get(f'{probe}.seconds')} s") for probe in silent]
-    lines += [Line(probe, "stuck: cannot be stopped") for probe in silent if e.ended(probe) == "stuck"]
+    lines = [no_answer(e, probe) for probe in silent]
+    lines += [
+        Line(probe, "stuck: cannot be stopped", "卡住，無法強制結束")
+        for probe in silent
+        if e.ended(probe) == "stuck"
+    ]
     return (SURE if len(silent) > 1 or any(e.ended(p) == "stuck" for p in silent) else LIKELY), lines
 
 
@@ -66,8 +70,13 @@ def partly_checked(e: Evidence) -> RuleResult:
     """The first GPUs compute correctly, but the probe timed out before it reached the last one."""
     right = [gpu for gpu in e.tried if gpu.get("right")]
     if e.hung("usable") and right and all(gpu.get("right") is not False for gpu in e.tried) and e.cuinit == 0:
+        done, count = len(right), e.get("pytorch.count")
         return LIKELY, [
-            Line("usable", f"{len(right)} of {e.get('pytorch.count')} GPU, correct; then time over")
+            Line(
+                "usable",
+                f"{done} of {count} GPU correct, then the time was up",
+                f"{count} 張 GPU 中有 {done} 張計算正確，之後時限就到了",
+            )
         ]
     return None
 
@@ -76,7 +85,10 @@ def partly_checked(e: Evidence) -> RuleResult:
 def wsl_old(e: Evidence) -> RuleResult:
     """WSL 1, or a Windows that is too old to pass its GPU to WSL."""
     if e.wsl and not e.get("bus.dxg") and not e.container:
-        return SURE, [Line("bus", f"WSL {e.wsl}, kernel {e.get('bus.kernel')}"), Line("bus", "no /dev/dxg")]
+        return SURE, [
+            Line("bus", f"WSL {e.wsl}, kernel {e.get('bus.kernel')}"),
+            Line("bus", "no /dev/dxg", "沒有 /dev/dxg"),
+        ]
     return None
 
 
@@ -152,22 +164,26 @@ def compat(e: Evidence) -> RuleResult:
 
 @rule(RULES, "mismatch")
 def mismatch(e: Evidence) -> RuleResult:
-    """The driver was upcuda_tables, but the old kernel module is still loaded."""
+    """The driver was updated, but the old kernel module is still loaded."""
     running, found = e.get("bus.module"), e.get("driver.file_version")
     message = mentions(e.smi_text, r"Driver/library version mismatch")
     apart = bool(running and found and running != found)
     if compat(e) or e.wsl or e.cuinit == 0:
         return None
     if e.get("nvml.init") == 18 or e.get("smi.code") == 18 or message or (apart and failing(e)):
-        versions = f"running: {running}, library: {found or e.get('nvml.file_version') or '?'}"
         return SURE, [
             nvml_line(e) if not message else Line("smi", message),
-            Line("driver", versions),
+            _versions(running, found or e.get("nvml.file_version") or "?"),
             cuinit_line(e),
         ]
     if e.cuinit == 803:
-        return LIKELY, [cuinit_line(e), Line("driver", f"running: {running}, library: {found}")]
+        return LIKELY, [cuinit_line(e), _versions(running, found)]
     return None
+
+
+def _versions(running: object, library: object) -> Line:
+    """Return the versions of the driver that runs and of its library."""
+    return Line("driver", f"running: {running}, library: {library}", f"執行中：{running}，函式庫：{library}")
 
 
 @rule(RULES, "driver-old")
@@ -190,10 +206,12 @@ def driver_old(e: Evidence) -> RuleResult:
 def fabric(e: Evidence) -> RuleResult:
     """The fabric manager of a server with NVSwitch has not initialized the GPUs."""
     if e.cuinit == 802 or mentions(e.complaints, r"Error 802"):
-        running = e.get("bus.fabric_manager")
+        english, chinese = (
+            ("running", "執行中") if e.get("bus.fabric_manager") else ("not running", "沒有執行")
+        )
         return SURE, [
             cuinit_line(e),
-            Line("bus", f"nv-fabricmanager: {'running' if running else 'not running'}"),
+            Line("bus", f"nv-fabricmanager: {english}", f"nv-fabricmanager：{chinese}"),
         ]
     return None
 
@@ -249,5 +267,6 @@ def after_sleep(e: Evidence) -> RuleResult:
         return None
     slept = e.get("bus.slept", 0)
     if slept > 60:
-        return LIKELY, [cuinit_line(e), Line("bus", f"slept since boot: {slept:.0f} s"), nvml_line(e)]
+        line = Line("bus", f"slept since boot: {slept:.0f} s", f"開機後睡眠：{slept:.0f} s")
+        return LIKELY, [cuinit_line(e), line, nvml_line(e)]
     return POSSIBLE, [cuinit_line(e)]

@@ -43,9 +43,11 @@ def driver_lost(e: Evidence) -> RuleResult:
     if not _unloaded(e) or not files or held & {"nouveau", "nova", "vfio-pci"} or integrated_mode(e):
         return None
     running = e.get("bus.kernel")
-    lines = [bus_line(e), Line("bus", f"kernel {running}; nvidia.ko for: {joined(files)}")]
+    english = f"kernel {running}; nvidia.ko for: {joined(files)}"
+    chinese = f"Linux 核心 {running}；nvidia.ko 適用於：{joined(files)}"
+    lines = [bus_line(e), Line("bus", english, chinese)]
     if e.get("bus.secure_boot"):
-        lines.append(Line("bus", "Secure Boot: on"))
+        lines.append(Line("bus", "Secure Boot: on", "Secure Boot：已開啟"))
     return (SURE if running not in files or e.get("bus.secure_boot") else LIKELY), lines
 
 
@@ -56,7 +58,10 @@ def driver_absent(e: Evidence) -> RuleResult:
         return SURE, [Line("bus", f"video: {joined(e.get('bus.video'))}"), Line("driver", library_fact(e))]
     if not _unloaded(e) or given_away(e) or driver_lost(e) or integrated_mode(e):
         return None
-    return SURE, [bus_line(e), Line("bus", "no /proc/driver/nvidia/version")]
+    return SURE, [
+        bus_line(e),
+        Line("bus", "no /proc/driver/nvidia/version", "沒有驅動程式的檔案 /proc/driver/nvidia/version"),
+    ]
 
 
 @rule(RULES, "container-lost")
@@ -66,7 +71,8 @@ def container_lost(e: Evidence) -> RuleResult:
     if not (e.container and unknown and e.gpu_nodes):
         return None
     refused = node_lines(e, "EPERM")
-    return (SURE if refused else LIKELY), [Line("bus", f"container: {e.container}"), nvml_line(e), *refused]
+    where = Line("bus", f"container: {e.container}", f"容器：{e.container}")
+    return (SURE if refused else LIKELY), [where, nvml_line(e), *refused]
 
 
 @rule(RULES, "no-permission")

@@ -7,10 +7,12 @@ An example of its evidence (``copy`` and ``nccl`` need two GPUs)::
 
 from __future__ import annotations
 
-from torch_doctor.diagnosis.evidence import Evidence, Line, mentions
+from torch_doctor.diagnosis.evidence import Evidence, Line, mentions, no_answer
 from torch_doctor.diagnosis.rules.base import LIKELY, POSSIBLE, SURE, Rule, RuleResult, rule
 
 RULES: dict[str, Rule] = {}
+
+_CHINESE = {"right": "正確", "wrong": "結果錯誤", "failed": "失敗", "slow": "逾時", "not tried": "沒有測試"}
 
 
 def attempt(e: Evidence, name: str) -> str:
@@ -31,7 +33,8 @@ def _error(e: Evidence, name: str) -> list[Line]:
 def _outcome(e: Evidence, name: str) -> Line:
     value = e.get(f"job.tries.{name}.value")
     how = attempt(e, name) or "not tried"
-    return Line("job", f"{name}: {how}" + (f" ({value} == 101)" if how == "right" and value else ""))
+    shown = f" ({value} == 101)" if how == "right" and value else ""
+    return Line("job", f"{name}: {how}{shown}", f"{name}：{_CHINESE.get(how, how)}{shown}")
 
 
 @rule(RULES, "hang-interface")
@@ -40,7 +43,8 @@ def interface(e: Evidence) -> RuleResult:
     if attempt(e, "gloo") in ("failed", "slow") and attempt(e, "gloo-loopback") == "right":
         lines = [_outcome(e, "gloo"), _outcome(e, "gloo-loopback"), *_error(e, "gloo")]
         if e.get("job.resolves"):
-            lines.append(Line("job", f"host name -> {e.get('job.resolves')}"))
+            resolves = e.get("job.resolves")
+            lines.append(Line("job", f"host name -> {resolves}", f"主機名稱 -> {resolves}"))
         return SURE, lines
     return None
 
@@ -84,7 +88,8 @@ def nccl(e: Evidence) -> RuleResult:
 def leftover(e: Evidence) -> RuleResult:
     """The default port is in use: by an old job, or by another notebook."""
     if e.get("job.port_taken"):
-        return POSSIBLE, [Line("job", f"port {e.get('job.port')}: in use")]
+        port = e.get("job.port")
+        return POSSIBLE, [Line("job", f"port {port}: in use", f"連接埠 {port}：使用中")]
     return None
 
 
@@ -114,7 +119,7 @@ def shm(e: Evidence) -> RuleResult:
 def mig(e: Evidence) -> RuleResult:
     """Partitions of a GPU (MIG) cannot communicate."""
     on = [gpu for gpu in e.get("nvml.devices", []) if gpu.get("mig")]
-    return (LIKELY, [Line("nvml", f"MIG: {len(on)} GPU on")]) if on else None
+    return (LIKELY, [Line("nvml", f"MIG: {len(on)} GPU on", f"MIG：{len(on)} 張 GPU 已開啟")]) if on else None
 
 
 def nothing_found(e: Evidence) -> tuple[str, int]:
@@ -131,7 +136,7 @@ def overview(e: Evidence) -> list[Line]:
     if e.torch != "imported" and not lines:
         lines.append(Line("pytorch", e.import_error or e.torch))
     if e.hung("job"):
-        lines.append(Line("job", f"no answer in {e.get('job.seconds')} s"))
+        lines.append(no_answer(e, "job"))
     if e.get("job.error"):
         lines.append(Line("job", e.get("job.error")[:200]))
     return lines or [Line("job", e.ended("job"))]

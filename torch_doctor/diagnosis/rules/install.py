@@ -41,7 +41,11 @@ def dead_context(e: Evidence) -> RuleResult:
     if e.get("caller.cuda_error") and e.works:
         return SURE, [
             Line("caller", f"torch.cuda.synchronize(): {e.get('caller.cuda_error')}"),
-            Line("usable", f"fresh process: {e.works} GPU, correct"),
+            Line(
+                "usable",
+                f"fresh process: {e.works} GPU, correct",
+                f"全新的行程：{e.works} 張 GPU，計算正確",
+            ),
         ]
     return None
 
@@ -55,7 +59,7 @@ def stale(e: Evidence) -> RuleResult:
     if counted is not None and e.works and counted != e.works:
         lines = [
             Line("caller", f"torch.cuda.device_count() = {counted}"),
-            Line("usable", f"fresh process: {e.works}"),
+            Line("usable", f"fresh process: {e.works}", f"全新的行程：{e.works}"),
         ]
         return SURE, [*lines, *changed]
     if asked and changed:
@@ -87,9 +91,12 @@ def other_python(e: Evidence) -> RuleResult:
     other = other_torch(e)
     if not other:
         return None
-    here = "no torch" if e.torch == "missing" else f"torch {e.get('pytorch.version')}"
+    path = f"sys.executable = {e.get('interpreter.executable')}"
+    here = f"{path}: torch {e.get('pytorch.version')}"
     lines = [
-        Line("interpreter", f"sys.executable = {e.get('interpreter.executable')}: {here}"),
+        Line("interpreter", f"{path}: no torch", f"{path}：沒有 torch")
+        if e.torch == "missing"
+        else Line("interpreter", here),
         Line("interpreter", f"{other.get('named_by')} = {other.get('prefix')}: torch {other.get('torch')}"),
     ]
     # An installed kernelspec may be an old one; an active environment is the one that the user means.
@@ -102,7 +109,11 @@ def shadowed(e: Evidence) -> RuleResult:
     if e.get("interpreter.torch_is_real") is False and e.get("interpreter.torch_file"):
         return SURE, [
             Line("interpreter", f"torch = {e.get('interpreter.torch_file')}"),
-            Line("interpreter", "no torch/_C, no torch/version.py beside it"),
+            Line(
+                "interpreter",
+                "no torch/_C, no torch/version.py beside it",
+                "旁邊沒有 torch/_C 與 torch/version.py",
+            ),
         ]
     return None
 
@@ -150,7 +161,7 @@ def foreign_libraries(e: Evidence) -> RuleResult:
     lines = [Line("pytorch", message)]
     if path:
         lines.append(Line("interpreter", f"LD_LIBRARY_PATH = {path}"))
-    lines += [Line("pytorch", f"loaded: {library}") for library in loaded[:3]]
+    lines += [Line("pytorch", f"loaded: {library}", f"已載入：{library}") for library in loaded[:3]]
     return SURE, lines
 
 

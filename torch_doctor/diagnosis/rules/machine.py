@@ -26,7 +26,11 @@ def no_gpu_runtime(e: Evidence) -> RuleResult:
     where = [name for name in ("colab", "kaggle") if e.get(f"bus.{name}")]
     if where and nothing_here(e):
         return SURE, [
-            Line("bus", f"{where[0].capitalize()}: no /dev/nvidia0"),
+            Line(
+                "bus",
+                f"{where[0].capitalize()}: no /dev/nvidia0",
+                f"{where[0].capitalize()}：沒有 /dev/nvidia0",
+            ),
             Line("driver", library_fact(e)),
         ]
     return None
@@ -49,9 +53,11 @@ def batch_system(e: Evidence) -> RuleResult:
         if nothing_here(e) and not e.cards():
             return SURE, [line, bus_line(e)]
     if e.get("bus.slurm_tools") and not e.get("bus.slurm") and nothing_here(e) and not e.cards():
-        return LIKELY, [Line("bus", f"command: {e.get('bus.slurm_tools')}; SLURM_JOB_ID = None"), bus_line(e)]
+        tools, unset = e.get("bus.slurm_tools"), "SLURM_JOB_ID = None"
+        return LIKELY, [Line("bus", f"command: {tools}; {unset}", f"指令：{tools}；{unset}"), bus_line(e)]
     if e.get("bus.jupyterhub") and nothing_here(e):
-        return LIKELY, [Line("bus", "JUPYTERHUB_API_URL; no /dev/nvidia0"), bus_line(e)]
+        line = Line("bus", "JUPYTERHUB_API_URL; no /dev/nvidia0", "JUPYTERHUB_API_URL；沒有 /dev/nvidia0")
+        return LIKELY, [line, bus_line(e)]
     return None
 
 
@@ -103,7 +109,7 @@ def container_without_gpu(e: Evidence) -> RuleResult:
         return None  # the driver reaches something
     asked = e.environment("NVIDIA_VISIBLE_DEVICES")
     lines = [
-        Line("bus", f"container: {e.container}; no /dev/nvidia0"),
+        Line("bus", f"container: {e.container}; no /dev/nvidia0", f"容器：{e.container}；沒有 /dev/nvidia0"),
         bus_line(e),
         Line("interpreter", f"NVIDIA_VISIBLE_DEVICES = {asked!r}"),
     ]

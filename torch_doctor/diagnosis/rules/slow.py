@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from torch_doctor.bilingual import Bilingual
 from torch_doctor.diagnosis import cuda_tables
-from torch_doctor.diagnosis.evidence import Evidence, Line, joined
+from torch_doctor.diagnosis.evidence import Evidence, Line, joined, no_answer
 from torch_doctor.diagnosis.rules.base import LIKELY, POSSIBLE, SURE, Rule, RuleResult, rule
 
 RULES: dict[str, Rule] = {}
@@ -19,11 +20,11 @@ SWITCHES = {
 
 # nvmlClocksEventReasons that reduce the clocks of a busy GPU. Source: nvml.h.
 THROTTLES = {
-    0x4: "power cap",
-    0x8: "hardware slowdown",
-    0x20: "too hot",
-    0x40: "too hot (hardware)",
-    0x80: "power brake",
+    0x4: Bilingual("power cap", "功率上限"),
+    0x8: Bilingual("hardware slowdown", "硬體降頻"),
+    0x20: Bilingual("too hot", "過熱"),
+    0x40: Bilingual("too hot (hardware)", "過熱（硬體）"),
+    0x80: Bilingual("power brake", "外部供電限制"),
 }
 
 
@@ -62,7 +63,11 @@ def shared(e: Evidence) -> RuleResult:
     if not busy:
         return None
     return (LIKELY if e.works else POSSIBLE), [
-        Line("nvml", f"GPU {gpu.get('index')}: {gpu['processes']} processes, {gpu['busy']} % busy")
+        Line(
+            "nvml",
+            f"GPU {gpu.get('index')}: {gpu['processes']} processes, {gpu['busy']}% busy",
+            f"GPU {gpu.get('index')}：{gpu['processes']} 個行程，使用率 {gpu['busy']}%",
+        )
         for gpu in busy
     ]
 
@@ -81,6 +86,7 @@ def memory(e: Evidence) -> RuleResult:
         Line(
             "nvml",
             f"GPU {gpu.get('index')}: {gpu['used'] / 2**30:.1f} of {gpu['memory'] / 2**30:.1f} GiB used",
+            f"GPU {gpu.get('index')}：{gpu['memory'] / 2**30:.1f} GiB 中已使用 {gpu['used'] / 2**30:.1f} GiB",
         )
         for gpu in full
     ]
@@ -95,9 +101,10 @@ def throttled(e: Evidence) -> RuleResult:
         reasons = [name for bit, name in THROTTLES.items() if bits & bit]
         hot = hot or bool(bits & ~0x4 & sum(THROTTLES))
         if reasons:
-            lines.append(
-                Line("nvml", f"GPU {gpu.get('index')}: {joined(reasons)}, {gpu.get('temperature', '?')} °C")
-            )
+            where, warm = f"GPU {gpu.get('index')}", f"{gpu.get('temperature', '?')} °C"
+            english = f"{where}: {joined(reason.en for reason in reasons)}, {warm}"
+            chinese = f"{where}：{'、'.join(reason.zh for reason in reasons)}，{warm}"
+            lines.append(Line("nvml", english, chinese))
     # Reaching the power cap is normal under load.
     return ((LIKELY if hot else POSSIBLE), lines) if lines else None
 
@@ -130,13 +137,19 @@ def quota(e: Evidence) -> RuleResult:
     return None
 
 
+def _threads(e: Evidence) -> Line:
+    """Return how many threads PyTorch uses, and how many cores there are."""
+    used, cores = (f"torch.get_num_threads() = {e.get('speed.threads')}", e.get("speed.cores"))
+    return Line("speed", f"{used}, cores: {cores}", f"{used}，CPU 核心：{cores} 個")
+
+
 @rule(RULES, "slow-threads")
 def threads(e: Evidence) -> RuleResult:
     """PyTorch uses far fewer threads than there are cores."""
     used, cores = e.get("speed.threads"), e.get("speed.cores")
     limit = e.environment("OMP_NUM_THREADS")
     if used and cores and cores >= 4 and used * 4 <= cores:
-        lines = [Line("speed", f"torch.get_num_threads() = {used}, cores: {cores}")]
+        lines = [_threads(e)]
         if limit:
             lines.append(Line("interpreter", f"OMP_NUM_THREADS = {limit}"))
         return (POSSIBLE if e.works else LIKELY), lines
@@ -149,7 +162,9 @@ def crowded(e: Evidence) -> RuleResult:
     # The load is that of the whole machine, even if this process may use only some of its cores.
     load, cores = e.get("bus.load"), max(e.get("speed.cores", 0), e.get("bus.cores", 0))
     if load and cores and load > 1.5 * cores + 1:
-        return LIKELY, [Line("bus", f"load: {load:.1f}, cores: {cores}")]
+        return LIKELY, [
+            Line("bus", f"load: {load:.1f}, cores: {cores}", f"負載：{load:.1f}，CPU 核心：{cores} 個")
+        ]
     return None
 
 
@@ -178,21 +193,26 @@ def gpu_slower(e: Evidence) -> RuleResult:
     """The large matrix product is not faster on the GPU than on the CPU."""
     ratio = e.get("speed.gpu_over_cpu")
     if e.works and ratio is not None and ratio < 2:
-        return LIKELY, [Line("speed", f"1024 x 1024 product: GPU / CPU speed = {ratio:.2g}x")]
+        return LIKELY, [_product(ratio)]
     return None
+
+
+def _product(ratio: float) -> Line:
+    """Return how much faster the GPU multiplied two matrices than the CPU."""
+    return Line(
+        "speed",
+        f"1024 x 1024 product: GPU / CPU speed = {ratio:.2g}x",
+        f"1024 x 1024 矩陣乘法：GPU 的速度是 CPU 的 {ratio:.2g} 倍",
+    )
 
 
 def overview(e: Evidence) -> list[Line]:
     """Return what was measured, for a report without a finding."""
-    lines = [
-        Line("speed", f"torch.get_num_threads() = {e.get('speed.threads')}, cores: {e.get('speed.cores')}")
-    ]
+    lines = [_threads(e)]
     if e.get("speed.gpu_over_cpu") is not None:
-        lines.append(
-            Line("speed", f"1024 x 1024 product: GPU / CPU speed = {e.get('speed.gpu_over_cpu'):.2g}x")
-        )
+        lines.append(_product(e.get("speed.gpu_over_cpu")))
     if e.get("speed.cpu_gflops") is not None:
         lines.append(Line("speed", f"CPU: {e.get('speed.cpu_gflops'):.0f} GFLOP/s"))
     if e.hung("speed"):
-        lines.append(Line("speed", f"no answer in {e.get('speed.seconds')} s"))
+        lines.append(no_answer(e, "speed"))
     return lines

@@ -48,10 +48,14 @@ def mig(e: Evidence) -> RuleResult:
         return SURE, [
             Line("interpreter", f"CUDA_VISIBLE_DEVICES = {_short(hidden)}"),
             Line("driver", "0 GPU"),
-            Line("nvml", f"MIG: {parts} instance"),
+            Line("nvml", f"MIG: {parts} instance", f"MIG：{parts} 份"),
         ]
     if on and len(on) == len(devices) and not parts and not e.devices:
-        return SURE, [Line("nvml", f"MIG: {len(on)} GPU on, 0 instance"), cuinit_line(e)]
+        english, chinese = (
+            f"MIG: {len(on)} GPU on, 0 instance",
+            f"MIG：{len(on)} 張 GPU 已開啟，但一份也沒有建立",
+        )
+        return SURE, [Line("nvml", english, chinese), cuinit_line(e)]
     return None
 
 
