@@ -1,11 +1,12 @@
 """Several processes from a notebook: ``launch`` runs a script under torchrun and shows what its ranks print.
 
-    kernel ── pipe ──> supervisor ── pipe ──> torchrun (one per machine) ───> ranks (rank.py, which runs the worker)
-       └──────────── reads ────────────> the run's folder <──────── write ──────┘
+    kernel ── starts ──> torchrun (agent.py) ── starts ──> ranks (rank.py, which runs the worker)
+       └───── reads ─────> the run's folder <───── write ────┘
 
-When a process ends, however it ends, the operating system closes its pipe, and then all to the right of it ends.
+When a process ends, however it ends, all to the right of it ends.
 """
 
+import json
 import shlex
 import sys
 import tempfile
@@ -14,9 +15,8 @@ import uuid
 from collections.abc import Mapping
 from pathlib import Path
 
-from notebook_torchrun import supervisor
+from notebook_torchrun import agent
 from notebook_torchrun.log_reader import LogReader
-from notebook_torchrun.rank import choose as choose
 from notebook_torchrun.rank import report as report
 from notebook_torchrun.result import Run
 from notebook_torchrun.root_cause import find_failures
@@ -27,7 +27,6 @@ def launch(
     *arguments: object,
     processes: int = 2,
     limit: float = 60.0,
-    nodes: int = 1,
     max_restarts: int = 0,
     environment: Mapping[str, object] | None = None,
     show: str = "live",
@@ -40,9 +39,8 @@ def launch(
     Args:
         script: A Python file: relative to the working directory or to its folder ``notebooks``, or a whole path.
         arguments: Further arguments of the script.
-        processes: How many processes each machine runs (``--nproc-per-node``), one rank each.
+        processes: How many processes to run (``--nproc-per-node``), one rank each.
         limit: Seconds after which ranks that still run count as hanging, from when the first one has begun.
-        nodes: How many machines to rehearse on this one, each with an agent (torchrun) of its own, and without GPUs.
         max_restarts: How often torchrun restarts all ranks after a failure.
         environment: Variables to set for the ranks. They get ``OMP_NUM_THREADS=1`` unless it says otherwise.
         show: ``"live"``, or ``"quiet"`` for no box at all.
@@ -59,9 +57,8 @@ def launch(
     from notebook_torchrun.display import LiveBox  # IPython
 
     path = _find(script)
-    counts = {"processes": (processes, 1), "nodes": (nodes, 1), "max_restarts": (max_restarts, 0)}
-    for name, (value, least) in counts.items():
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+    for name, value, least in ("processes", processes, 1), ("max_restarts", max_restarts, 0):
+        if type(value) is not int or value < least:
             raise ValueError(
                 f"launch(): {name}={value!r} must be an integer from {least} · 必須是 {least} 以上的整數"
             )
@@ -70,39 +67,38 @@ def launch(
     if show not in ("live", "quiet"):
         raise ValueError(f"launch(): show={show!r} must be 'live' or 'quiet' · 只能是 'live' 或 'quiet'")
 
-    options = [f"--nnodes={nodes}" if nodes > 1 else "--standalone", f"--nproc-per-node={processes}"]
+    options = ["--standalone", f"--nproc-per-node={processes}"]
     options += [f"--max-restarts={max_restarts}"] * bool(max_restarts)
     words = [str(word) for word in arguments]
     typed = "/".join(path.parts[-2:]) if Path(script).is_absolute() else Path(script).as_posix()
-    meet = ["--rdzv-backend=c10d", "--rdzv-endpoint=HOST:PORT"] if nodes > 1 else []
-    run = Run(shlex.join(["torchrun", *options, *meet, typed, *words]), processes * nodes, limit)
+    run = Run(shlex.join(["torchrun", *options, typed, *words]), processes, limit)
     torch = sys.modules.get("torch")  # what a worker should choose here, until a rank says what it did choose
-    run.backend = choose(0, processes, torch.cuda.device_count() if torch and nodes == 1 else 0)[0]
+    run.backend = "nccl" if torch and torch.cuda.device_count() >= processes else "gloo"
     # What the ranks open below this folder must not exceed the 104 bytes of a socket's path on macOS, whose temporary
     # folder alone takes 49, and a DataLoader's "/torch-shm-dir-XXXXXX/manager.sock" 34.
     folder = Path(tempfile.gettempdir(), f"launch-{uuid.uuid4().hex[:8]}")
-    logs, outcome, began = LogReader(folder, run), None, time.monotonic()
+    logs, began = LogReader(folder, run), time.monotonic()
     box = LiveBox(run) if show == "live" else None
-    variables = supervisor.settings(folder, limit, nodes, max_restarts)
-    variables |= {name: str(value) for name, value in (environment or {}).items()}
-    process = supervisor.start(nodes, options, [str(path), *words], variables)
+    variables = {name: str(value) for name, value in (environment or {}).items()}
+    command = [*options, str(Path(agent.__file__).with_name("rank.py")), str(path), *words]
+    process = None
     try:
-        while outcome is None:
-            time.sleep(0.05)
-            over = [word for word in supervisor.OUTCOMES if (folder / word).exists()]
-            killed = process.poll() is not None  # the supervisor
-            outcome = over[0] if over else "failed" if killed else None
-            logs.read(last=outcome is not None)
+        process = agent.start(command, agent.settings(folder, limit) | variables)
+        while process.poll() is None:
+            time.sleep(0.1)
+            logs.read()
             run.seconds = time.monotonic() - began
             if box:
                 box.update()
-        if outcome != "well":
-            run.failures = find_failures(folder, run, logs.facts, outcome, path)
+        logs.read(last=True)
+        why, statuses = json.loads((folder / agent.OUTCOME).read_text(encoding="utf-8"))
+        if why != "well":
+            run.failures = find_failures(folder, run, logs.facts, why, dict(statuses), path)
     except BaseException:  # KeyboardInterrupt, or what another signal handler raises
         run.interrupted = True
         raise
     finally:
-        supervisor.stop(process, folder)
+        agent.stop(process, folder)
         run.seconds = time.monotonic() - began
         if box:
             box.finish()
@@ -115,16 +111,13 @@ def _find(script: str | Path) -> Path:
         raise TypeError(
             f"launch() takes the path of a file, not {type(script).__name__}: fresh processes cannot see what the notebook holds · 請給檔案路徑：新的行程看不到筆記本裡的物件"
         )
-    for path in (
-        Path(script),
-        Path("notebooks", script),
-    ):  # some editors start kernels in the repository's root
-        if path.is_file():
-            if path.suffix != ".py":
-                raise ValueError(
-                    f"launch(): {path.name} is no Python file (.py) · {path.name} 不是 Python 檔（.py）"
-                )
-            return path.resolve()
-    raise FileNotFoundError(
-        f"launch(): there is no file {script}; give a path such as 'workers/hello_ranks.py' · 找不到 {script}，請給檔案路徑，例如 'workers/hello_ranks.py'"
-    )
+    # Some editors start kernels in the repository's root.
+    files = [path for path in (Path(script), Path("notebooks", script)) if path.is_file()]
+    if not files:
+        raise FileNotFoundError(
+            f"launch(): there is no file {script}; give a path such as 'mine/hello.py' · 找不到 {script}，請給檔案路徑，例如 'mine/hello.py'"
+        )
+    name = files[0].name
+    if files[0].suffix != ".py":
+        raise ValueError(f"launch(): {name} is no Python file (.py) · {name} 不是 Python 檔（.py）")
+    return files[0].resolve()

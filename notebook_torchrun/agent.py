@@ -1,47 +1,186 @@
-"""torchrun for one machine: the stores through which ranks find each other listen on the loopback interface only.
+"""Run torchrun for the notebook and leave nothing behind: no process, no port, no file.
 
-PyTorch's ``TCPStore`` listens on all interfaces, and whoever reaches it may write to it: it asks for no password, and
-torchrun unpickles what it reads there. On one machine no other machine has to reach it (other users of the same one still can). The supervisor runs this file
-instead of ``torch.distributed.run``; the ranks are clients of the same stores, so workers need no change.
+The notebook's kernel may be interrupted, restarted or killed at any moment, so torchrun runs in a session of its own,
+in this process. As soon as the kernel is gone, or has removed the file `WANTED` from the run's folder, all that was
+started is killed, and the folder is removed.
 """
 
-import runpy
+import ctypes
+import json
+import os
+import shutil
 import socket
+import subprocess
 import sys
+import threading
+import time
+import traceback
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
-import torch.distributed
+import psutil
+
+# Environment variables; the first identifies the run.
+FOLDER, LIMIT, KERNEL = "COURSE_RUN_FOLDER", "COURSE_RUN_LIMIT", "COURSE_RUN_KERNEL"
+# Files in the folder. The first is there as long as the kernel wants the run. The other says why the job is over, and
+# the exit status of each rank that failed.
+WANTED, OUTCOME = "wanted", "outcome.json"
+START_SECONDS = 60.0  # until the first rank begins; torchrun takes a few, and many on a busy machine
+STACKS_SECONDS = 1.2  # after the limit: time in which the ranks write their stacks
 
 
-def use_loopback() -> None:
-    """Let every store of this process listen on 127.0.0.1, and each start of the ranks have a store of its own."""
-    from torch.distributed.elastic.rendezvous.dynamic_rendezvous import DynamicRendezvousHandler
+# --- in the kernel ------------------------------------------------------------------------------------
 
-    class LoopbackStore(torch.distributed.TCPStore):
-        def __init__(self, host_name: str, port: int, *arguments: Any, **options: Any) -> None:
-            if options.get("is_master"):
-                listener = socket.create_server(("127.0.0.1", port), backlog=128)
-                port = listener.getsockname()[1]
-                # Only the older one of PyTorch's two servers takes a socket that already listens.
-                options |= {"master_listen_fd": listener.detach(), "use_libuv": False}
-            super().__init__(host_name, port, *arguments, **options)
 
-    torch.distributed.TCPStore = LoopbackStore
+def settings(folder: Path, limit: float) -> dict[str, str]:
+    """Return the variables of the ranks: one thread each, the loopback network, no messages of C++ code."""
+    chosen = {"OMP_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR"}
+    chosen |= {FOLDER: str(folder), LIMIT: str(limit), KERNEL: str(os.getpid())}
+    # What the ranks leave there is removed.
+    chosen |= dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(folder / "tmp"))
+    # A worker can import what the notebook can import: this package, and the notebooks' folder `shared`.
+    chosen["PYTHONPATH"] = os.pathsep.join(path or os.getcwd() for path in sys.path)
+    # gloo would look up this machine's name, which name servers may not know, or know for another machine. And what
+    # both open must not be reachable from other machines.
+    for name in {"lo", "lo0"} & {name for _, name in socket.if_nameindex()}:
+        chosen |= dict.fromkeys(("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"), name)
+    if sys.platform == "win32":  # PyTorch has no libuv there: ranks know that, torchrun does not
+        chosen["USE_LIBUV"] = "0"
+    return chosen
+
+
+def start(arguments: list[str], environment: dict[str, str]) -> subprocess.Popen:
+    """Start torchrun with its options, a worker and its arguments, for the run whose folder is in the environment."""
+    folder = Path(environment[FOLDER])
+    folder.mkdir(0o700)
+    (folder / "tmp").mkdir()
+    (folder / WANTED).touch()
+    (folder / OUTCOME).write_text('["failed", []]', encoding="utf-8")  # what is known if the agent is killed
+    return subprocess.Popen(
+        # -P: files in the working directory must not be imported instead of modules.
+        [sys.executable, "-P", __file__, "--local-addr=127.0.0.1", *arguments],
+        env=os.environ | environment,
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,  # an interrupt of the kernel must not reach it
+    )
+
+
+def stop(agent: subprocess.Popen | None, folder: Path) -> None:
+    """Stop the agent, and do its work if it was killed."""
+    (folder / WANTED).unlink(missing_ok=True)  # first: then all is cleaned up even if the rest is interrupted
+    if agent:
+        with suppress(subprocess.TimeoutExpired):
+            agent.wait(15)
+        if agent.poll() != 0:
+            agent.kill()
+            kill_all(folder)
+            agent.wait()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def kill_all(folder: Path, *, children: bool = False) -> None:
+    """Kill every other process of a run: those with its `folder` in the environment, and all `children` of this one."""
+    for _ in range(20):
+        left = set(psutil.Process().children(recursive=True)) if children else set()
+        for process in psutil.process_iter():
+            with suppress(psutil.Error, OSError):  # it has ended, or belongs to somebody else
+                if process.environ().get(FOLDER) == str(folder) and process.pid != os.getpid():
+                    left.add(process)
+        for process in left:
+            with suppress(psutil.Error):
+                process.kill()
+        if not left:
+            return
+        psutil.wait_procs(left, timeout=0.25)
+
+
+# --- in the agent -------------------------------------------------------------------------------------
+
+
+def watch(folder: Path, parent: int, outcome: list[Any], stopping: threading.Event) -> None:
+    """Wait until the job is over (it has an `outcome`) or has to end, kill what is left, and end this process."""
+
+    def wanted() -> bool:
+        kernel = int(os.environ[KERNEL])  # on Windows, often the parent of the parent
+        return (folder / WANTED).exists() and os.getppid() == parent and psutil.pid_exists(kernel)
+
+    limit = float(os.environ[LIMIT])
+    deadline = time.time() + START_SECONDS + limit
+    while not outcome and wanted():
+        time.sleep(0.05)
+        with suppress(FileNotFoundError):
+            deadline = (folder / "began").stat().st_mtime + limit + STACKS_SECONDS
+        if time.time() > deadline:
+            outcome = ["limit", []]
+    stopping.set()
+    kill_all(folder, children=True)
+    if not wanted():
+        shutil.rmtree(folder, ignore_errors=True)
+    elif outcome:  # the notebook reads what it needs, and removes the folder
+        (folder / OUTCOME).write_text(json.dumps(outcome), encoding="utf-8")
+    os._exit(0)
+
+
+def use_loopback(stopping: threading.Event) -> None:
+    """Let every store listen on 127.0.0.1 only, and each start of the ranks have a store of its own.
+
+    PyTorch's ``TCPStore`` listens on all interfaces, and whoever reaches it may write to it: it asks for no password,
+    and torchrun unpickles what it reads there.
+    """
+    from torch.distributed import TCPStore
     from torch.distributed.elastic.rendezvous import c10d_rendezvous_backend
+    from torch.distributed.elastic.rendezvous.dynamic_rendezvous import DynamicRendezvousHandler as Handler
 
-    c10d_rendezvous_backend.TCPStore = LoopbackStore
-    join = DynamicRendezvousHandler.next_rendezvous
+    join = Handler.next_rendezvous
 
-    def with_new_store(self: DynamicRendezvousHandler) -> Any:
+    def with_new_store(self: Handler) -> Any:
+        while stopping.is_set():  # the ranks were killed, and must not be started again
+            time.sleep(1)
         # After a restart, the ranks would find each other through a store that still holds the addresses of the
         # stopped ones: https://github.com/pytorch/pytorch/issues/135712
         self._bootstrap_store_info = self._shared_tcp_store_server = None
         return join(self)
 
-    DynamicRendezvousHandler.next_rendezvous = with_new_store
+    def new_store(*_: Any, **__: Any) -> TCPStore:
+        listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+        port = listener.getsockname()[1]
+        # Only the older one of PyTorch's two servers takes a socket that already listens.
+        return TCPStore(
+            "127.0.0.1", port, is_master=True, master_listen_fd=listener.detach(), use_libuv=False
+        )
+
+    Handler.next_rendezvous = with_new_store
+    if sys.platform != "win32":  # it knows no such sockets
+        Handler._create_tcp_store_server = c10d_rendezvous_backend.TCPStore = new_store
+
+
+def main() -> None:
+    """Run the job of the command line until it is over, or until it has to end."""
+    outcome: list[Any] = []
+    stopping, folder = threading.Event(), Path(os.environ[FOLDER])
+    with open(folder / "torchrun.log", "ab") as log:
+        for descriptor in (1, 2):
+            os.dup2(log.fileno(), descriptor)
+    # The ranks hold this end of a pipe; they end with the other one, in case this process is killed.
+    os.dup2(os.pipe()[0], 0)
+    if sys.platform == "linux":  # a process that loses its parent becomes a child of this one
+        ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+    threading.Thread(target=watch, args=(folder, os.getppid(), outcome, stopping), daemon=True).start()
+    try:
+        with suppress(ImportError):  # in tests, a small program stands in for PyTorch
+            use_loopback(stopping)
+        from torch.distributed.run import main as torchrun
+
+        torchrun(sys.argv[1:])
+        outcome += ["well", []]
+    except BaseException as error:
+        failures = getattr(error, "failures", {})  # of ChildFailedError, by rank
+        if not failures:
+            traceback.print_exc()
+        outcome += ["failed", [(rank, failure.exitcode) for rank, failure in failures.items()]]
+    time.sleep(1e6)  # the other thread ends this process
 
 
 if __name__ == "__main__":
-    if sys.platform != "win32" and hasattr(torch.distributed, "TCPStore"):  # Windows knows no such sockets
-        use_loopback()
-    runpy.run_module("torch.distributed.run", run_name="__main__", alter_sys=True)
+    main()

@@ -14,34 +14,42 @@ from IPython.display import display
 from notebook_torchrun.result import Failure, Run
 from torch_doctor.bilingual import Bilingual, Block, measured
 
-EVERY_SECONDS = 0.15  # how often the box changes
 MOST_LIVE, MOST_FINAL = 12, 24  # lines; the second of each rank
 _TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 _TEXTS = {name: Bilingual(**text) for name, text in _TEXTS.items()}
 
 
+# What may differ between two runs or machines in a line that a rank prints: what the script marks itself, a decimal
+# fraction (0.5, 1.3e-07, 12.5%; not 2.13.0) and the backend or device. With the spaces before it, as a column has them.
+_MEASURED = re.compile(
+    r"⟨[^⟨⟩]*⟩"
+    r"| *(?:(?<![\w.])[-+])?(?<![\w.])(?:\d*\.\d+(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+)(?:%| %)?(?!\d|\.\d)"
+    r"| *(?<![\w.:])(?:gloo|nccl|cpu|cuda(?::\d+)?)(?![\w:]|\.\w)",
+    re.ASCII,
+)
+
+
+def _mark(text: str, form: str) -> str:
+    """Return `text` with what may differ put into `form`, which has `{}` in its place."""
+    return _MEASURED.sub(lambda found: form.format(found[0].strip("⟨⟩")), text)
+
+
 def _console(text: str, compared: bool = False) -> str:
     """Return `text` as in a terminal; what may differ between two runs is marked as measured."""
-    escaped = html.escape(text, quote=False)
-    if not compared:
-        return f'<pre class="course-console measured">{re.sub("[⟨⟩]", "", escaped)}</pre>'
-    marked = re.sub("⟨([^⟨⟩]*)⟩", r'<span class="measured">\1</span>', escaped)
-    return f'<pre class="course-console">{marked}</pre>'
+    text, kind = html.escape(text, quote=False), " measured" * (not compared)
+    text = _mark(text, '<span class="measured">{}</span>') if compared else re.sub("[⟨⟩]", "", text)
+    return f'<pre class="course-console{kind}">{text}</pre>'
 
 
 def _small(text: Bilingual) -> str:
     return f'<p class="course-small">{text.html()}</p>'
 
 
-def _with_ranks(lines: list[tuple[int, str]]) -> str:
-    return "\n".join(f"[rank {rank}] {line}" for rank, line in lines)
-
-
 def _by_rank(run: Run, start: int) -> tuple[str, int]:
     """Return the lines of one start of the job, rank after rank, and how many were left out."""
-    lines = [line for line, began in zip(run.lines, run.starts, strict=True) if began == start]
-    ranks = [[line for line in lines if line[0] == rank][:MOST_FINAL] for rank in range(run.ranks)]
-    return _with_ranks(sum(ranks, [])), len(lines) - sum(map(len, ranks))
+    ranks = [run.printed(rank, start) for rank in range(run.ranks)]
+    shown = [f"[rank {rank}] {line}" for rank, lines in enumerate(ranks) for line in lines[:MOST_FINAL]]
+    return "\n".join(shown), sum(map(len, ranks)) - len(shown)
 
 
 def _verdict(failure: Failure) -> Bilingual:
@@ -89,7 +97,7 @@ def final_box(run: Run) -> Block:
     elif run.interrupted:
         state, verdict, plain = "course-notyet", _TEXTS["interrupted"], ""
     else:
-        state, verdict, plain = "course-solved", _TEXTS["well"], text  # of the last start
+        state, verdict, plain = "course-solved", _TEXTS["well"], _mark(text, "⟨{}⟩")  # of the last start
     return Block(_card(run, state, verdict, body), f"{run.command}\n{verdict}\n{plain}".strip())
 
 
@@ -100,17 +108,17 @@ class LiveBox:
     """
 
     def __init__(self, run: Run) -> None:
-        self.run, self.seconds = run, 0.0
+        self.run = run
         self.handle: Any = display(self._live(""), display_id=True) if get_ipython() else None
 
     def _live(self, card: str) -> Block:
         return Block(f'<div class="course-launch-live">{card}</div>', "launch")
 
     def update(self) -> None:
-        """Show the newest lines, if the last time was long enough ago."""
-        if self.handle is not None and self.run.seconds > self.seconds + EVERY_SECONDS:
-            self.seconds, lines = self.run.seconds, self.run.lines[-MOST_LIVE:]
-            body = _console(_with_ranks(lines)) if lines else ""
+        """Show the newest lines."""
+        if self.handle is not None:
+            lines = [f"[rank {rank}] {line}" for rank, line in self.run.lines[-MOST_LIVE:]]
+            body = _console("\n".join(lines)) if lines else ""
             self.handle.update(self._live(_card(self.run, "course-needs", _TEXTS["running"], body)))
 
     def finish(self) -> None:

@@ -1,14 +1,11 @@
 r"""What runs in a rank: torchrun starts this file as a script, and it runs the worker, an ordinary script of its own.
 
-It writes ``START-RANK.log`` into the run's folder. A line that begins with the byte 0x1E is a record (RFC 7464), any
-other line was printed by C++ code or by a child process: ``\x1e{"time": 81236543, "line": "loss 0.5"}``. The time is
-of a clock that all processes of a machine share. Nothing of the course is imported here: that would take seconds.
+It writes ``START-RANK.log`` into the run's folder: what is printed, and records (RFC 7464), which begin with the byte
+0x1E: ``\x1e{"time": 81236543, "report": {"loss": 0.5}}``. The time is of a clock that all processes of a machine share. Nothing of the course is imported here: that would take seconds.
 """
 
 import atexit
 import faulthandler
-import io
-import itertools
 import json
 import os
 import re
@@ -23,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 LOG = "COURSE_RUN_LOG"  # environment variable: the log of this rank
-MOST_LINES, MOST_CHARACTERS = 10_000, 4_000  # an endless loop that prints must not fill the disk
 CONSEQUENCE_SECONDS = 1.0  # how much longer a rank lives that failed because of another one
 # What a rank's exception says if it waited too long for another rank, or if another rank is gone.
 _WAITED = r"[Tt]imed out|[Ww]ait timeout|[Tt]imeout\(ms\)|Socket Timeout|collective operation timeout"
@@ -36,29 +32,6 @@ _LOST = (
 def consequence(message: str) -> int:
     """Return 0 for a cause, 2 if the rank waited too long for another one, 3 if a connection was lost after that."""
     return 2 if re.search(_WAITED, message) else 3 if re.search(_LOST, message) else 0
-
-
-def choose(local_rank: int, local_world_size: int, gpus: int, *, nccl: bool = True) -> tuple[str, str]:
-    """Return the backend and the device of a rank: NCCL needs a GPU of its own per rank, gloo works everywhere.
-
-    Args:
-        local_rank: The rank's number on its machine, from 0.
-        local_world_size: How many ranks its machine runs.
-        gpus: How many GPUs that machine has (``torch.cuda.device_count()``).
-        nccl: Whether PyTorch was built with NCCL, which is not so on Windows.
-
-    Returns:
-        ``("nccl", "cuda:1")`` or ``("gloo", "cpu")``. All ranks of a machine get the same backend.
-
-    Raises:
-        ValueError: There is no such rank, or the number of GPUs is negative.
-    """
-    if not 0 <= local_rank < local_world_size or gpus < 0:
-        raise ValueError(
-            f"choose({local_rank}, {local_world_size}, {gpus}): a local rank lies between 0 and the local world size, "
-            "and the number of GPUs is not negative."
-        )
-    return ("nccl", f"cuda:{local_rank}") if nccl and gpus >= local_world_size else ("gloo", "cpu")
 
 
 def report(**values: Any) -> None:
@@ -88,36 +61,15 @@ def report(**values: Any) -> None:
 def _record(**facts: Any) -> None:
     """Append a record to this rank's log. Opened each time: threads and child processes may write as well."""
     distributed = sys.modules.get("torch.distributed")
-    if "line" not in facts and distributed and distributed.is_available() and distributed.is_initialized():
+    if distributed and distributed.is_available() and distributed.is_initialized():
         facts["backend"] = distributed.get_backend()
     line = json.dumps({"time": time.monotonic_ns()} | facts)
-    with (
-        suppress(FileNotFoundError),
-        open(os.environ[LOG], "ab", buffering=0) as file,
-    ):  # missing: the run is over
+    # If there is no such file any more, the run is over.
+    with suppress(FileNotFoundError), open(os.environ[LOG], "ab", buffering=0) as file:
         file.write(f"\x1e{line}\n".encode())
 
 
-class _Lines(io.FileIO):
-    """A stream that records whole lines. Threads that print at the same time do not share a line."""
-
-    count = itertools.count(1)
-    incomplete: dict[tuple[int, int], bytes] = {}  # by stream and thread
-
-    def write(self, data: Any) -> int:
-        """Record the lines that `data` completes."""
-        key = self.fileno(), threading.get_ident()
-        *complete, self.incomplete[key] = (self.incomplete.get(key, b"") + bytes(data)).split(b"\n")
-        for line, number in zip(complete, self.count, strict=False):
-            text = (
-                line.rstrip(b"\r").rpartition(b"\r")[2].decode("utf-8", "replace")
-            )  # of a progress bar, the last
-            if number <= MOST_LINES:
-                _record(line=text[:MOST_CHARACTERS] if number < MOST_LINES else "…")
-        return len(data)
-
-
-def _exit_with_supervisor(pipe: int) -> None:
+def _exit_with_agent(pipe: int) -> None:
     """Wait until nobody holds the other end of `pipe`, then kill this process and its children."""
     while os.read(pipe, 1024):
         pass
@@ -145,9 +97,7 @@ def _run(script: str) -> int:
         while place and place.tb_frame.f_code.co_filename != script:
             place = place.tb_next
         _record(raised="".join(traceback.format_exception(type(error), error, place)), message=message)
-        if consequence(
-            message
-        ):  # exit after the root-cause rank: torchrun stops all ranks as soon as one exits
+        if consequence(message):  # the cause has to exit first: then torchrun stops all ranks
             time.sleep(CONSEQUENCE_SECONDS)
         return 1
 
@@ -159,21 +109,19 @@ def main() -> None:
     if not sys.flags.safe_path:
         sys.path[0] = os.path.dirname(script)  # as Python sets it for a script
     rank, folder = os.environ["RANK"], Path(os.environ["COURSE_RUN_FOLDER"])
-    start = len(
-        list(folder.glob(f"*-{rank}.log"))
-    )  # TORCHELASTIC_RESTART_COUNT: each machine counts for itself
+    start = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
     os.environ[LOG] = str(folder / f"{start}-{rank}.log")
     _record(began=os.getpid())
     with suppress(FileExistsError):
         (folder / "began").touch(exist_ok=False)  # the time limit counts from the first rank
     seconds = (folder / "began").stat().st_mtime + float(os.environ["COURSE_RUN_LIMIT"]) - time.time()
 
-    threading.Thread(target=_exit_with_supervisor, args=(os.dup(0),), daemon=True).start()
+    threading.Thread(target=_exit_with_agent, args=(os.dup(0),), daemon=True).start()
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    for descriptor in (1, 2):  # what C++ code and child processes print
-        os.dup2(os.open(os.environ[LOG], os.O_WRONLY | os.O_APPEND), descriptor)
-    streams = [_Lines(descriptor, "w", closefd=False) for descriptor in (1, 2)]
-    sys.stdout, sys.stderr = (io.TextIOWrapper(s, "utf-8", "replace", write_through=True) for s in streams)
+    for stream in (sys.stdout, sys.stderr):  # with what C++ code and child processes print
+        os.dup2(os.open(os.environ[LOG], os.O_WRONLY | os.O_APPEND), stream.fileno())
+        # Whole lines at once: threads that print at the same time do not share one.
+        stream.reconfigure(encoding="utf-8", errors="replace", line_buffering=True, write_through=False)
 
     # The stacks of all threads after a crash, when the time is up, and when torchrun stops this rank. faulthandler runs
     # no Python code for that, so it also works in a rank that is stuck inside C++ code.
@@ -181,15 +129,12 @@ def main() -> None:
     faulthandler.enable(stacks)
     faulthandler.dump_traceback_later(max(0.1, seconds), file=stacks)
     if hasattr(faulthandler, "register"):
-        faulthandler.register(signal.SIGTERM, stacks, chain=True)
-        os.register_at_fork(
-            after_in_child=lambda: faulthandler.unregister(signal.SIGTERM)
-        )  # not its children
+        faulthandler.register(signal.SIGTERM, stacks, chain=True)  # not for its children:
+        os.register_at_fork(after_in_child=lambda: faulthandler.unregister(signal.SIGTERM))
     status = _run(script)
     threading._shutdown()  # waits for threads and pools, as Python does at its end; then what atexit knows
     atexit._run_exitfuncs()
-    for line in filter(None, _Lines.incomplete.values()):
-        _record(line=line.decode("utf-8", "replace"))
+    sys.stdout.flush()
     if not status:
         _record(done=True)
     # Unloading PyTorch aborts now and then: gloo's threads outlive their group ("terminate called without …").

@@ -18,12 +18,12 @@ class Failure:
 class Run:
     """A launch and its outcome."""
 
-    command: str  # what to type in a terminal for the same; with several machines, on each of them
-    ranks: int  # on all machines together
+    command: str  # what to type in a terminal for the same
+    ranks: int
     limit: float  # seconds after which a rank that still runs counts as hanging
     backend: str = ""  # "gloo" or "nccl"
     results: list[dict[str, Any] | None] = field(init=False)  # what each rank passed to `report`, or None
-    lines: list[tuple[int, str]] = field(default_factory=list)  # what was printed: (rank, text), by time
+    lines: list[tuple[int, str]] = field(default_factory=list)  # what was printed: (rank, text), as it came
     starts: list[int] = field(default_factory=list)  # to which start of the job each line belongs, from 0
     failures: list[Failure] = field(default_factory=list)  # the root cause first; empty if all ended well
     seconds: float = 0.0
@@ -42,6 +42,12 @@ class Run:
     def ok(self) -> bool:
         """Whether all ranks ended well."""
         return not self.failures and not self.interrupted
+
+    def printed(self, rank: int, start: int | None = None) -> list[str]:
+        """Return what a rank printed in a start of the job: in the last one if none is given."""
+        wanted = rank, self.restarts if start is None else start
+        origins = zip(self.lines, self.starts, strict=True)
+        return [text for (who, text), began in origins if (who, began) == wanted]
 
     def check(self) -> "Run":
         """Return the run if all ranks ended well.

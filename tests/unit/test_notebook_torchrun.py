@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import asyncio
 import json
 import multiprocessing
@@ -18,8 +17,8 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
+from html import unescape
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import nbformat
@@ -34,7 +33,7 @@ from nbval.plugin import get_sanitize_patterns
 from torch.distributed import HashStore, ProcessGroupGloo
 
 from course_utils import launch
-from notebook_torchrun import choose, report, supervisor
+from notebook_torchrun import agent, report
 from notebook_torchrun.display import MOST_FINAL, LiveBox, final_box
 from notebook_torchrun.log_reader import LogReader
 from notebook_torchrun.rank import consequence
@@ -42,6 +41,7 @@ from notebook_torchrun.result import Failure, Run
 from notebook_torchrun.root_cause import find_failures
 
 ROOT = Path(__file__).parents[2]
+HELLO = Path(__file__).with_name("hello_ranks.py")
 TRACE = "COURSE_TEST_TRACE"
 SANITIZE = get_sanitize_patterns((ROOT / "tests" / "sanitize.cfg").read_text(encoding="ascii"))
 
@@ -130,17 +130,28 @@ STAND_IN = {
     "torch/distributed/run.py": """
 import os, subprocess, sys, time
 
-first = next(number for number, word in enumerate(sys.argv) if number and not word.startswith("--"))
-ranks = [
-    subprocess.Popen([sys.executable, *sys.argv[first:]], env=os.environ | {"RANK": str(rank)})
-    for rank in range(int(sys.argv[first - 1].removeprefix("--nproc-per-node=")))
-]
-while None in (statuses := [rank.poll() for rank in ranks]) and not any(statuses):
-    time.sleep(0.02)
-for rank in ranks:
-    rank.terminate()
-    rank.wait()
-sys.exit(any(statuses))
+class ChildFailedError(Exception):
+    pass
+
+class Failure:
+    def __init__(self, exitcode):
+        self.exitcode = exitcode
+
+def main(argv):
+    first = next(number for number, word in enumerate(argv) if not word.startswith("--"))
+    ranks = [
+        subprocess.Popen([sys.executable, *argv[first:]], env=os.environ | {"RANK": str(rank)})
+        for rank in range(int(argv[first - 1].removeprefix("--nproc-per-node=")))
+    ]
+    while None in (statuses := [rank.poll() for rank in ranks]) and not any(statuses):
+        time.sleep(0.02)
+    for rank in ranks:
+        rank.terminate()
+        rank.wait()
+    if any(statuses):
+        error = ChildFailedError()
+        error.failures = {rank: Failure(status) for rank, status in enumerate(statuses) if status}
+        raise error
 """,
 }
 
@@ -172,6 +183,7 @@ WITHOUT_TORCHRUN = {
     "hangs",
     "consequence",
     "waits",
+    "endless",
 }  # where it makes no difference
 COMPLETE = {"hello"}  # with the whole course in each rank, as in a lesson
 ENDED: dict[str, float] = {}
@@ -205,7 +217,7 @@ def runs(
 
 # --- what arrives -------------------------------------------------------------------------------------
 
-LAUNCHES["hello"] = "workers/hello_ranks.py", ("--steps", 2), {}
+LAUNCHES["hello"] = os.path.relpath(HELLO), ("--steps", 2), {}
 
 
 def test_the_smallest_example(runs: dict[str, Future[Run]]) -> None:
@@ -219,7 +231,8 @@ def test_the_smallest_example(runs: dict[str, Future[Run]]) -> None:
     ], "also that no warning of anybody is among them"
     assert run.backend == ("nccl" if torch.cuda.device_count() > 1 else "gloo")
     assert 0 < run.seconds < 60 and run.restarts == 0
-    assert run.command == "torchrun --standalone --nproc-per-node=2 workers/hello_ranks.py --steps 2"
+    path = Path(os.path.relpath(HELLO)).as_posix()
+    assert run.command == f"torchrun --standalone --nproc-per-node=2 {path} --steps 2"
 
 
 ORDINARY = """
@@ -275,6 +288,23 @@ def test_a_worker_is_an_ordinary_script(runs: dict[str, Future[Run]]) -> None:
         )
 
 
+def test_a_learners_script_has_its_folder_beside_it(
+    monkeypatch: pytest.MonkeyPatch, quick: dict[str, str], tmp_path: Path, nothing_is_left: None
+) -> None:
+    """A relative path, with spaces and characters beyond ASCII; the working directory is the notebook's."""
+    home = tmp_path / "my course 課程"
+    (home / "mine").mkdir(parents=True)
+    (home / "mine" / "train.py").write_text("value = 7\n")
+    (home / "mine" / "é 1.py").write_text(
+        "import os, sys, train\nprint(train.value, os.path.basename(os.getcwd()), sys.argv)\nraise KeyError(7)\n"
+    )
+    monkeypatch.chdir(home)
+    run = launch("mine/é 1.py", "a b", processes=1, environment=quick, show="quiet")
+    assert run.lines == [(0, f"7 my course 課程 {[str(home / 'mine' / 'é 1.py'), 'a b']}")]
+    assert run.command == "torchrun --standalone --nproc-per-node=1 'mine/é 1.py' 'a b'"
+    assert 'File "mine/é 1.py", line 3' in run.failure.text and run.failure.text.endswith("KeyError: 7\n")
+
+
 def test_every_line_is_whole_and_has_its_rank(runs: dict[str, Future[Run]]) -> None:
     for rank in range(3):
         lines = [text for who, text in runs["ordinary"].result().lines if who == rank]
@@ -287,41 +317,54 @@ def test_every_line_is_whole_and_has_its_rank(runs: dict[str, Future[Run]]) -> N
 
 def log(folder: Path, rank: int, *records: dict[str, Any] | str, start: int = 0) -> None:
     """Append records (with a time) and printed text to the log of a rank."""
-    texts = [r if isinstance(r, str) else f"\x1e{json.dumps({'time': r['time']} | r)}\n" for r in records]
-    with (folder / f"{start}-{rank}.log").open("a") as file:
-        file.write("".join(texts))
+    for record in records:
+        if isinstance(record, dict) and "line" in record:
+            record = record["line"] + "\n"
+        text = record if isinstance(record, str) else f"\x1e{json.dumps({'time': record['time']} | record)}\n"
+        with (folder / f"{start}-{rank}.log").open("a") as file:
+            file.write(text)
 
 
-def test_an_answer_is_never_read_before_its_question(tmp_path: Path) -> None:
+def test_what_is_half_written_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = Run("torchrun x.py", 2, 60.0)
-    reader, later = LogReader(tmp_path, run), time.monotonic_ns() + 10**15
+    reader = LogReader(tmp_path, run)
 
     def new(**options: bool) -> list[str]:
         before = len(run.lines)
         reader.read(**options)
         return [text for _, text in run.lines[before:]]
 
-    log(tmp_path, 0, {"time": 2, "line": "question"}, {"time": 4, "line": "thanks"})
-    log(tmp_path, 0, {"time": later, "line": "written while the files were read"})
-    log(tmp_path, 1, {"time": 1, "line": "first"}, {"time": 3, "line": "answer"})
-    assert new() == ["first", "question", "answer", "thanks"]
-    log(tmp_path, 0, '\x1e{"time": 5, "line": "half')
+    log(tmp_path, 0, "first\n\n[Warning] mine\nhal", {"time": 4, "report": {"a": 1}}, '\x1e{"time": 5, "rep')
+    assert new() == ["first", "", "[Warning] mine", "hal"] and run.results[0] == {"a": 1}
+    log(tmp_path, 0, 'ort": {"b": 2}}\n')
+    assert new() == [] and run.results[0] == {"a": 1, "b": 2}
     log(
         tmp_path,
         1,
-        "[Gloo] Rank 0 is connected\n[W socket.cpp] warning\n\n[rank1]:[W1122 12:00:00 x.cpp:1] w\n",
+        "[Gloo] Rank 0 is connected\n[W socket.cpp] warning\n[rank1]:[W1122 12:00:00 x.cpp:1] w\n",
     )
-    log(tmp_path, 1, "NCCL version\nhalf")
-    assert new() == ["NCCL version"]
-    log(tmp_path, 0, ' a line"}\n')
-    ended = new(last=True)
-    assert sorted(ended) == ["half", "half a line", "written while the files were read"]
-    assert new(last=True) == []
+    log(tmp_path, 1, "NCCL version\n10%\r20%\r\nhalf")
+    assert new() == ["NCCL version", "20%"]
+    assert new(last=True) == ["half"] and new(last=True) == []
+    monkeypatch.setattr("notebook_torchrun.log_reader.MOST_BYTES", 1000)
+    log(tmp_path, 0, "y" * 2000 + "\n")
+    assert new() == [], "only a part of the line has been read"
+    new(last=True)
+    assert (tmp_path / "0-0.log").stat().st_size == 0
+    log(tmp_path, 0, "and on\n")
+    assert new() == ["and on"]
 
-    now = time.monotonic_ns() - 10**10
-    log(tmp_path, 1, {"time": now + 3, "line": "afterwards"})
-    log(tmp_path, 0, {"time": now, "line": "before"}, "by C++ code", {"time": now + 4, "line": "last"})
-    assert new() == ["before", "by C++ code", "afterwards", "last"]
+
+LAUNCHES["endless"] = (
+    "for number in range(30_000):\n    print(number, 'z' * 5000 * (number == 7))\n",
+    (),
+    {"processes": 1},
+)
+
+
+def test_an_endless_print_does_not_fill_the_notebook(runs: dict[str, Future[Run]]) -> None:
+    lines = [text for _, text in runs["endless"].result().lines]
+    assert len(lines) == 10_000 and lines[0] == "0 " and lines[-1] == "…" and max(map(len, lines)) == 4_000
 
 
 def test_without_a_launcher_a_report_is_printed(
@@ -340,8 +383,8 @@ from notebook_torchrun import report
 
 dist.init_process_group("gloo", timeout=timedelta(seconds=30))
 dist.all_reduce(torch.ones(1))
-supervisor = psutil.Process().parent().parent()
-sockets = [c for p in (supervisor, *supervisor.children(recursive=True)) for c in p.net_connections("inet")]
+agent = psutil.Process().parent()
+sockets = [c for p in (agent, *agent.children(recursive=True)) for c in p.net_connections("inet")]
 listening = [c.laddr.ip for c in sockets if c.status == psutil.CONN_LISTEN]
 start = os.environ["TORCHELASTIC_RESTART_COUNT"]
 report(**{start: listening, "network": [os.environ["GLOO_SOCKET_IFNAME"], os.environ["NCCL_SOCKET_IFNAME"]]})
@@ -441,7 +484,7 @@ def test_who_waited_too_long_is_not_the_cause(runs: dict[str, Future[Run]]) -> N
 
 
 def test_what_pytorch_says_of_other_ranks_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in supervisor.settings(Path("folder"), 60.0, 1, 0).items():
+    for name, value in agent.settings(Path("folder"), 60.0).items():
         monkeypatch.setenv(name, value)
 
     def message(rank_1_leaves: bool, seconds: float) -> str:
@@ -473,7 +516,7 @@ def raised(text: str) -> dict[str, Any]:
 
 
 STACK = 'Thread 0x7 (most recent call first):\n  File "{}", line 3 in wait\n  File "/a/b/w.py", line 9 in <module>\n  File "/x/notebook_torchrun/rank.py", line 1 in main\n'
-WATCH = 'Thread 0x9 (most recent call first):\n  File "/x/notebook_torchrun/rank.py", line 1 in _exit_with_supervisor\n\n'
+WATCH = 'Thread 0x9 (most recent call first):\n  File "/x/notebook_torchrun/rank.py", line 1 in _exit_with_agent\n\n'
 COLLECTIVE = "/py/site-packages/torch/distributed/distributed_c10d.py"
 BEGAN = {"began": 1}
 NCCL = "[E:ProcessGroupNCCL.cpp] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=5)"
@@ -483,6 +526,7 @@ CASES: dict[str, tuple[list[tuple[int, int, dict]], dict[int, int], dict[int, st
     "the same mistake everywhere": (wrote(0, BEGAN, raised("ValueError: rank 0"), at=5) + wrote(1, BEGAN, raised("ValueError: rank 1"), at=2), {}, {}, "failed", [(0, "raised"), (1, "raised")]),
     "a status against a victim": (wrote(0, BEGAN, raised("RuntimeError: Connection closed by peer")) + wrote(1, BEGAN, {"exited": 3}, at=50), {1: 3}, {}, "failed", [(1, "exited"), (0, "raised")]),
     "NCCL aborts who waited": (wrote(0, BEGAN, {"line": NCCL}, *[{"line": f"frame #{n}: c10d::x"} for n in range(30)]) + wrote(1, BEGAN, raised("ValueError: a"), at=50), {0: -6}, {}, "failed", [(1, "raised"), (0, "killed")]),
+    "NCCL aborts who waited for one that is elsewhere": (wrote(0, BEGAN, {"line": NCCL}) + wrote(1, BEGAN), {0: -6}, {1: STACK.format("/a/b/w.py")}, "failed", [(1, "hangs"), (0, "killed")]),
     "ended without a word": (wrote(0, BEGAN, {"line": "last words"}) + wrote(1, BEGAN, {"done": True}), {0: 4}, {}, "failed", [(0, "exited"), (1, "done")]),
     "an abort of its own": (wrote(0, BEGAN, {"line": "free(): invalid pointer"}) + wrote(1, BEGAN, raised("RuntimeError: Broken pipe")), {0: -6}, {}, "failed", [(0, "killed"), (1, "raised")]),
     "terminated from outside": (wrote(0, BEGAN) + wrote(1, BEGAN), {1: -15}, {0: WATCH + STACK.format(COLLECTIVE)}, "failed", [(1, "killed"), (0, "stopped")]),
@@ -506,9 +550,7 @@ CASES: dict[str, tuple[list[tuple[int, int, dict]], dict[int, int], dict[int, st
 @pytest.mark.parametrize("case", CASES)
 def test_the_cause_is_found(case: str, tmp_path: Path) -> None:
     records, statuses, stacks, why, expected = CASES[case]
-    details = "".join(f"[{rank}]:\n  rank      : {rank} (local_rank: {rank})\n  exitcode  : {status} (pid: 7)\n"
-                      for rank, status in statuses.items())  # fmt: skip
-    (tmp_path / "torchrun0.log").write_text("torchrun: error: what?\n" + details)
+    (tmp_path / "torchrun.log").write_text("torchrun: error: what?\n")
     for start, rank, record in records:
         log(tmp_path, rank, record, start=start)
     start = max([start for start, *_ in records], default=0)
@@ -518,14 +560,14 @@ def test_the_cause_is_found(case: str, tmp_path: Path) -> None:
         (tmp_path / f"{start}-{rank}.stacks").write_text(stack.replace("READS", str(reads)))
     reader = LogReader(tmp_path, Run("torchrun w.py", 2, 60.0))
     reader.read(last=True)
-    failures = find_failures(tmp_path, reader.run, reader.facts, why, Path("/a/b/w.py"))
+    failures = find_failures(tmp_path, reader.run, reader.facts, why, statuses, Path("/a/b/w.py"))
     assert [(failure.rank, failure.kind) for failure in failures] == expected
     if not records:
         assert "what?" in failures[0].text
     assert not any("/a/b" in failure.text or "site-packages" in failure.text for failure in failures)
 
 
-# --- restarts and several machines --------------------------------------------------------------------
+# --- restarts, and several machines --------------------------------------------------------------------
 
 
 # The second start must not meet the addresses of the first, even if rank 0 is late.
@@ -555,47 +597,6 @@ def test_torchrun_restarts_all_ranks(runs: dict[str, Future[Run]]) -> None:
     shown = box(run)["text/html"]
     assert shown.index("[rank 0] start 0") < shown.index("started anew (1)") < shown.index("[rank 0] start 1")
     assert "start 0" not in sanitized(shown), "which ranks came how far before is chance"
-
-
-LAUNCHES["two machines"] = "workers/hello_ranks.py", (), {"nodes": 2, "processes": 1}
-
-
-def test_two_machines_are_rehearsed(runs: dict[str, Future[Run]]) -> None:
-    run = runs["two machines"].result()
-    assert run.ok and run.backend == "gloo", run.failure
-    assert run.results == [{"rank": 0, "total": 1.0}, {"rank": 1, "total": 1.0}]
-    meet = "--rdzv-backend=c10d --rdzv-endpoint=HOST:PORT"
-    assert run.command == f"torchrun --nnodes=2 --nproc-per-node=1 {meet} workers/hello_ranks.py"
-
-
-@pytest.mark.parametrize(
-    "statuses, why", [((None, 1), "failed"), ((None, 0), "limit"), ((0, 1), "failed"), ((0, 0), "well")]
-)
-def test_a_failed_machine_does_not_keep_the_others_waiting(
-    statuses: tuple[int | None, ...], why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its ranks talk to nobody, and torchrun would wait five minutes for the machine that has failed."""
-    monkeypatch.setattr(supervisor, "GRACE_SECONDS", 0.2)
-    monkeypatch.setattr(supervisor, "STACKS_SECONDS", 0.2)
-    (tmp_path / "began").touch()
-    agents = [SimpleNamespace(poll=lambda status=status: status) for status in statuses]
-    began = time.monotonic()
-
-    def gone(seconds: float) -> bool:
-        time.sleep(seconds)
-        return time.monotonic() > began + 10
-
-    assert supervisor.watch(agents, gone, tmp_path, limit=1) == why
-    least = 0 if None not in statuses else 0.2 if why == "failed" else 1.1
-    assert least <= time.monotonic() - began < least + 0.9
-
-
-@pytest.mark.nightly
-def test_a_real_machine_fails(script: Callable[[str], Path]) -> None:
-    path = script("if rank == 1:\n    raise ValueError('one machine fails')\ntime.sleep(100)")
-    run = launch(path, nodes=2, processes=1, show="quiet")
-    assert [(failure.rank, failure.kind) for failure in run.failures] == [(1, "raised"), (0, "stopped")]
-    assert run.seconds < 40
 
 
 NETWORKS = """
@@ -628,11 +629,10 @@ def test_two_machines_with_addresses_of_their_own(
     tried = subprocess.run([*inside, "try"], capture_output=True, text=True, timeout=20)
     if tried.returncode:
         pytest.skip(f"this machine does not allow network namespaces: {tried.stderr.strip()[:200]}")
-    hello = ROOT / "notebooks" / "workers" / "hello_ranks.py"
     path = script(
         "net, address = os.readlink('/proc/self/ns/net'), os.environ['MASTER_ADDR']\n"
         "sys.stdout.write(f'IN {net} MEETS AT {address}\\n')\n"  # in one piece: the other machine writes as well
-        f"import runpy\nrunpy.run_path({str(hello)!r}, run_name='__main__')"
+        f"import runpy\nrunpy.run_path({str(HELLO)!r}, run_name='__main__')"
     )
     done = subprocess.run([*inside, sys.executable, str(path)], capture_output=True, text=True, timeout=60,
                           env=os.environ | light | {"OMP_NUM_THREADS": "1", "TMPDIR": str(tmp_path)})  # fmt: skip
@@ -761,7 +761,7 @@ def test_a_kernel_is_interrupted_restarted_and_killed(
     try:
         kernel.start(code(go, quick))  # left alone: what is printed is seen while it runs
         assert "here I go" not in kernel.shown("[rank 1] here I am", live)
-        assert len(alive(os.environ[TRACE])) == 4, "the supervisor, torchrun, two ranks"
+        assert len(alive(os.environ[TRACE])) == 3, "torchrun, two ranks"
         go.touch()
         assert "and here I go" in kernel.shown("all ranks are done", final)
 
@@ -798,22 +798,22 @@ def test_a_kernel_is_interrupted_restarted_and_killed(
 
 
 def wait_for(number: int) -> int:
-    """Wait until `number` processes are alive, and return the supervisor."""
+    """Wait until `number` processes are alive, and return the agent."""
     end = time.monotonic() + 30
     while len(alive(os.environ[TRACE])) < number and time.monotonic() < end:
         time.sleep(0.05)
-    (supervising,) = [line for line in alive(os.environ[TRACE]) if "supervisor.py" in line]
-    return int(supervising.split()[0])
+    (running,) = [line for line in alive(os.environ[TRACE]) if "agent.py" in line]
+    return int(running.split()[0])
 
 
-def test_the_supervisor_is_killed_as_well(
+def test_torchrun_is_killed_as_well(
     script: Callable[[str], Path], light: dict[str, str], quick: dict[str, str], own: Path, tmp_path: Path
 ) -> None:
-    """Kernel and supervisor at once, as when memory runs out: the ranks hold a pipe, and end with its other end."""
+    """Kernel and torchrun at once, as when memory runs out: the ranks hold a pipe, and end with its other end."""
     words = f"{str(script(WAITING))!r}, {str(tmp_path / 'never')!r}, environment={quick}"
     code = f"from notebook_torchrun import launch; launch({words})"
     kernel = subprocess.Popen([sys.executable, "-c", code], env=os.environ | light)
-    for number in wait_for(5), kernel.pid:
+    for number in wait_for(4), kernel.pid:
         os.kill(number, signal.SIGKILL)
     kernel.wait()
     end = time.monotonic() + 10
@@ -823,13 +823,13 @@ def test_the_supervisor_is_killed_as_well(
     shutil.rmtree(left)
 
 
-def test_only_the_supervisor_is_killed(
+def test_only_torchrun_is_killed(
     script: Callable[[str], Path], quick: dict[str, str], tmp_path: Path
 ) -> None:
     worker, never = script(WAITING), tmp_path / "never"
     with ThreadPoolExecutor() as pool:
         run = pool.submit(launch, worker, never, environment=quick, show="quiet")
-        os.kill(wait_for(4), signal.SIGKILL)
+        os.kill(wait_for(3), signal.SIGKILL)
         assert run.result(20).failure.rank is None, "and nothing is left"
 
 
@@ -837,11 +837,11 @@ def test_only_the_supervisor_is_killed(
 def test_the_kernel_forks_while_a_launch_begins(
     script: Callable[[str], Path], quick: dict[str, str], tmp_path: Path
 ) -> None:
-    """The fork keeps the pipe open, so that the supervisor does not see its end."""
+    """The fork keeps the pipe open, so that the agent does not see its end."""
     worker, go = script(WAITING), tmp_path / "go"
     with ThreadPoolExecutor() as pool:
         run = pool.submit(launch, worker, go, environment=quick, show="quiet")
-        wait_for(4)
+        wait_for(3)
         fork = multiprocessing.get_context("fork").Process(target=time.sleep, args=(30,))
         fork.start()
         go.touch()
@@ -923,10 +923,10 @@ report(rank=rank)
 
 @pytest.mark.nightly
 def test_twenty_real_launches_in_a_row_in_two_notebooks() -> None:
-    code = """
+    code = f"""
 from course_utils import launch
 for _ in range(20):
-    run = launch("workers/hello_ranks.py", "--steps", 2, show="quiet").check()
+    run = launch({str(HELLO)!r}, "--steps", 2, show="quiet").check()
     print(run.results, sorted(run.lines))
 """
     with ThreadPoolExecutor() as pool:
@@ -962,9 +962,34 @@ def test_the_box_does_not_depend_on_the_order_of_arrival_or_the_time() -> None:
     assert sanitized(first["text/html"]) != sanitized(third["text/html"]), "what is printed is compared"
 
 
+@pytest.mark.parametrize("one, other", [
+    ("loss 0.5", "loss 12.75"), ("loss  9.5 after", "loss 10.5 after"), ("-0.25", "0.5"), ("(0.5, 1e-07)", "(.25, 3.5E+08)"),
+    ("12.5% done", "7.5% done"), ("1.5s", "0.5s"), ("[0.5000, -1.0]", "[0.2500,  1.0]"), ("1.3e-07", "2.0"),
+    ("gloo on cpu.", "nccl on cuda:1."), ("device(type='cpu')", "device(type='cuda')"), ("cuda:0", "cuda:11"),
+    ("⟨3 of 0.5⟩ steps", "⟨a few⟩ steps"), ("loss=0.5, <cpu>", "loss=0.7, <cuda:0>"), ("損失0.5。", "損失0.25。"),
+])  # fmt: skip
+def test_decimal_fractions_and_devices_are_measured(one: str, other: str) -> None:
+    shown, again = box(ran(lines=[(0, one)])), box(ran(lines=[(0, other)]))
+    assert shown != again
+    assert {k: sanitized(v) for k, v in shown.items()} == {k: sanitized(v) for k, v in again.items()}
+    plain = re.sub("<[^>]*>", "", re.findall("(?s)<pre.*?</pre>", shown["text/html"])[0])
+    assert unescape(plain) == f"[rank 0] {re.sub('[⟨⟩]', '', one)}", "the learner sees what was printed"
+    assert_nested(shown["text/html"])
+
+
+@pytest.mark.parametrize("one, other", [
+    ("epoch 1", "epoch 2"), ("64 images", "32 images"), ("1. 2.", "1. 3."), ("version 2.13.0", "version 2.12.0"),
+    ("127.0.0.1", "127.0.0.2"), ("12%", "13%"), ("x1.5", "y1.5"), ("[64, 10]", "[64, 20]"), ("cpus", "cuda_x"),
+    ("torch.cuda.device", "torch.cpu.device"), ("gloomy", "glory"), ("loss 0.5 a", "loss 0.5 b"), ("True", "False"),
+])  # fmt: skip
+def test_whole_numbers_and_words_are_compared(one: str, other: str) -> None:
+    shown, again = box(ran(lines=[(0, one)])), box(ran(lines=[(0, other)]))
+    assert all(sanitized(shown[form]) != sanitized(again[form]) for form in shown)
+
+
 @pytest.mark.parametrize("kind, status, english, chinese", [
     ("raised", 1, "rank 1 raised an exception", "rank 1 引發例外"),
-    ("exited", 3, "rank 1 ended with exit status 3", "結束狀態為 3"),
+    ("exited", 3, "rank 1 ended with exit code 3", "結束代碼為 3"),
     ("killed", -9, "rank 1 was killed by <code>SIGKILL</code>", "<code>SIGKILL</code>"),
     ("killed", -99, "rank 1 was killed by <code>signal 99</code>", "signal 99"),
     ("hangs", None, "rank 1 hangs", "rank 1 卡住"),
@@ -1017,58 +1042,19 @@ def test_many_lines_are_cut() -> None:
 # --- arguments ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("local_world_size", [1, 2, 3, 4, 8])
-@pytest.mark.parametrize("gpus", [0, 1, 2, 3, 4, 8])
-def test_the_backend_and_the_device_of_every_rank(local_world_size: int, gpus: int) -> None:
-    chosen = [choose(rank, local_world_size, gpus) for rank in range(local_world_size)]
-    if gpus >= local_world_size:
-        assert chosen == [("nccl", f"cuda:{rank}") for rank in range(local_world_size)]
-    else:
-        assert chosen == [("gloo", "cpu")] * local_world_size
-    assert [choose(rank, local_world_size, gpus, nccl=False) for rank in range(local_world_size)] == [
-        ("gloo", "cpu")
-    ] * local_world_size
-
-
-@pytest.mark.parametrize("wrong", [(-1, 2, 0), (2, 2, 2), (0, 0, 1), (0, 1, -1)])
-def test_a_rank_that_cannot_be(wrong: tuple[int, int, int]) -> None:
-    with pytest.raises(ValueError, match=re.escape(f"choose{wrong}")):
-        choose(*wrong)
-
-
-def test_the_worker_chooses_as_the_reference_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The lines of hello_ranks.py that choose, run for every number of GPUs."""
-    text = (ROOT / "notebooks" / "workers" / "hello_ranks.py").read_text(encoding="utf-8")
-    tree = ast.parse(text)
-    lines = [node for node in tree.body if isinstance(node, ast.Assign)
-              and node.targets[0].id in ("enough_gpus", "backend", "device")]  # fmt: skip
-    code = compile(ast.Module(lines, []), "hello", "exec")
-    assert len(lines) == 3
-    for gpus in range(5):
-        for size in range(1, 5):
-            monkeypatch.setattr(torch.cuda, "device_count", lambda gpus=gpus: gpus)
-            monkeypatch.setattr(torch.distributed, "is_nccl_available", lambda: True)
-            monkeypatch.setenv("LOCAL_WORLD_SIZE", str(size))
-            for rank in range(size):
-                names = {"torch": torch, "dist": torch.distributed, "os": os, "local_rank": rank}
-                exec(code, names)
-                assert (names["backend"], str(names["device"])) == choose(rank, size, gpus)
-
-
 @pytest.mark.parametrize("arguments, options, kind, words", [
-    (("workers/none.py",), {}, FileNotFoundError, "no file workers/none.py.*找不到 workers/none.py"),
+    (("workers/none.py",), {}, FileNotFoundError, "no file workers/none.py.*'mine/hello.py'.*找不到 workers/none.py"),
     (("workers",), {}, FileNotFoundError, "no file workers"),
     (("00_start_here.ipynb",), {}, ValueError, "no Python file.*不是 Python 檔"),
     ((len,), {}, TypeError, "path of a file, not builtin_function.*請給檔案路徑"),
-    (("workers/hello_ranks.py",), {"processes": 0}, ValueError, "processes=0 must be.*以上的整數"),
-    (("workers/hello_ranks.py",), {"processes": "2"}, ValueError, "processes='2'"),
-    (("workers/hello_ranks.py",), {"processes": 1.5}, ValueError, "processes=1.5"),
-    (("workers/hello_ranks.py",), {"nodes": 0}, ValueError, "nodes=0"),
-    (("workers/hello_ranks.py",), {"max_restarts": -1}, ValueError, "max_restarts=-1"),
-    (("workers/hello_ranks.py",), {"limit": 0}, ValueError, "limit=0 .*秒數"),
-    (("workers/hello_ranks.py",), {"limit": float("inf")}, ValueError, "limit=inf"),
-    (("workers/hello_ranks.py",), {"limit": None}, ValueError, "limit=None"),
-    (("workers/hello_ranks.py",), {"show": "loud"}, ValueError, "show='loud'"),
+    ((HELLO,), {"processes": 0}, ValueError, "processes=0 must be.*以上的整數"),
+    ((HELLO,), {"processes": "2"}, ValueError, "processes='2'"),
+    ((HELLO,), {"processes": 1.5}, ValueError, "processes=1.5"),
+    ((HELLO,), {"max_restarts": -1}, ValueError, "max_restarts=-1"),
+    ((HELLO,), {"limit": 0}, ValueError, "limit=0 .*秒數"),
+    ((HELLO,), {"limit": float("inf")}, ValueError, "limit=inf"),
+    ((HELLO,), {"limit": None}, ValueError, "limit=None"),
+    ((HELLO,), {"show": "loud"}, ValueError, "show='loud'"),
 ])  # fmt: skip
 def test_bad_input_is_reported_in_both_languages(
     arguments: Any, options: dict, kind: type[Exception], words: str

@@ -1,7 +1,4 @@
-"""Every process says who it is, and all add up their ranks.
-
-Runs under torchrun, or from the notebook with launch.
-"""
+"""Every process says who it is, and all add up their ranks: what the tests of the launcher launch."""
 
 import argparse
 import os
