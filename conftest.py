@@ -21,6 +21,7 @@ from nbval.kernel import RunningKernel
 from nbval.plugin import IPyNbCell, IPyNbFile, NbCellError
 
 from tools import claim_summary
+from tools.written import workplace
 
 pytest_plugins = ["tools.scheduling"]
 
@@ -54,7 +55,6 @@ def pytest_configure(config: pytest.Config) -> None:
     option.nbval_sanitize_with = str(sanitize)
     if option.nbval_cell_timeout == 2000:
         option.nbval_cell_timeout = CELL_TIMEOUT
-    nbval_plugin.RunningKernel = WatchedKernel
 
     # Tests must neither read nor write the progress and language of the person who runs them.
     config.stash[SCRATCH] = Path(tempfile.mkdtemp(prefix="course-tests-"))
@@ -111,11 +111,17 @@ class KernelDied(Exception):
 
 
 def set_up_notebook(self: IPyNbFile) -> None:
-    """Start the kernel in an environment of its own (each notebook starts without any progress)."""
+    """Start the kernel in an environment of its own: no progress yet, and no scripts of a learner in `mine/`."""
     scratch = self.config.stash[SCRATCH] / self.path.stem
     changed = kernel_environment(scratch)
+    place = str(workplace(self.path.parent, scratch))
     # ipykernel does not capture the output of subprocesses while it sees this variable; students' does.
-    with patch.dict(os.environ, changed):
+    with (
+        patch.dict(os.environ, changed),
+        patch.object(
+            nbval_plugin, "RunningKernel", lambda name, **rest: WatchedKernel(name, **rest | {"cwd": place})
+        ),
+    ):
         os.environ.pop("PYTEST_CURRENT_TEST", None)
         IPyNbFile.setup(self)
 

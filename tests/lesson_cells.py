@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from tools.written import script_in
+
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("[0-9][0-9]_*.ipynb"))
 
 
@@ -39,10 +41,11 @@ def cells(*kinds: str) -> list[Cell]:
 
 @cache
 def every_call() -> list[tuple[str, Cell, ast.Call]]:
-    """Return the name, the cell and the node of every call in the lessons; parsed once."""
+    """Return the name, the cell and the node of every call in the lessons, not in the scripts they write; parsed once."""
     return [
         (ast.unparse(node.func), cell, node)
         for cell in cells("code")
+        if not script_in(cell.text)
         for node in ast.walk(ast.parse(without_magics(cell.text)))
         if isinstance(node, ast.Call)
     ]

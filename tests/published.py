@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import ast
+import atexit
 import re
+import tempfile
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
+from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import torch
@@ -15,6 +20,7 @@ from torch.utils.data import Dataset
 
 from course_utils import lesson
 from course_utils.exercises import Exercise
+from tools.written import MINE, script_in
 
 
 @dataclass(frozen=True)
@@ -27,10 +33,22 @@ class Published:
     checked: str
     solution: str
     wrong: list[tuple[str, str, str]]  # source, English words of the hint, Chinese words
+    file: str = ""  # that a cell with %%writefile writes, if the answer is a script
 
     def answer(self, source: str) -> Any:
         """Return the answer that a learner gives who replaces the stub with `source`."""
-        return run(source, self.checked)
+        if not self.file:
+            return run(source, self.checked)
+        path = Path(tempfile.mkdtemp(dir=_folder()), Path(self.file).name)
+        path.write_text(source, encoding="utf-8")
+        return str(path)
+
+
+@cache
+def _folder() -> str:
+    """Return a folder for the files of answers, which is removed at the end."""
+    atexit.register(rmtree, folder := tempfile.mkdtemp(), ignore_errors=True)
+    return folder
 
 
 def run(source: str, checked: str) -> Any:
@@ -44,7 +62,10 @@ def published() -> dict[str, Published]:
     """Return all exercises of the course, by ``"lesson/name"``."""
     found: dict[str, Published] = {}
     course = cells("code", "markdown")
+    files: dict[tuple[str, str], str] = {}  # what the cells of a lesson write
     for cell, following in zip(course, [*course[1:], None], strict=True):
+        if cell.kind == "code" and (script := script_in(cell.text)):
+            files[cell.lesson, f"{MINE}/{script.name}"] = script.text
         if cell.kind != "code" or not re.search(r"^check\(", cell.text, re.M):  # not run.check()
             continue
         last = ast.parse(cell.text).body[-1]
@@ -59,7 +80,12 @@ def published() -> dict[str, Published]:
         assert key not in found, f"{key} is checked twice"
         exercise = lesson.exercises(cell.lesson)[name]
         wrong = import_module(f"{lesson.room(cell.lesson)}.wrong_answers").WRONG[name]
-        found[key] = Published(cell.lesson, exercise, cell.text, checked, fenced[1], wrong)
+        file = ast.literal_eval(checked) if checked.endswith(".py'") else ""
+        stub, solved = cell.text, fenced[1]
+        if file:
+            assert (cell.lesson, file) in files, f"{cell.id}: no cell above writes {file}"
+            stub, solved = files[cell.lesson, file], fenced[1] + "\n"
+        found[key] = Published(cell.lesson, exercise, stub, checked, solved, wrong, file)
     return found
 
 

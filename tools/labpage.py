@@ -26,6 +26,8 @@ from typing import Any
 
 import psutil
 
+from tools.written import MINE
+
 REPOSITORY = Path(__file__).resolve().parents[1]
 
 # What Chromium would otherwise fetch by itself; the resolver rule keeps a test from depending on the network.
@@ -126,7 +128,9 @@ class Lab:
 
     def __enter__(self) -> Lab:
         shutil.copytree(
-            self.source, self.notebooks, ignore=shutil.ignore_patterns(".ipynb_checkpoints", "__pycache__")
+            self.source,
+            self.notebooks,
+            ignore=shutil.ignore_patterns(".ipynb_checkpoints", "__pycache__", MINE),
         )
         for plugin, values in self.settings.items():
             path = self.home / "settings" / (plugin.replace(":", "/") + ".jupyterlab-settings")

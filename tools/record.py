@@ -31,6 +31,7 @@ from course_utils.recordings import read as read_runs
 from tools.check.notebook import canonical, code_hash, fix_notebook, read
 from tools.evidence import FOLDER as RECORDINGS
 from tools.evidence import write
+from tools.written import workplace
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = ROOT / "notebooks"
@@ -72,7 +73,7 @@ def execute(
     """Execute one notebook and store it with its new outputs.
 
     Args:
-        path: The notebook; its folder is the working directory of its cells.
+        path: The notebook; its cells see its folder as their working directory, with a `mine/` of their own.
         journal: Where claims and curves are noted, one JSON object a line.
         cell_timeout: Seconds that one cell may take.
         target: Where the executed notebook goes, if not to `path`. Then a cell that fails does not end the
@@ -97,7 +98,7 @@ def execute(
             kernel_manager_class=OwnKernelManager,
             timeout=cell_timeout,
             allow_errors=target is not None,
-            resources={"metadata": {"path": str(path.parent)}},
+            resources={"metadata": {"path": str(workplace(path.parent, Path(scratch)))}},
             record_timing=False,
             store_widget_state=False,
             on_cell_execute=lambda cell, cell_index: reached.update(number=cell_index, id=cell.id),

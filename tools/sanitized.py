@@ -35,6 +35,7 @@ REASONS = {
     "course-doctor": "the doctor's report on this machine",
     "course-console": "terminal output: this machine's, or a published example",
     "stream": "numbers that a cell prints between marks",
+    "written": "whether a script in mine/ was there before a cell wrote it",
     "lives on": "the device on which this machine keeps a tensor",
     "picture": "the pixels; caption and alternative stay compared, and the series if no GPU changes them",
     "course-small": "whose terminal output that is",
@@ -91,6 +92,7 @@ def places(notebook: NotebookNode) -> list[tuple[str, str, int]]:
             data = output.get("data", {})
             if output.output_type == "stream":
                 counts["stream"] += len(re.findall("⟨[^⟨⟩]*⟩", output.text))
+                counts["written"] += len(re.findall(r"\b(?:Writing|Overwriting) mine/\w+\.py", output.text))
                 counts["lives on"] += len(re.findall(r"\blives on (?:cpu|cuda|mps|xpu)", output.text))
             marks = _Marks()
             marks.feed(data.get("text/html", ""))

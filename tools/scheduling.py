@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
-TIMED = re.compile(r"notebooks/(?!06_|08_)\w+\.ipynb|tests/unit/test_measure\w*\.py")
+TIMED = re.compile(r"notebooks/(?!06_|09_)\w+\.ipynb|tests/unit/test_measure\w*\.py")
 
 
 def number(node: Any) -> int:

@@ -50,7 +50,9 @@ def run(lab: Lab, chromium: Any) -> Iterator[Run]:
 def test_it_holds_all_of_the_lessons() -> None:
     made = generated.generate(FOLDER)
     assert len(made.questions) == len(list(calls("predict"))) > 50
-    assert len({answer.exercise for answer in made.answers}) == len(list(calls("check"))) > 20
+    assert (
+        len({(answer.lesson, answer.exercise) for answer in made.answers}) == len(list(calls("check"))) > 20
+    )
     names = {module.split(".")[1] for module in made.explorers}
     used = [next(calls(f"{name}.EXPLORER.show", f"{name}.explorer"), None) for name in names]
     assert None not in used, "an explorer that no lesson shows"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
-import shutil
 import subprocess
 import sys
 from functools import cache
@@ -14,10 +14,10 @@ import nbformat
 import pytest
 
 from tools.check.reading import Cell, cells
-from tools.minutes import lessons
+from tools.minutes import BUDGETS, lessons
+from tools.written import CHECKED, workplace
 
-# Their sections still build on each other; each is rewritten with the second edition of its lesson.
-LATER = {"05": "second edition to come", "06": "second edition to come", "09": "has one section only"}
+LATER = {"09": "has one section only"}
 LESSONS = {number: path for number, path in lessons().items() if number not in LATER}
 
 
@@ -39,13 +39,44 @@ def sections(path: Path) -> dict[str, list[Cell]]:
 SECTIONS = [(number, section) for number, path in LESSONS.items() for section in sections(path)]
 
 
+def scripts(path: Path) -> dict[str, str]:
+    """Return the scripts that the cells of a lesson write, by cell and name; an exercise's stub is not whole."""
+    found = [cell for cell in cells(path) if cell.script]
+    asked = {name for cell in cells(path) for name in CHECKED.findall(cell.source)}
+    return {
+        f"{cell.id}, {cell.script.name}": cell.script.text for cell in found if cell.script.name not in asked
+    }
+
+
+def not_written(path: Path, section: str) -> set[str]:
+    """Return the scripts in `mine/` that a section launches or checks and that none of its cells writes or copies."""
+    chosen = [set_up(path), *sections(path)[section]]
+    made = {cell.script.name for cell in chosen if cell.script}
+    used = set()
+    for cell in chosen:
+        for node in ast.walk(ast.parse(cell.source)):
+            if isinstance(node, ast.Call):
+                named = {
+                    found
+                    for word in ast.walk(node)
+                    if isinstance(word, ast.Constant) and isinstance(word.value, str)
+                    for found in re.findall(r"^mine/(\w+\.py)$", word.value)
+                }
+                if ast.unparse(node.func) in ("launch", "check", "score_ranks", "source"):
+                    used |= named
+                else:
+                    made |= named
+    return used - made
+
+
 def undefined(sources: dict[str, str], folder: Path) -> list[str]:
     """Return ``name: what ruff says`` for each undefined name in the sources."""
     for name, source in sources.items():
         (folder / f"{name}.py").write_text(source, encoding="utf-8")
-    ruff = shutil.which("ruff", path=str(Path(sys.executable).parent)) or "ruff"
     command = [
-        ruff,
+        sys.executable,
+        "-m",
+        "ruff",
         "check",
         "--isolated",
         "--no-cache",
@@ -64,15 +95,45 @@ def program(path: Path, section: str) -> str:
 
 
 def test_there_are_sections() -> None:
-    assert set(LESSONS) == {"00", "01", "02", "03", "04"} and len(SECTIONS) >= 30
+    assert set(LESSONS) == set(BUDGETS) and len(SECTIONS) >= 50
     assert all("setup(" in set_up(path).source for path in LESSONS.values())
 
 
 @pytest.mark.parametrize("number", LESSONS)
 def test_no_section_needs_a_name_of_another(number: str, tmp_path: Path) -> None:
     path = LESSONS[number]
-    found = undefined({section: program(path, section) for section in sections(path)}, tmp_path)
+    found = undefined(
+        {section: program(path, section) for section in sections(path)} | scripts(path), tmp_path
+    )
     assert not found, "\n".join(["import or define it in the set-up cell or in the section:", *found])
+
+
+@pytest.mark.parametrize("number", LESSONS)
+def test_a_section_writes_the_scripts_that_it_launches(number: str) -> None:
+    path = LESSONS[number]
+    missing = {section: names for section in sections(path) if (names := not_written(path, section))}
+    assert not missing, "write them in the same section (%%writefile mine/NAME.py)"
+
+
+@pytest.mark.parametrize(
+    "source, missing",
+    [
+        (["%%writefile mine/a.py\nprint(never)", "launch('mine/a.py')"], set()),
+        (["launch('mine/a.py', processes=1)"], {"a.py"}),
+        (['check("x", "mine/a.py")', "%%writefile mine/a.py\n...", "launch('mine/b.py')"], {"b.py"}),
+        (["shutil.copy('workers/train.py', 'mine/a.py')\nlaunch('mine/a.py')"], set()),
+    ],
+)
+def test_scripts_are_files_of_their_own(source: list[str], missing: set[str], tmp_path: Path) -> None:
+    path = tmp_path / "99_a.ipynb"
+    stored = [{"cell_type": "markdown", "source": "## 99.1 A · 甲"}]
+    stored += [{"cell_type": "code", "source": text} for text in ["import shutil", *source]]
+    path.write_text(json.dumps({"cells": stored}), encoding="utf-8")
+    assert not_written(path, "99.1") == missing
+    assert not any(
+        text.partition("\n")[2] in program(path, "99.1") for text in source if text.startswith("%%")
+    )
+    assert list(scripts(path).values()) == ["print(never)\n"] * ("never" in source[0])
 
 
 @pytest.mark.parametrize(
@@ -91,7 +152,7 @@ def test_undefined_names_are_found(source: str, found: list[str], tmp_path: Path
 
 @pytest.mark.nightly  # a kernel for each section
 @pytest.mark.parametrize("number, section", SECTIONS)
-def test_a_section_runs_alone(number: str, section: str) -> None:
+def test_a_section_runs_alone(number: str, section: str, tmp_path: Path) -> None:
     from nbclient import NotebookClient
     from nbval.kernel import CURRENT_ENV_KERNEL_NAME
 
@@ -106,5 +167,5 @@ def test_a_section_runs_alone(number: str, section: str) -> None:
         kernel_name=CURRENT_ENV_KERNEL_NAME,
         kernel_manager_class=OwnKernelManager,
         timeout=300,
-        resources={"metadata": {"path": str(path.parent)}},
+        resources={"metadata": {"path": str(workplace(path.parent, tmp_path))}},
     ).execute()  # raises where a cell fails

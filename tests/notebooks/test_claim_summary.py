@@ -41,7 +41,7 @@ def test_claims_are_found_in_the_code(tmp_path: Path) -> None:
 def test_every_lesson_but_the_clinic_has_claims() -> None:
     counts = {path.name[:2]: len(claims_in(path)) for path in NOTEBOOKS.glob("[0-9]*.ipynb")}
     assert counts.pop("09") == 0
-    assert min(counts.values()) > 0 and sum(counts.values()) > 90
+    assert min(counts.values()) > 0 and sum(counts.values()) > 80
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,7 @@ def test_streams_are_in_order(library: Path) -> None:
 
 
 def test_copies_go_to_several_gpus(library: Path) -> None:
-    cells = "setup setup-devices ways-desk hand-lenet hand-scatter-try hand-apply-build hand-apply-run gradient-try wrap-check-claim"
+    cells = "setup hand-lenet hand-scatter-try hand-apply-build hand-apply-run gradient-try wrap-functional wrap-class wrap-check wrap-real"
     report = lesson("05", "eight-h100", library, cells)
     assert unexplained(report) == []
     assert report.claims["5.8-real"]["verdict"] == "holds"

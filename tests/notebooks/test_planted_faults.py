@@ -422,7 +422,7 @@ def bench_of(small: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[
         original = small if name == "small" else ROOT / "notebooks" / name
         root = tmp_path_factory.mktemp("copy")
         # No symbolic links: Windows allows them to administrators only.
-        ignored = shutil.ignore_patterns(".*", "__pycache__", "build", "dist", "test-results")
+        ignored = shutil.ignore_patterns(".*", "__pycache__", "build", "dist", "test-results", "mine")
         shutil.copytree(original.parents[1], root, ignore=ignored, dirs_exist_ok=True)
         target = root / "notebooks" / original.name
         return Bench(target.read_text(encoding="utf-8"), target, root, frozenset(check_file(target, root)))
@@ -776,7 +776,9 @@ def test_nbval_notices_a_dead_kernel_and_an_endless_cell(tmp_path: Path) -> None
 @pytest.mark.parametrize("name", NAMES[1:])
 def test_nbval_reports_a_changed_output_of_a_real_notebook(name: str, tmp_path: Path) -> None:
     """A stored text is changed; later cells are cut off, because they take minutes."""
-    shutil.copytree(ROOT / "notebooks", tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".*"))
+    shutil.copytree(
+        ROOT / "notebooks", tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".*", "mine")
+    )
     notebook = read(ROOT / "notebooks" / name)
     textual = [
         (position, output.data)

@@ -30,6 +30,7 @@ DIFFERS = [
     ("ratio ⟨12⟩ for a", "ratio ⟨9,\nso⟩ for a"),
     ("x lives on cpu", "x lives on cuda:0"),
     ("lives on cuda.", "lives on mps:0."),
+    ("Writing mine/hello.py\n", "Overwriting mine/hello.py\n"),
     ('src="data:image/png;base64,iVBO+/A=" alt="a"', 'src="data:image/png;base64,AAAA" alt="a"'),
 ]
 STAYS = [
@@ -49,6 +50,7 @@ STAYS = [
     '<div class="measured-block" lang="en"><div>3</div></div> <div class="unmeasured-block" lang="en">3</div>',
     '<img alt="English · 中文">',
     "True False None 1.5",
+    "Writing x.py, Overwriting mine/x.txt, Writing mine/x.python, Overwriting mine/a/b.py, writing mine/x.py",
 ]
 
 

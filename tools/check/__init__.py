@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tools.written import MINE
+
 from . import text as texts
 from .findings import Finding, Findings
 from .markdown import check_blocks, check_links
@@ -23,7 +25,7 @@ SUFFIXES = (".ipynb", ".py", ".toml", ".md")
 
 
 def files(paths: list[Path]) -> list[Path]:
-    """Return the files to check under the given files and folders.
+    """Return the files to check under the given files and folders; not what a learner wrote into ``mine/``.
 
     Raises:
         FileNotFoundError: A path does not exist.
@@ -34,7 +36,9 @@ def files(paths: list[Path]) -> list[Path]:
             raise FileNotFoundError(f"{path} does not exist; give notebooks, folders or nothing.")
         inside = sorted(path.rglob("*")) if path.is_dir() else [path]
         found += [
-            file for file in inside if file.suffix in SUFFIXES and ".ipynb_checkpoints" not in file.parts
+            file
+            for file in inside
+            if file.suffix in SUFFIXES and not {".ipynb_checkpoints", MINE} & set(file.parts)
         ]
     return found
 
@@ -67,7 +71,11 @@ def _check_lesson(path: Path, place: str, findings: Findings) -> None:
         return  # check_notebook has said that it cannot be read
     check_glosses(path, findings)
     for cell in found:
-        check_words(cell.source, f"{place}: {cell.section or 'beginning'} ({cell.id})", findings)
+        check_words(
+            cell.script.text if cell.script else cell.source,
+            f"{place}: {cell.section or 'beginning'} ({cell.id})",
+            findings,
+        )
 
 
 def check(paths: list[Path] | None = None, root: Path = ROOT) -> list[Finding]:

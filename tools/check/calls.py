@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from tools.written import MINE
+
 from .findings import Findings
 
 ROOT = Path(__file__).parents[2]
@@ -26,6 +28,7 @@ def showing() -> frozenset[str]:
         node
         for folder in COURSE
         for path in sorted((ROOT / folder).rglob("*.py"))
+        if MINE not in path.parts
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
     ]
     classes = {

@@ -17,10 +17,13 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
+from tools.written import script_in
+
 from . import calls, markup, strings
 from . import text as texts
 from .findings import Findings
 from .markdown import check_alternative_text, check_blocks, check_links, check_markdown, fix_markdown
+from .scripts import check_script
 
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": "python3"}
@@ -51,7 +54,11 @@ _IMG = re.compile(r"<img\b([^<>]*)>", re.I)
 _NOT_UNDERSTOOD = "is not understood by nbval"
 _RULES_FOR_CODE = [
     (r"^\s*%%?(?:timeit|prun|memit)\b", "%timeit prints what differs in each run", "use compare()"),
-    (r"^\s*%%writefile\b", "%%writefile prints another word in the second run", "ship the file"),
+    (
+        r"^\s*%%writefile\b(?! mine/\w+\.py\s*$)",
+        "%%writefile elsewhere than mine/NAME.py",
+        "write a script into mine/",
+    ),
     (r"\bclear_output\s*\(", f"clear_output {_NOT_UNDERSTOOD}", "display once, at the end"),
     (
         r"from\s+tqdm\s+import|import\s+tqdm\s*$|\btqdm\.tqdm\s*\(",
@@ -237,7 +244,8 @@ def _check_code(cell: NotebookNode, position: int, findings: Findings) -> None:
     if cell.metadata.get("course", {}).get("ran") != code_hash(cell.source):
         findings.add("stale", "the code changed after it was executed", RECORD)
     lines = cell.source.splitlines()
-    if len(lines) > LONGEST_CELL:
+    script = script_in(cell.source)
+    if not script and len(lines) > LONGEST_CELL:
         findings.add("length", f"{len(lines)} lines, allowed are {LONGEST_CELL}", "split the cell")
     if lines[-1].rstrip().endswith(";"):
         findings.add("code", "the last line ends in ;", "write `_ = …` instead; nbval sees the value")
@@ -246,6 +254,9 @@ def _check_code(cell: NotebookNode, position: int, findings: Findings) -> None:
             findings.add("code", what, todo)
     if found := _MACHINE_PATH.search(cell.source):
         findings.add("machine path", found[0], "use a relative path or tempfile")
+    if script:
+        check_script(script, findings)
+        return
     source = re.sub(r"^(\s*)[%!].*$", r"\1pass", cell.source, flags=re.M)
     try:
         tree = ast.parse(source)

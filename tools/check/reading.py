@@ -12,6 +12,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from tools.written import Script, script_in
+
 from .markdown import hide_code, language_blocks
 from .strings import paired_keys
 
@@ -23,12 +25,21 @@ _HEADING = re.compile(r"^#+ (.+?) · (.+)$", re.M)
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell: the section it is in ("1.2", or "" before the first), its id, its kind, its source without magics."""
+    """A cell of a lesson.
+
+    Attributes:
+        section: The section it is in ("1.2"), or "" before the first.
+        id: Its id.
+        code: Whether it is a code cell.
+        source: Its source without magics; "" where it writes a script.
+        script: The script that it writes into ``mine/``.
+    """
 
     section: str
     id: str
     code: bool
     source: str
+    script: Script | None = None
 
 
 @dataclass(frozen=True)
@@ -53,12 +64,15 @@ def cells(path: Path) -> list[Cell]:
     found, section = [], ""
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         source, code = "".join(cell["source"]), cell["cell_type"] == "code"
-        if code:
+        script = script_in(source) if code else None
+        if script:
+            source = ""
+        elif code:
             source = "\n".join("" if line.startswith(("%", "!")) else line for line in source.splitlines())
         elif heading := re.match(r"## (.*)", source):
             number = re.match(r"\d+\.\d+", heading[1])
             section = number[0] if number else heading[1].partition(" · ")[0]
-        found.append(Cell(section, cell.get("id", ""), code, source))
+        found.append(Cell(section, cell.get("id", ""), code, source, script))
     return found
 
 

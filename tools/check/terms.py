@@ -11,7 +11,7 @@ from . import text as texts
 from .findings import Findings
 from .reading import Cell, passages
 
-SECOND_EDITION = ("00", "01", "02", "03", "04")  # the texts of 05, 06 and 09 follow in theirs
+SECOND_EDITION = ("00", "01", "02", "03", "04", "05", "06", "07")  # 09 has few terms of its own
 _PLACES = re.compile(
     rf"notebooks/(?:lesson_)?(?:{'|'.join(SECOND_EDITION)})[_/]|notebooks/shared/|course_utils/"
 )
@@ -25,6 +25,12 @@ _NOT_USED_ANY_MORE = [
     ("最高點", "峰值"),
     ("沒有量(?![測值子化])", "未量測"),
     ("錄下(?!來)", "參考紀錄, or 先前測得"),
+    ("(?<!梯度)縮放器", "梯度縮放器（scaler）"),
+    ("攔[截下]", "捕捉"),
+    (
+        "(?<!Jupyter )(?<!CPU )(?<!Linux )(?<!CUDA )(?<!張量)(?<!單)(?<![一兩幾每]個)核心(?!函式|模組|（kernel|\\*{0,2}（core| × )",
+        "Jupyter 核心（kernel）, CPU 核心, Linux 核心 or kernel",
+    ),
     (
         "(?<!原樣)(?<![它其請])傳回(?=[，。；、：！？）」…]|[之以]?[前後](?!面)|的時候|時(?![間序脈鐘])|$)",
         "返回 (傳回 needs what it returns)",
@@ -45,20 +51,26 @@ def check_words(source: str, place: str, findings: Findings) -> None:
                 findings.add("term", f"{found[0]} in {around!r}", f"write {instead}")
 
 
+# How a term is told from others that hold it: 一行程式 is a line of code, and 監看執行緒 has an English of its own.
+_USED = {"行程": "行程(?![式度])", "執行緒": "(?<!監看)執行緒"}
+
+
 @lru_cache
 def glossed() -> tuple[tuple[str, re.Pattern[str], re.Pattern[str]], ...]:
-    """Return the terms that need their English at first use: the English, how it is used, how it is glossed."""
+    """Return the terms that need their other language at first use: that, how it is used, how it is glossed."""
     found = []
     with texts.GLOSSARY.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             if row["gloss"]:
                 # Without what was added for the reader of the glossary: 核心函式（kernel）, CUDA 串流.
                 term = re.sub(r"（.*）$|^CUDA ", "", row["zh-Hant"])
-                term = {"行程": "行程(?![式度])"}.get(term, term)  # 一行程式 is a line of code
+                used, asked = _USED.get(term, term), row["en"]
+                if not texts.HAS_CJK.search(term):  # it stays English, and its Chinese stands in brackets
+                    used, asked = rf"(?<![\w.-]){term}(?![\w(-])", row["zh-Hant"].partition("（")[2][:-1]
                 english = rf"[^）]*(?:{row['gloss']})"
                 # The term may begin a longer one that has the bracket: 梯度累積（gradient accumulation）.
                 gloss = re.compile(rf"{term}[{texts.CJK} ]{{0,6}}（{english}|{row['gloss']}\w*（{term}", re.I)
-                found.append((row["en"], re.compile(term), gloss))
+                found.append((asked, re.compile(used), gloss))
     return tuple(found)
 
 

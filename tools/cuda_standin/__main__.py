@@ -34,11 +34,12 @@ from tools.cuda_standin.install import build
 from tools.cuda_standin.profiles import SOUND
 from tools.outputs import read_notes, sanitized
 from tools.record import OwnKernelManager
+from tools.written import workplace
 
 ROOT = Path(__file__).parents[2]
 _SETTINGS = tomllib.loads(Path(__file__).with_name("explained.toml").read_text(encoding="utf-8"))
 EXPLAINED, PROBES = _SETTINGS["explained"], _SETTINGS["probe"]
-LESSONS = ("01", "02", "03", "04", "05", "06")
+LESSONS = ("01", "02", "03", "04", "05", "06", "07")
 NOT_COMPARED = {"application/vnd.jupyter.widget-view+json", "image/png", "text/latex"}
 CELL_TIMEOUT = 600  # seconds; the lessons' own limit is for a machine with a GPU
 
@@ -175,7 +176,7 @@ def run(
             kernel_manager_class=OwnKernelManager,
             timeout=CELL_TIMEOUT,
             allow_errors=True,
-            resources={"metadata": {"path": str(path.parent)}},
+            resources={"metadata": {"path": str(workplace(path.parent, scratch))}},
             record_timing=False,
             on_cell_execute=lambda cell, cell_index: at.update(id=cell.id),
             on_cell_executed=lambda **_: setattr(report, "cells", report.cells + 1),

@@ -1,0 +1,153 @@
+"""Scripts that cells write: their rules, and a folder `mine/` of its own for each run."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from tools.check import files
+from tools.check.findings import Findings
+from tools.check.notebook import _check_code, code_hash
+from tools.check.reading import cells
+from tools.minutes import lessons
+from tools.record import execute
+from tools.written import Script, script_in, workplace
+
+SCRIPT = "%%writefile mine/a.py\n"
+
+
+def findings(source: str) -> list[str]:
+    cell = new_code_cell(source, execution_count=1, metadata={"course": {"ran": code_hash(source)}})
+    found = Findings().at("x.ipynb: cell 1 (a)")
+    _check_code(cell, 1, found)
+    assert all(one.place.startswith("x.ipynb: cell 1 (a)") for one in found)
+    return [f"{one.rule}: {one.what}" for one in found]
+
+
+@pytest.mark.parametrize(
+    "source, found",
+    [
+        ("import torch.distributed as dist\nimport os, json\nfrom torch import nn\n", []),
+        ("print(1)\n" * 44, []),
+        ("print(1)\n" * 45, ["length: 46 lines, allowed are 45"]),
+        (f"x = '{'a' * 82}'", []),
+        (f"\nx = '{'a' * 83}'", ["length: line 3 has 89 characters, allowed are 88"]),
+        ("import numpy as np", ["script: imports numpy"]),
+        ("def f():\n    from course_utils import facts", ["script: imports course_utils"]),
+        ("from shared.program import images", ["script: imports shared.program"]),
+        ("from . import other", ["script: imports ."]),
+        ("x = 1\ny = = 2", ["script: line 3: invalid syntax"]),
+        ("print('損失')", []),
+        ("print('裝置ABC')", ["spacing: no space between Chinese and Latin"]),
+        ("x = '/home/someone/data'", ["machine path: /home/someone"]),
+        ("%timeit f()", ["code: %timeit prints what differs in each run", "script: line 2: invalid syntax"]),
+    ],
+)  # fmt: skip
+def test_a_script_is_checked_as_a_file(source: str, found: list[str]) -> None:
+    assert [one[: len(wanted)] for one, wanted in zip(findings(SCRIPT + source), found, strict=True)] == found
+
+
+def test_only_what_is_scored_imports_the_program() -> None:
+    assert findings("%%writefile mine/faster.py\nfrom shared.program import images") == []
+    assert findings("%%writefile mine/faster.py\nfrom shared.digits import images")
+
+
+@pytest.mark.parametrize(
+    "first", ["workers/a.py", "../a.py", "mine/a.txt", "-a mine/a.py", "mine/b/a.py", "a.py"]
+)
+def test_scripts_are_written_into_one_folder_only(first: str) -> None:
+    assert findings(f"%%writefile {first}\nx = 1") == ["code: %%writefile elsewhere than mine/NAME.py"]
+
+
+def test_what_a_cell_writes() -> None:
+    assert script_in(SCRIPT + "\nx = 1\n\n") == Script("a.py", "\nx = 1\n")
+    assert script_in("x = 1\n" + SCRIPT) is None
+
+
+def test_the_scripts_of_the_lessons_are_sound(tmp_path: Path) -> None:
+    """Ruff finds nothing in them; the stub of an exercise may import what only its solution uses."""
+    for path in lessons().values():
+        for cell in cells(path):
+            if cell.script:
+                folder = tmp_path / cell.id
+                folder.mkdir()
+                (folder / cell.script.name).write_text(cell.script.text, encoding="utf-8")
+    command = [
+        sys.executable,
+        "-m",
+        "ruff",
+        "check",
+        "--isolated",
+        "--no-cache",
+        "--select=E4,E7,E9,F,B,I",
+        "--ignore=F401,F841",
+        "--config=lint.isort.known-first-party = ['shared']",
+        ".",
+    ]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, encoding="utf-8")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+# --- where they are written ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Path:
+    """A folder of notebooks with a room, another file and a learner's script."""
+    folder = tmp_path / "notebooks"
+    for name in ("lesson_99/texts.toml", "workers/a.py", "mine/a.py", ".hidden/b", "99_a.ipynb"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("print('the learner')" if name == "mine/a.py" else "", encoding="utf-8")
+    return folder
+
+
+def test_the_workplace_has_all_but_the_learners_scripts(course: Path, tmp_path: Path) -> None:
+    place = workplace(course, tmp_path / "scratch")
+    assert {entry.name for entry in place.iterdir()} == {"lesson_99", "workers", "99_a.ipynb"}
+    assert (place / "workers" / "a.py").resolve() == course / "workers" / "a.py"
+
+
+def test_the_checks_leave_the_learners_scripts_alone(course: Path) -> None:
+    assert {path.name for path in files([course])} == {"texts.toml", "a.py", "99_a.ipynb"}
+    assert not any("mine" in path.parts for path in files([course]))
+
+
+def test_without_links_it_is_a_copy(course: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.symlink", lambda *_, **__: (_ for _ in ()).throw(OSError("no privilege")))
+    place = workplace(course, tmp_path / "scratch")
+    assert (place / "workers" / "a.py").is_file() and not (place / "workers").is_symlink()
+
+
+def test_a_folder_without_lessons_is_its_own_workplace(tmp_path: Path) -> None:
+    assert workplace(tmp_path, tmp_path / "scratch") == tmp_path and not (tmp_path / "scratch").exists()
+
+
+def outputs(notebook: NotebookNode) -> str:
+    return "".join(output.get("text", "") for cell in notebook.cells for output in cell.get("outputs", []))
+
+
+def test_recording_leaves_the_learners_scripts_alone(course: Path, tmp_path: Path) -> None:
+    import nbformat
+
+    first = "from pathlib import Path\n\nPath('mine').mkdir(exist_ok=True)\nprint(*Path('mine').iterdir())"
+    notebook = new_notebook(
+        cells=[
+            new_markdown_cell("# 99. A · 甲", id="title"),
+            new_code_cell(first, id="setup"),
+            new_code_cell("%%writefile mine/a.py\nprint('ours')", id="writes"),
+            new_code_cell("print(Path('mine/a.py').read_text())", id="reads"),
+        ],
+        metadata={"course": {"lesson": "99"}},
+    )
+    path = course / "99_a.ipynb"
+    path.write_text(json.dumps(notebook), encoding="utf-8")
+    for _ in range(2):
+        execute(path, tmp_path / "journal.jsonl")
+        assert outputs(nbformat.read(path, as_version=4)) == "\nWriting mine/a.py\nprint('ours')\n\n"
+    assert (course / "mine" / "a.py").read_text(encoding="utf-8") == "print('the learner')"

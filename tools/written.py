@@ -1,0 +1,62 @@
+"""Scripts that a lesson's cells write: ``%%writefile mine/NAME.py``, and the folder in which they are written.
+
+``notebooks/mine/`` belongs to the learner. Whatever executes a lesson for us does so in a folder that looks like
+``notebooks/`` and has a ``mine/`` of its own: nothing of a learner is overwritten, no run finds what another one left, and
+lessons that run at the same time do not write into each other's scripts.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+MINE = "mine"
+LONGEST = 45  # lines, the magic's included
+WIDEST = 88  # characters
+
+CHECKED = re.compile(rf'^check\("\w+", "{MINE}/(\w+\.py)"\)', re.M)  # the script that an exercise examines
+_MAGIC = re.compile(rf"%%writefile {MINE}/(\w+\.py)\s*\Z")
+
+
+@dataclass(frozen=True)
+class Script:
+    """What a cell writes: the file's name in ``mine/`` and its text, which begins at the second line of the cell."""
+
+    name: str
+    text: str
+
+
+def script_in(source: str) -> Script | None:
+    """Return the script that a cell with this source writes into ``mine/``, or None."""
+    first, _, rest = source.partition("\n")
+    found = _MAGIC.match(first)
+    return Script(found[1], rest.rstrip("\n") + "\n") if found else None
+
+
+def workplace(notebooks: Path, scratch: Path) -> Path:
+    """Return the working directory for the cells of the notebooks in a folder.
+
+    Args:
+        notebooks: The folder of the notebooks.
+        scratch: A folder of this run, which is removed after it.
+
+    Returns:
+        A folder in `scratch` that has links to all that is in `notebooks`, and a `mine/` that the cells make themselves; or
+        `notebooks` itself, if it holds no lessons.
+    """
+    if not any(notebooks.glob("lesson_[0-9][0-9]")):
+        return notebooks
+    place = scratch / "notebooks"
+    place.mkdir(parents=True)
+    for entry in notebooks.resolve().iterdir():
+        if entry.name in (MINE, "__pycache__") or entry.name.startswith("."):
+            continue
+        try:
+            os.symlink(entry, place / entry.name, target_is_directory=entry.is_dir())
+        except OSError:  # Windows asks for a privilege
+            copy = shutil.copytree if entry.is_dir() else shutil.copy
+            copy(entry, place / entry.name)
+    return place
