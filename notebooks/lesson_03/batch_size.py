@@ -191,7 +191,7 @@ def _draw_throughput(axes: Any, result: Batch) -> None:
     axes.plot(result.sizes, result.throughputs, color=figures.YOURS)
     sizes, seconds = result.points
     axes.plot(sizes, sizes / seconds, "o", color=figures.YOURS, label="measured · 實測")
-    axes.axvline(result.knee, color=figures.THIRD, linestyle="--", label=f"knee · 膝點 {result.knee}")
+    axes.axvline(result.knee, color=figures.THIRD, linestyle="--", label=f"knee · 轉折點 {result.knee}")
     _mark_choice(axes, result.batch, result.throughput)
     figures.logarithmic(axes.xaxis)
     figures.logarithmic(axes.yaxis, "/s")
@@ -269,7 +269,7 @@ def render(result: Batch) -> figures.Picture:
     speed = f"{number(result.throughput)}/s"
     knee = Bilingual(
         f"Batch {result.knee} is the smallest that reaches {KNEE:.0%} of the best measured speed (the knee).",
-        f"速度達到實測最高值 {KNEE:.0%} 的最小批次是 {result.knee}（膝點）。",
+        f"速度達到實測最高值 {KNEE:.0%} 的最小批次是 {result.knee}（轉折點）。",
     )
     measured_parts = [
         Bilingual(

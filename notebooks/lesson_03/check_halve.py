@@ -64,7 +64,7 @@ def examine_halve(answer: Any) -> None:
     except torch.OutOfMemoryError:
         raise Wrong(
             en="The out-of-memory error comes out of your function. Catch `torch.OutOfMemoryError` and try half the batch.",
-            zh="記憶體不足的錯誤從你的函式跑出來了。要攔下 `torch.OutOfMemoryError`，把批次減半再試一次。",
+            zh="記憶體不足的錯誤傳到你的函式外面了。要捕捉 `torch.OutOfMemoryError`，把批次減半再試一次。",
         ) from None
     if not step.calls:
         raise Wrong(
@@ -97,12 +97,12 @@ def _check_other_error(answer: Any) -> None:
     else:
         raise Wrong(
             en="Your function swallows every error, also a wrong shape. Catch only `torch.OutOfMemoryError`.",
-            zh="你的函式把所有錯誤都吞掉了，連形狀不合的也是。只攔 `torch.OutOfMemoryError` 就好。",
+            zh="你的函式把所有錯誤都吞掉了，連形狀不合的錯誤也是。請只捕捉 `torch.OutOfMemoryError`。",
         )
     if len(step.calls) > 1:
         raise Wrong(
             en="A wrong shape is tried again with smaller batches. Catch only `torch.OutOfMemoryError`.",
-            zh="遇到形狀不合的錯誤時，你的函式還縮小批次再試。只攔 `torch.OutOfMemoryError` 就好。",
+            zh="遇到形狀不合的錯誤時，你的函式還縮小批次再試。請只捕捉 `torch.OutOfMemoryError`。",
         )
 
 

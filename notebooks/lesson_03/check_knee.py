@@ -31,12 +31,12 @@ def examine_knee(answer: Any) -> None:
         if found == sizes.index(right):
             raise Wrong(
                 en="That is the place in the list. Return the batch size.",
-                zh="這是膝點在 list 裡的位置。請傳回批次大小。",
+                zh="這是轉折點在 list 裡的位置。請傳回批次大小。",
             )
         if found == rates[sizes.index(right)]:
             raise Wrong(
                 en="That is the throughput at the knee. Return the batch size.",
-                zh="這是膝點的吞吐量。請傳回批次大小。",
+                zh="這是轉折點的吞吐量。請傳回批次大小。",
             )
         if found in (sizes[-1], sizes[rates.index(max(rates))]):
             raise Wrong(
@@ -50,7 +50,7 @@ def examine_knee(answer: Any) -> None:
             )
         raise Wrong(
             en=f"With sizes {sizes} and seconds {seconds} the knee is {right}, but your function returns `{value(found)}`.",
-            zh=f"批次大小是 {sizes}、時間是 {seconds} 時，膝點是 {right}，你的函式卻傳回 `{value(found)}`。",
+            zh=f"批次大小是 {sizes}、時間是 {seconds} 時，轉折點是 {right}，你的函式卻傳回 `{value(found)}`。",
         )
 
 
@@ -62,17 +62,17 @@ def show_knee(answer: Any) -> figures.Picture:
     axes.plot(SIZES, rates, "o-", color=figures.YOURS)
     axes.axhline(0.8 * max(rates), color=figures.THIRD, linestyle=":", label="80%")
     if isinstance(found, (int, float)) and 0 < found < 1e6:
-        axes.axvline(found, color=figures.RECORDED, linestyle="--", label=f"knee · 膝點 {found:g}")
+        axes.axvline(found, color=figures.RECORDED, linestyle="--", label=f"knee · 轉折點 {found:g}")
     figures.logarithmic(axes.xaxis)
     axes.set_xlabel("batch size · 批次大小")
     axes.set_ylabel("images per second · 每秒影像張數")
     axes.legend(loc="lower right", fontsize=9)
     caption = Bilingual(
         f"A made-up machine. Your function says that its knee is {value(found)}.",
-        f"這是一台虛構的機器，你的函式算出的膝點是 {value(found)}。",
+        f"這是一台虛構的機器，你的函式算出的轉折點是 {value(found)}。",
     )
     alternative = Bilingual(
         "Images per second against batch size, with a line at 80% of the highest value and one at the answer's knee.",
-        "每秒影像張數隨批次大小的變化，並標出最高值的 80%，以及你答案裡的膝點。",
+        "每秒影像張數隨批次大小的變化，並標出最高值的 80%，以及你答案裡的轉折點。",
     )
     return figures.Picture(figure, caption, alternative)

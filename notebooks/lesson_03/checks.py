@@ -251,7 +251,7 @@ EXERCISES = (
     ),
     Exercise(
         "scaled_step",
-        Bilingual("one step with a scaler", "用縮放器訓練一步"),
+        Bilingual("one step with a scaler", "用梯度縮放器訓練一步"),
         examine_scaled_step,
         (
             Bilingual(
@@ -272,7 +272,7 @@ EXERCISES = (
     ),
     Exercise(
         "knee",
-        Bilingual("where is the knee?", "膝點在哪裡？"),
+        Bilingual("where is the knee?", "轉折點在哪裡？"),
         examine_knee,
         (
             Bilingual(
@@ -336,7 +336,7 @@ EXERCISES = (
             ),
             Bilingual(
                 "Catch `torch.OutOfMemoryError` and nothing else.",
-                "只攔截 `torch.OutOfMemoryError`，其他錯誤都不要攔截。",
+                "只捕捉 `torch.OutOfMemoryError`，其他錯誤都不要捕捉。",
             ),
             Bilingual(
                 "At a batch of 1 there is nothing left to halve: `raise`.",

@@ -193,7 +193,7 @@ def _draw(axes: Any, result: Roofline) -> None:
     ]  # the corners; straight lines on log-log axes
     roof = [min(peak, x * result.bandwidth) for x in xs]
     source = "measured · 實測" if result.machine == MEASURED else "published · 公開規格"
-    axes.plot(xs, roof, color=figures.YOURS, label=f"roof · 屋頂 ({source})")
+    axes.plot(xs, roof, color=figures.YOURS, label=f"roof · 上限 ({source})")
     axes.plot(
         *zip(*result.sweep, strict=True),
         "o",
@@ -219,7 +219,7 @@ def _draw(axes: Any, result: Roofline) -> None:
     axes.text(low * 1.2, roof[0] * 9, f"{number(result.bandwidth / 1e9)} GB/s", ha="left", **note)
     axes.text(high / 1.2, peak * 1.3, figures.quantity(peak, "FLOP/s"), ha="right", **note)
     axes.axvline(result.ridge, color="#445", linestyle=":", linewidth=1.2)
-    ridge = f" ridge · 屋脊 {result.ridge:.3g} FLOP/B "
+    ridge = f" ridge · 交會點 {result.ridge:.3g} FLOP/B "
     side = "right" if result.ridge > 8 else "left"  # where there is room for it
     axes.text(result.ridge, peak * 2.4, ridge, ha=side, **note | {"color": "#445"})
     axes.set_xlabel("operations per byte (FLOP/B) · 每位元組的運算量")
@@ -240,11 +240,11 @@ def _verdict(result: Roofline) -> Bilingual:
         return Bilingual(
             f"Left of the ridge, memory is the limit; {never.en}. "
             f"At best {rate}, {result.share:.1%} of the peak, in {time}.",
-            f"在屋脊左邊，瓶頸是記憶體；{never.zh}。最快可達 {rate}，是峰值的 {result.share:.1%}，要花 {time}。",
+            f"在交會點左邊，瓶頸是記憶體；{never.zh}。最快可達 {rate}，是峰值的 {result.share:.1%}，要花 {time}。",
         )
     return Bilingual(
         f"Right of the ridge, arithmetic is the limit (from batch {first} on). At best {rate}, the full peak, in {time}.",
-        f"在屋脊右邊，瓶頸是運算（批次 {first} 以上都是）。最快可達 {rate}，也就是峰值，要花 {time}。",
+        f"在交會點右邊，瓶頸是運算（批次 {first} 以上都是）。最快可達 {rate}，也就是峰值，要花 {time}。",
     )
 
 

@@ -134,7 +134,11 @@ WRONG: dict[str, list[tuple[str, str, str]]] = {
             "place in the list",
             "在 list 裡的位置",
         ),
-        (_KNEE + "next(r for r in rates if r >= 0.8 * max(rates))", "throughput at the knee", "膝點的吞吐量"),
+        (
+            _KNEE + "next(r for r in rates if r >= 0.8 * max(rates))",
+            "throughput at the knee",
+            "轉折點的吞吐量",
+        ),
         (_KNEE + "sizes[rates.index(max(rates))]", "the fastest one", "最快的批次"),
         (
             _KNEE + "min(b for b, t in zip(sizes, seconds) if t >= 0.8 * min(seconds))",
@@ -144,7 +148,7 @@ WRONG: dict[str, list[tuple[str, str, str]]] = {
         (
             _KNEE + "min(b for b, r in zip(sizes, rates) if r >= 0.5 * max(rates))",
             "the knee is 64",
-            "膝點是 64",
+            "轉折點是 64",
         ),
     ],
     "model_bytes": [
@@ -291,7 +295,7 @@ WRONG: dict[str, list[tuple[str, str, str]]] = {
         ),
     ],
     "halve": [
-        (_HALVE + "step(batch)\n    return batch", "comes out of your function", "從你的函式跑出來"),
+        (_HALVE + "step(batch)\n    return batch", "comes out of your function", "傳到你的函式外面"),
         (_HALVE + "return 16", "never calls `step`", "從沒呼叫 `step`"),
         (
             _HALVE + "while True:\n        try:\n            step(batch)\n            break\n"

@@ -113,12 +113,12 @@ def _reason(result: Pipeline) -> Bilingual:
             "只有一塊緩衝區，所以運算做完之前，下一份資料沒有地方放。",
         )
     if result.plan.busy("copy") > result.plan.busy("work"):
-        left = Bilingual("all the copies and the last piece of work", "全部的複製，加上最後一次運算")
+        left = Bilingual("all the copies and the last piece of work", "全部的複製與最後一次運算")
     else:
-        left = Bilingual("the first copy and all the work", "第一次複製，加上全部的運算")
+        left = Bilingual("the first copy and all the work", "第一次複製與全部的運算")
     return Bilingual(
-        f"What is left is {measured(left.en)}: the rest is hidden.",
-        f"總時間只剩{measured(left.zh)}，其餘都藏起來了。",
+        f"What cannot be hidden is {measured(left.en)}.",
+        f"藏不住的只有{measured(left.zh)}。",
     )
 
 

@@ -50,7 +50,7 @@ LINES = {
         _line(
             "loss.detach()", False,
             "The result is another tensor on the same memory; no value is needed.",
-            "傳回的是另一個張量，共用同一塊記憶體，完全不需要值。",
+            "傳回的是另一個張量，共用同一塊記憶體，並不讀取其中的值。",
         ),
         _line(
             "print(loss)", True,
@@ -85,7 +85,7 @@ LINES = {
         _line(
             "x[mask]", True,
             "How many elements are chosen depends on values, and the host must know the size to make room.",
-            "會選出幾個元素，要看值才知道，而主機得知道大小，才能配置記憶體。",
+            "會選出幾個元素，取決於張量的值；主機得先知道有幾個，才能配置記憶體。",
         ),
         _line(
             "torch.where(mask, x, 0)", False,
@@ -95,12 +95,12 @@ LINES = {
         _line(
             "x.nonzero()", True,
             "The number of rows depends on values, as with `x[mask]`.",
-            "結果有幾列，要看值才知道，和 `x[mask]` 一樣。",
+            "結果有幾列，取決於張量的值，和 `x[mask]` 一樣。",
         ),
         _line(
             "x.shape", False,
             "The host made the tensor and knows its shape; it does not ask the GPU.",
-            "張量是主機建立的，主機本來就知道形狀，不用問 GPU。",
+            "張量是主機建立的，主機本來就知道形狀，不必詢問 GPU。",
         ),
         _line(
             "len(x)", False,

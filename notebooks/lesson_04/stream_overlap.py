@@ -144,8 +144,8 @@ EXPLORER = Explorer(
         Control(
             "share",
             Bilingual("share of the GPU that one kernel needs", "一個 kernel 占用多少 GPU"),
-            [(f"{p} %", p) for p in (5, 25, 50, 100)],
-            "25 %",
+            [(f"{p}%", p) for p in (5, 25, 50, 100)],
+            "25%",
         ),
         Control(
             "duration",
