@@ -15,13 +15,12 @@ from course_utils.measure import best_time, compare
 from course_utils.predictions import predict, reveal
 from course_utils.tables import facts, message
 from course_utils.torch_state import preserved_state
-from notebook_torchrun import choose, launch
+from notebook_torchrun import launch
 
 __all__ = [
     "best_time",
     "bi",
     "check",
-    "choose",
     "claim",
     "compare",
     "facts",

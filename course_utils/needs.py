@@ -49,9 +49,13 @@ assert compiled(torch.zeros(16, 16, device=device)).sum().item() == 256
 """
 
 
-def _takes_the_gpu() -> bool:
-    """Use the GPU in this process, so that another one which also can proves that both may."""
-    return torch.ones(1, device="cuda").is_cuda
+def has_two_cores() -> bool:
+    """Return whether two processes can compute at once: on two GPUs, or on two idle threads of a CPU with two cores or more."""
+    import psutil
+
+    idle = {thread for thread, share in enumerate(psutil.cpu_percent(0.2, percpu=True)) if share < 50}
+    free = len(idle & os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else idle)
+    return torch.cuda.device_count() >= 2 or min(free, psutil.cpu_count(logical=False) or free) >= 2
 
 
 def can_compile() -> bool:
@@ -70,13 +74,9 @@ def can_compile() -> bool:
         if subprocess.run(["xcode-select", "-p"], capture_output=True).returncode != 0:
             return False
     # torch.compile writes this to stderr on GPUs with fewer than 68 multiprocessors, where it means nothing to learners.
-    logging.getLogger("torch._inductor.utils").addFilter(_worth_showing)
+    inductor = logging.getLogger("torch._inductor.utils")
+    inductor.addFilter(lambda record: "Not enough SMs" not in record.getMessage())
     return works(_COMPILE)
-
-
-def _worth_showing(record: logging.LogRecord) -> bool:
-    """Return whether a log record is worth showing."""
-    return "Not enough SMs" not in record.getMessage()
 
 
 def uses_vectors() -> bool:
@@ -99,8 +99,9 @@ def has_tensor_cores() -> bool:
 NEEDS: dict[str, Callable[[], bool]] = {
     "cuda": lambda: torch.cuda.is_available(),
     "two_gpus": lambda: torch.cuda.device_count() >= 2,
-    "nccl": lambda: torch.cuda.is_available() and torch.distributed.is_nccl_available(),
-    "shared_gpu": lambda: torch.cuda.is_available() and _takes_the_gpu() and works(_USE_GPU),
+    "two_cores": lambda: has_two_cores(),
+    # This process takes the GPU first, so that another one which also can proves that both may.
+    "shared_gpu": lambda: torch.cuda.is_available() and torch.ones(1).cuda().is_cuda and works(_USE_GPU),
     "native_bf16": lambda: (
         torch.cuda.is_available() and torch.cuda.is_bf16_supported(including_emulation=False)
     ),

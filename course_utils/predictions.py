@@ -76,7 +76,6 @@ def _slider(key: tuple[str, str], number: Number, pick: Callable[[Bilingual], st
     button = widgets.Button(description=pick(_GUESS), tooltip=pick(_GUESS))
 
     def clicked(_: Any) -> None:
-        button.remove_class("course-chosen")
         button.add_class("course-chosen")
         _guesses[key] = values[slider.index]
         mine = _YOURS.format(guess=number.with_unit(_guesses[key]))
@@ -106,7 +105,10 @@ def predict(name: str) -> None:
         parts = _slider(key, number, pick, reply) if number else _buttons(asked, pick, reply)
         return widgets.Box(parts, layout=widgets.Layout(flex_flow="row wrap", align_items="center"))
 
-    box = widgets.VBox([heading, *by_language(row), reply])
+    rows = by_language(row)
+    for other in rows[1:] if asked.number else ():  # a guess stays when the language changes
+        widgets.link((rows[0].children[0], "index"), (other.children[0], "index"))
+    box = widgets.VBox([heading, *rows, reply])
     box.add_class("course-question")
     box.add_class("course-card")
     display(Shown(box, _static(asked), f"question {name}: {asked.text}"))

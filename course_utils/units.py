@@ -42,8 +42,6 @@ def quantity(value: float, unit: str) -> str:
     """
     if unit in ("", "%"):  # no prefix: 0.78% is not 780 m%
         return f"{number(value)}{unit}"
-    from matplotlib.ticker import (
-        EngFormatter,  # claims use this module as well, and matplotlib is slow to import
-    )
+    from matplotlib.ticker import EngFormatter  # claims use this module as well, and this import is slow
 
     return EngFormatter(unit)(float(f"{value:.3g}"))

@@ -24,9 +24,11 @@ FIELDS = {"url", "date", "quote", "read"}
 BY_NAME = {
     "speeds",
     "scoreboard",
-    "scoreboard-vit",
-    "compile-price",
-    "cudnn-benchmark",
+    "scaling-resnet",
+    "scaling-horovod",
+    "scaling-large-batch",
+    "scaling-ddp",
+    "all-reduce-machines",
 }  # by a room or a cell
 PAIRS = ("value", "hardware", "source")
 TEXTS = {f"{name}{tag}" for name in PAIRS for tag in ("", "_en", "_zh")}
@@ -92,6 +94,13 @@ def test_a_reference_is_complete(key: str) -> None:
 
 def test_a_reference_belongs_to_a_claim_or_a_figure() -> None:
     assert set(DATA["reference"]) - BY_NAME <= known_keys()
+
+
+@pytest.mark.parametrize("key", sorted(BY_NAME))
+def test_a_reference_by_name_is_shown(key: str) -> None:
+    rooms = [path.read_text("utf-8") for path in (FILE.parents[1] / "notebooks").rglob("*.py")]
+    asked = [*rooms, *(cell.text for cell in cells("code"))]
+    assert any(f'"{key}"' in text for text in asked), "nothing asks for it"
 
 
 def test_every_source_is_used() -> None:
