@@ -1,164 +1,290 @@
-"""Train a LeNet on 0, 1 or N GPUs: torchrun --standalone --nproc-per-node=2 train.py
+"""Train a network on 0, 1 or N GPUs: torchrun --standalone --nproc-per-node=2 train.py
 
-Started again with the same checkpoint, it goes on where it stopped.
+Started again, it goes on after the last epoch in its checkpoint.
 """
 
-import argparse
+import json
+import math
 import os
+import socket
+import time
+from argparse import ArgumentParser, Namespace
+from contextlib import nullcontext
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.distributed.elastic.multiprocessing.errors import record
 from torch.nn.parallel import DistributedDataParallel
-from torch.optim.lr_scheduler import CosineAnnealingLR
-from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+from torch.utils.data import DataLoader, DistributedSampler, Subset, TensorDataset
 
-from notebook_torchrun import report
-from shared.digits import digits
-from shared.networks import lenet
-
-LIMIT = timedelta(seconds=60)  # for every wait
-
-
-def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--epochs", type=int, default=4)
-    parser.add_argument("--batch", type=int, default=64, help="of all ranks together")
-    parser.add_argument("--learning-rate", type=float, default=0.03)
-    parser.add_argument("--precision", default="float32", help="or float64, bfloat16")
-    parser.add_argument("--crash-in-epoch", type=int, help="rank 1 is killed, once")
-    return parser.parse_args()
+# How long a rank waits for the others: longer than any of them downloads the data or
+# writes a checkpoint. Too short, and one slow moment of a disk ends the whole job.
+LIMIT = timedelta(minutes=10)
+# A run goes on only as it began: its learning rate follows a plan for all its steps.
+LASTING = ["epochs", "batch", "learning_rate", "dropout", "precision", "seed"]
 
 
-def start() -> torch.device:
-    """Join the others and return this process's own device."""
-    local_rank = int(os.environ["LOCAL_RANK"])
-    enough_gpus = torch.cuda.device_count() >= int(os.environ["LOCAL_WORLD_SIZE"])
-    if enough_gpus and dist.is_nccl_available():
-        device = torch.device("cuda", local_rank)
+def arguments() -> Namespace:
+    parser = ArgumentParser(description=__doc__)
+    add = parser.add_argument
+    add("--epochs", type=int, default=4)
+    add("--batch", type=int, default=64, help="for one step, of all ranks together")
+    add("--accumulate", type=int, default=1, help="parts of each rank's share of it")
+    add("--learning-rate", type=float, default=0.1)
+    add("--dropout", type=float, default=0.0)
+    precisions = ["float64", "float32", "bfloat16", "float16"]
+    add("--precision", choices=precisions, default="float32")
+    add("--workers", type=int, default=0, help="processes per rank that read data")
+    add("--checkpoint", type=Path, default=Path("checkpoint.pt"))
+    add("--log-file", type=Path, help="gets a line of JSON after each epoch")
+    add("--seed", type=int, default=0)
+    add("--deterministic", action="store_true", help="repeat every bit on GPUs, too")
+    add("--no-tf32", action="store_true", help="full float32 in GPUs' convolutions")
+    add("--gpu", action="store_true", help="stop on a machine without GPUs")
+    options = parser.parse_args()
+    options.lasting = {name: getattr(options, name) for name in LASTING}
+    low = getattr(torch, options.precision)
+    options.autocast = partial(torch.autocast, dtype=low, enabled=low.itemsize == 2)
+    options.scaled = low == torch.float16  # only float16 underflows
+    options.dtype = torch.promote_types(low, torch.float32)  # of the weights
+    return options
+
+
+def choose_kernels(options: Namespace) -> None:
+    if options.deterministic:  # where an operation cannot be, it raises an error
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+        torch.use_deterministic_algorithms(True)
+    if options.no_tf32:  # otherwise PyTorch lets cuDNN round float32 to TF32
+        torch.backends.cudnn.allow_tf32 = False
+
+
+def start(options: Namespace) -> torch.device:
+    """Join the other ranks and return this process's own device."""
+    if "LOCAL_RANK" not in os.environ:
+        raise SystemExit("start: torchrun --standalone --nproc-per-node=1 train.py")
+    names = "LOCAL_RANK", "LOCAL_WORLD_SIZE", "WORLD_SIZE"
+    local_rank, ranks, world = (int(os.environ[name]) for name in names)
+    if options.batch % (world * options.accumulate):
+        parts = f"{world} ranks x {options.accumulate}"
+        raise ValueError(f"--batch {options.batch} must be a multiple of {parts}")
+    gpus = torch.cuda.device_count()
+    if gpus < ranks and (gpus or options.gpu):  # without any and --gpu, on the CPU
+        raise ValueError(f"{socket.gethostname()} has {gpus} GPUs for {ranks} ranks")
+    device = torch.device("cuda", local_rank) if gpus else torch.device("cpu")
+    if gpus:
         torch.cuda.set_device(device)
-        torch.backends.cudnn.deterministic = True  # repeatable to the last bit
-        dist.init_process_group("nccl", timeout=LIMIT, device_id=device)
-        return device
-    dist.init_process_group("gloo", timeout=LIMIT)
-    return torch.device("cpu")
+    nccl = gpus and dist.is_nccl_available()  # it is not on Windows
+    backend, own = ("nccl", device) if nccl else ("gloo", None)
+    dist.init_process_group(backend, timeout=LIMIT, device_id=own)
+    say(f"ranks {dist.get_world_size()}, {dist.get_backend()}, {device}")
+    return device
 
 
-def prepared(images: torch.Tensor) -> torch.Tensor:
-    """Enlarge the digits for LeNet; mean and standard deviation become about 0 and 1."""
-    larger = nn.functional.interpolate(images[:, None], 28, mode="bilinear")
-    return (larger - 0.3) / 0.3
+def say(text: str) -> None:
+    if dist.get_rank() == 0:  # once, not once per rank
+        print(text, flush=True)
 
 
-def training_data(batch: int) -> tuple[DataLoader, DistributedSampler]:
-    data = digits()
-    dataset = TensorDataset(prepared(data.images), data.labels)
-    sampler = DistributedSampler(dataset, seed=0)  # a share for each rank, shuffled
-    per_rank = batch // dist.get_world_size()
-    # drop_last: no rank gets a smaller last batch than the others.
-    return DataLoader(dataset, per_rank, sampler=sampler, drop_last=True), sampler
+def write(content: object, path: Path) -> None:
+    """Write a file that is never half a file, whenever this process is killed."""
+    part = Path(f"{path}.{socket.gethostname()}.part")
+    with part.open("wb") as file:
+        torch.save(content, file)
+        file.flush()
+        os.fsync(file.fileno())  # the bytes reach the disk before the name does
+    part.replace(path)
 
 
-def accuracy(model: DistributedDataParallel, device: torch.device) -> float:
-    """Return the share of right answers on the test images; all ranks take part."""
-    data, rank, world_size = digits(), dist.get_rank(), dist.get_world_size()
-    mine = slice(rank, None, world_size)  # no padding: no image counts twice
-    images = prepared(data.test_images[mine])
-    images = images.to(device, next(model.parameters()).dtype)
-    labels = data.test_labels[mine].to(device)
-    model.eval()
-    for buffer in model.module.buffers():  # BatchNorm: each rank updates its own
+def made_images(count: int, seed: int) -> TensorDataset:
+    """Return images of ten patterns, shifted, with more or less contrast, noisy."""
+    coarse = torch.randn(10, 1, 7, 7, generator=torch.Generator().manual_seed(0))
+    patterns = nn.functional.interpolate(coarse, 28, mode="bilinear")
+    own = torch.Generator().manual_seed(seed)
+    shifts = torch.randint(-3, 4, (count, 2), generator=own).tolist()
+    images = [patterns[n % 10].roll(by, (1, 2)) for n, by in enumerate(shifts)]
+    images = torch.stack(images) * (0.5 + torch.rand(count, 1, 1, 1, generator=own))
+    images += 1.5 * torch.randn(images.shape, generator=own)
+    return TensorDataset(images / 2, torch.arange(count) % 10)
+
+
+def prepare_data() -> tuple[TensorDataset, TensorDataset]:
+    """Return the data for training and for testing: yours, of any size."""
+    # With files: if os.environ["LOCAL_RANK"] == "0": download(); then dist.barrier().
+    return made_images(2048, seed=1), made_images(512, seed=2)
+
+
+def loaders(options: Namespace) -> tuple[DataLoader, DataLoader]:
+    """Return this rank's shares of the data for training and for testing."""
+    train, test = prepare_data()
+    if options.batch > len(train):
+        raise ValueError(f"--batch {options.batch} is more than {len(train)} images")
+    rank, world = dist.get_rank(), dist.get_world_size()
+    # fork copies locks held by CUDA's and NCCL's threads, but not the threads.
+    context = "spawn" if options.workers else None
+    settings = {"num_workers": options.workers, "multiprocessing_context": context}
+    settings["pin_memory"] = options.device.type == "cuda"
+    settings["batch_size"] = options.batch // world
+    sampler = DistributedSampler(train, seed=options.seed, drop_last=True)
+    share = Subset(test, range(rank, len(test), world))  # no padding, so counted once
+    trainer = DataLoader(train, sampler=sampler, drop_last=True, **settings)
+    return trainer, DataLoader(share, **settings)
+
+
+def network(dropout: float) -> nn.Module:
+    return nn.Sequential(
+        nn.Conv2d(1, 6, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Flatten(), nn.Dropout(dropout),
+        nn.Linear(400, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(), nn.Linear(84, 10),
+    )  # fmt: skip
+
+
+def rate_factor(step: int, steps: int) -> float:
+    """Warm up in a tenth of all steps, then fall to zero like a cosine."""
+    done = step / steps
+    return min(1, 10 * done + 1 / steps) * (1 + math.cos(math.pi * done)) / 2
+
+
+def train_step(
+    model: nn.Module, batch: list, parts: dict, options: Namespace
+) -> torch.Tensor:
+    """Take one step with this rank's share of a batch and return its mean loss."""
+    mean, optimizer, scaler = 0.0, parts["optimizer"], parts["scaler"]
+    pieces = zip(*(values.chunk(options.accumulate) for values in batch), strict=True)
+    for number, (images, labels) in enumerate(pieces, start=1):
+        images = images.to(options.device, options.dtype, non_blocking=True)
+        labels = labels.to(options.device, non_blocking=True)
+        # The gradients of the pieces add up here. They travel once, with the last one.
+        with model.no_sync() if number < options.accumulate else nullcontext():
+            with options.autocast(options.device.type):
+                loss = nn.functional.cross_entropy(model(images), labels)
+            loss = loss / options.accumulate
+            scaler.scale(loss).backward()
+        mean += loss.detach()
+    scaler.unscale_(optimizer)  # clip the gradients themselves
+    nn.utils.clip_grad_norm_(model.parameters(), max_norm=1.0)
+    scaler.step(optimizer)
+    scaler.update()
+    optimizer.zero_grad()
+    parts["scheduler"].step()
+    return mean
+
+
+def train_epoch(
+    epoch: int, model: nn.Module, loader: DataLoader, parts: dict, options: Namespace
+) -> float:
+    """Go through all images once and return the mean loss of all ranks."""
+    # After a restart, an epoch and its new workers draw the numbers they would have.
+    torch.manual_seed(hash((options.seed, epoch, dist.get_rank())))
+    loader.sampler.set_epoch(epoch)  # another order in every epoch
+    model.train()
+    total = sum(train_step(model, batch, parts, options) for batch in loader)
+    dist.all_reduce(total)
+    return total.item() / len(loader) / dist.get_world_size()
+
+
+def evaluate(model: nn.Module, loader: DataLoader, options: Namespace) -> float:
+    """Return the share of right answers among all test images."""
+    counts = torch.zeros(2, dtype=torch.int64, device=options.device)
+    for buffer in model.module.buffers():  # BatchNorm's, which differ by rank
         dist.broadcast(buffer, src=0)
-    with torch.no_grad():
-        right = (model.module(images).argmax(1) == labels).sum()
-    counts = torch.stack([right, torch.tensor(len(labels), device=device)])
-    dist.all_reduce(counts)  # sums, not means of means
+    model.eval()
+    with torch.inference_mode(), options.autocast(options.device.type):
+        for images, labels in loader:
+            images = images.to(options.device, options.dtype, non_blocking=True)
+            right = model.module(images).argmax(1) == labels.to(options.device)
+            counts[0] += right.sum()
+            counts[1] += labels.numel()
+    dist.all_reduce(counts)  # a mean of means would weigh unequal shares equally
     return (counts[0] / counts[1]).item()
 
 
-def save(path: Path, epoch: int, parts: dict, device: torch.device) -> None:
-    """Write all that the next epoch depends on; replace the old file in one step."""
-    random = torch.get_rng_state()
-    if device.type == "cuda":
-        random = torch.cat([random, torch.cuda.get_rng_state()])
-    random = random.to(device)
-    of_all_ranks = [torch.empty_like(random) for _ in range(dist.get_world_size())]
-    dist.all_gather(of_all_ranks, random)
+def save(options: Namespace, log: list[dict], parts: dict) -> None:
+    """Let rank 0 write all that the next epoch depends on."""
     if dist.get_rank() == 0:
+        # The net, not its wrapper, which puts "module." before all names.
         state = {name: part.state_dict() for name, part in parts.items()}
-        torch.save(state | {"epoch": epoch, "random": of_all_ranks}, f"{path}.part")
-        os.replace(f"{path}.part", path)
+        state |= {"log": log, "options": options.lasting, "written": time.time()}
+        write(state, options.checkpoint)
 
 
-def load(path: Path, parts: dict, device: torch.device) -> int:
-    """Restore everything and return the next epoch; without a file, the first."""
-    if not path.exists():
-        return 0
-    state = torch.load(path, map_location="cpu", weights_only=True)
+def read(path: Path, options: Namespace) -> dict:
+    """Return the checkpoint, unless it belongs to another training."""
+    try:
+        found = torch.load(path, map_location="cpu", weights_only=True)
+        before = dict(found["options"].items() - options.lasting.items())
+    except Exception as error:
+        raise ValueError(f"{path} cannot be read as a checkpoint: {error}") from error
+    if before:
+        raise ValueError(f"{path} was written with {before}: take another one")
+    return found
+
+
+def load(options: Namespace, parts: dict) -> list[dict]:
+    """Restore everything and return the log of the epochs that are done."""
+    path, rank = options.checkpoint, dist.get_rank()
+    found = read(path, options) if rank == 0 and path.exists() else None
+    written = [found and found["written"]]
+    dist.broadcast_object_list(written)  # one rank decides for all: which one, if any
+    if written == [None]:
+        return []
+    found = found or read(path, options)  # each rank, from a disk that all see
+    if found["written"] != written[0]:
+        raise ValueError(f"rank {rank} finds another {path} than rank 0")
     for name, part in parts.items():
-        part.load_state_dict(state[name])
-    random = state["random"][dist.get_rank()]
-    host, gpu = random.tensor_split([len(torch.get_rng_state())])
-    torch.set_rng_state(host)
-    if len(gpu):
-        torch.cuda.set_rng_state(gpu)
-    return state["epoch"] + 1
+        part.load_state_dict(found[name])
+    say(f"resumed at epoch {len(found['log'])}")
+    return found["log"]
 
 
+def fit(options: Namespace) -> None:
+    """Train from the first epoch that is missing to the last."""
+    train, test = loaders(options)
+    torch.manual_seed(options.seed)  # all ranks build the same network
+    net = network(options.dropout).to(options.device, options.dtype)
+    device = options.device.type
+    ids = [options.device] if device == "cuda" else None
+    model = DistributedDataParallel(net, device_ids=ids, gradient_as_bucket_view=True)
+    optimizer = torch.optim.SGD(net.parameters(), options.learning_rate, momentum=0.9)
+    factor = partial(rate_factor, steps=options.epochs * len(train))
+    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
+    parts = {"net": net, "optimizer": optimizer, "scheduler": scheduler}
+    parts["scaler"] = torch.amp.GradScaler(device, enabled=options.scaled)
+    log = load(options, parts)
+    if len(log) == options.epochs:  # nothing is left to train
+        note(options, log)
+    for epoch in range(len(log), options.epochs):
+        start = time.perf_counter()
+        loss = train_epoch(epoch, model, train, parts, options)
+        speed = len(train) * options.batch / (time.perf_counter() - start)
+        accuracy, ranks = evaluate(model, test, options), dist.get_world_size()
+        line = {"epoch": epoch, "ranks": ranks, "loss": loss, "accuracy": accuracy}
+        log.append(line | {"images_per_second": speed})
+        save(options, log, parts)  # first, as only what is saved is done
+        note(options, log)
+
+
+def note(options: Namespace, log: list[dict]) -> None:
+    """Print what the last epoch has reached; write all lines, also of earlier starts."""
+    names = "loss", "accuracy", "images_per_second"
+    values = ", ".join(f"{name} {log[-1][name]:.3f}" for name in names)
+    say(f"epoch {log[-1]['epoch']}: {values}")
+    if options.log_file and dist.get_rank() == 0:
+        options.log_file.write_text("".join(json.dumps(line) + "\n" for line in log))
+
+
+@record  # torchrun then names the rank that failed first, and why
 def main() -> None:
     options = arguments()
-    device = start()
-    checkpoint = Path(os.environ.get("CHECKPOINT", "checkpoint.pt"))
-    precision = getattr(torch, options.precision)
-    mixed = precision in (torch.bfloat16, torch.float16)
-    dtype = torch.float32 if mixed else precision  # of weights, images and sums
-
-    torch.manual_seed(0)
-    loader, sampler = training_data(options.batch)
-    mine = [device] if device.type == "cuda" else None
-    model = DistributedDataParallel(lenet().to(device, dtype), device_ids=mine)
-    rate = options.learning_rate
-    optimizer = torch.optim.SGD(model.parameters(), lr=rate, momentum=0.9)
-    scheduler = CosineAnnealingLR(optimizer, options.epochs)
-    scaler = torch.amp.GradScaler(device.type, enabled=precision == torch.float16)
-    parts = {"model": model.module, "optimizer": optimizer}
-    parts |= {"scheduler": scheduler, "scaler": scaler}
-
-    losses, first = [], load(checkpoint, parts, device)
-    for epoch in range(first, options.epochs):
-        sampler.set_epoch(epoch)  # another order in every epoch
-        model.train()
-        total = torch.zeros(2, device=device, dtype=dtype)
-        for step, (images, labels) in enumerate(loader):
-            images, labels = images.to(device, dtype), labels.to(device)
-            shift = torch.randint(-2, 3, (2,)).tolist()  # the same on all ranks
-            images = images.roll(shift, dims=(2, 3))
-            with torch.autocast(device.type, precision, enabled=mixed):
-                loss = nn.functional.cross_entropy(model(images), labels)
-            scaler.scale(loss).backward()
-            scaler.step(optimizer)
-            scaler.update()
-            optimizer.zero_grad()
-            sums = torch.stack([loss.detach(), torch.ones_like(loss)])
-            total += sums * len(labels)
-            if epoch == options.crash_in_epoch and step == 5:
-                crash()
-        scheduler.step()
-        dist.all_reduce(total)
-        losses.append((total[0] / total[1]).item())
-        save(checkpoint, epoch, parts, device)
-        if dist.get_rank() == 0:  # in ⟨ ⟩: what may differ between machines
-            print(f"epoch {epoch}: loss ⟨{losses[-1]:.3f}⟩")
-    report(first_epoch=first, losses=losses, accuracy=accuracy(model, device))
-
-
-def crash() -> None:
-    if dist.get_rank() == 1 and os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
-        os.kill(os.getpid(), 9)
+    choose_kernels(options)
+    options.device = start(options)
+    fit(options)  # its model goes before the group does, or it might wait for ever
+    dist.destroy_process_group()
 
 
 if __name__ == "__main__":
     main()
-    dist.destroy_process_group()  # last: a model that outlives its group may hang

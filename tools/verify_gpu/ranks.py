@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from contextlib import chdir
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from notebook_torchrun import Run
 
 SHARED = Path(__file__).with_name("one_gpu_two_ranks.py")
+SCRIPT = Path(__file__).with_name("ranks_script.py")
+TRAIN = Path(__file__).parents[2] / "notebooks" / "workers" / "train.py"
 DUPLICATE = "nccl-dup-gpu"  # the clinic's entry
 
 
@@ -24,7 +27,7 @@ class Case:
     """A launch, how many GPUs it needs, and what is right about it ("" where all is)."""
 
     gpus: int
-    script: str | Path
+    script: Path
     arguments: tuple[object, ...]
     processes: int
     wrong: Callable[[Run], str]
@@ -39,10 +42,16 @@ def _ended(backend: str) -> Callable[[Run], str]:
     return wrong
 
 
-def _same_as_one(run: Run) -> str:
-    """Two ranks that share a GPU must come to the gradient that one process computes."""
-    difference = max(result["difference"] for result in run.results if result) if run.ok else None
-    return _ended("gloo")(run) or ("" if difference < 1e-9 else f"gradients differ by {difference:.2e}")
+def _same_as_one(backend: str, bound: float) -> Callable[[Run], str]:
+    """All ranks must come to what one process computes, up to rounding."""
+
+    def wrong(run: Run) -> str:
+        if missing := _ended(backend)(run):
+            return missing
+        difference = max(result["difference"] for result in run.results if result)
+        return "" if difference < bound else f"differs by {difference:.2e}"
+
+    return wrong
 
 
 def _refused(run: Run) -> str:
@@ -57,17 +66,18 @@ def _refused(run: Run) -> str:
 
 def cases(gpus: int) -> dict[str, Case]:
     """Return what can be tried with so many GPUs; without any, the case for a rehearsal."""
-    train = ("--epochs", 1)
+    train = ("--epochs", 1, "--batch", 16 * max(gpus, 1), "--gpu", "--checkpoint", "checkpoint.pt")
+    in_float64, right = _same_as_one("gloo", 1e-9), _same_as_one("nccl", 1e-4)
     if not gpus:
-        return {"rehearsal: two gloo ranks on the CPU": Case(0, SHARED, (), 2, _same_as_one)}
+        return {"rehearsal: two gloo ranks on the CPU": Case(0, SHARED, (), 2, in_float64)}
     found = {
-        "NCCL with one rank": Case(1, "workers/hello_ranks.py", (), 1, _ended("nccl")),
-        "training, one rank, NCCL": Case(1, "workers/train.py", train, 1, _ended("nccl")),
-        "two gloo ranks share a GPU": Case(1, SHARED, (), 2, _same_as_one),
-        "NCCL refuses two ranks on one GPU": Case(1, "workers/one_gpu.py", ("nccl",), 2, _refused),
-        "NCCL, a GPU for each rank": Case(2, "workers/hello_ranks.py", (), gpus, _ended("nccl")),
-        "training, a GPU for each rank": Case(2, "workers/train.py", train, gpus, _ended("nccl")),
-        "SyncBatchNorm": Case(2, "workers/sync_batch_norm.py", (), gpus, _ended("nccl")),
+        "NCCL with one rank": Case(1, SCRIPT, ("together",), 1, right),
+        "training, one rank, NCCL": Case(1, TRAIN, train, 1, _ended("nccl")),
+        "two gloo ranks share a GPU": Case(1, SHARED, (), 2, in_float64),
+        "NCCL refuses two ranks on one GPU": Case(1, SCRIPT, ("one-gpu",), 2, _refused),
+        "NCCL, a GPU for each rank": Case(2, SCRIPT, ("together",), gpus, right),
+        "training, a GPU for each rank": Case(2, TRAIN, train, gpus, _ended("nccl")),
+        "SyncBatchNorm": Case(2, SCRIPT, ("sync-batch-norm",), gpus, right),
     }
     return {name: case for name, case in found.items() if case.gpus <= gpus}
 
@@ -80,17 +90,16 @@ def main() -> int:
 
     from notebook_torchrun import launch
 
-    outcomes = {}
+    outcomes: dict[str, dict[str, object]] = {}
+    results = Path(sys.argv[1]).resolve()
     for name, case in cases(torch.cuda.device_count()).items():
-        with tempfile.TemporaryDirectory() as folder:
-            run = launch(
-                case.script, *case.arguments, processes=case.processes, limit=40, show="quiet",
-                environment={"CHECKPOINT": f"{folder}/checkpoint.pt"},
-            )  # fmt: skip
+        with tempfile.TemporaryDirectory() as folder, chdir(folder):  # train.py writes where it is started
+            run = launch(case.script, *case.arguments, processes=case.processes, limit=90, show="quiet")
         outcomes[name] = {"wrong": case.wrong(run), "backend": run.backend, "seconds": round(run.seconds, 1)}
         outcomes[name] |= {"results": run.results, "failure": run.failure.text if run.failure else None}
         print(f"{name}: {outcomes[name]['wrong'] or 'ok'}", flush=True)
-    Path(sys.argv[1]).write_text(json.dumps(outcomes, indent=1) + "\n", encoding="utf-8")
+        # After each case: if the time is up in a later one, what was found stays.
+        results.write_text(json.dumps(outcomes, indent=1) + "\n", encoding="utf-8")
     wrong = {name: outcome["wrong"] for name, outcome in outcomes.items() if outcome["wrong"]}
     print("; ".join(f"{name}: {why}" for name, why in wrong.items()) or f"{len(outcomes)} cases as expected")
     return 1 if wrong else 0

@@ -18,8 +18,8 @@ from torch_doctor.errors.matching import find_cause
 DISTURBED = 0.15  # share by which a ceiling may differ between the beginning and the end
 TORCH = (2, 11)  # the oldest PyTorch on which the recorded evidence may be measured
 
-# Lessons whose measurements do not use the GPU. Where there are cores enough, they run beside the others.
-BESIDE = ("06", "09", "00")
+# Lessons that measure nothing on a GPU. Where there are cores enough, they run beside the others.
+BESIDE = ("09", "00")
 CORES_FOR_TWO = 8
 
 _MACHINE = """
