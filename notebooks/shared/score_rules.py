@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from typing import Any
@@ -36,6 +37,23 @@ class Refused(Exception):
     def __init__(self, en: str, zh: str) -> None:
         super().__init__(en)
         self.reason = Bilingual(en, zh)
+
+
+def examine_file(names: Mapping[str, Any]) -> Any:
+    """Return the function ``train`` of a learner's file.
+
+    Args:
+        names: What the file defines.
+
+    Raises:
+        Refused: There is none.
+    """
+    if not callable(names.get("train")):
+        raise Refused(
+            "The file defines no `train`. It needs a function that begins with `def train(device, epochs):`.",
+            "檔案裡沒有定義 `train`。請用 `def train(device, epochs):` 定義這個函式。",
+        )
+    return names["train"]
 
 
 def examine_call(train: Any, epochs: Any) -> None:
@@ -76,7 +94,7 @@ def examine_network(network: Any) -> None:
         raise Refused(
             f"This network has {count:,} parameters, so it is not `small_resnet()` with its 6,378. Only the same network can be "
             "compared on the board.",
-            f"這個網路有 {count:,} 個參數，並不是 `small_resnet()`，後者有 6,378 個參數。用同一個網路，計分板上的成績才能比較。",
+            f"這個網路有 {count:,} 個參數，而 `small_resnet()` 有 6,378 個，所以不是同一個網路。只有使用同一個網路，計分板上的成績才能互相比較。",
         )
     if all(torch.equal(a.detach().cpu().float(), b.detach()) for a, b in zip(mine, fresh, strict=True)):
         raise Refused(
@@ -160,13 +178,39 @@ def best_product(device: torch.device, threads: int) -> float:
     return max(speeds, default=math.inf)
 
 
-def examine_rate(rate: float, device: torch.device) -> None:
-    """Refuse more images per second than `device` has arithmetic for.
+def examine_ranks(parameters: Sequence[torch.Tensor]) -> None:
+    """Refuse networks that differ between processes.
+
+    Args:
+        parameters: All values of each process's network, by rank.
 
     Raises:
         Refused: With the reason.
     """
-    limit = FASTEST * best_product(device, torch.get_num_threads()) / ARITHMETIC
+    for rank, values in enumerate(parameters):
+        if not torch.allclose(values, parameters[0], rtol=1e-3, atol=1e-4):
+            far = (values - parameters[0]).abs().max().item()
+            raise Refused(
+                f"After the training, the networks of rank 0 and rank {rank} differ, by up to {far:.2g}: each process has "
+                "learned from its own images only. Does `train` compute with `DistributedDataParallel(network)`, and not with "
+                "the network inside of it?",
+                f"訓練結束後，rank 0 和 rank {rank} 的網路並不相同，參數最多相差 {far:.2g}，也就是每個行程都只從自己那份影像學習。"
+                "`train` 計算時用的是 `DistributedDataParallel(network)` 嗎？還是直接用了包在裡面的網路？",
+            )
+
+
+def examine_rate(rate: float, device: torch.device, devices: int = 1) -> None:
+    """Refuse more images per second than the devices have arithmetic for.
+
+    Args:
+        rate: Images per second.
+        device: One of the devices; on a CPU, what a process computes with.
+        devices: How many there are.
+
+    Raises:
+        Refused: With the reason.
+    """
+    limit = devices * FASTEST * best_product(device, torch.get_num_threads()) / ARITHMETIC
     if rate > limit:
         raise Refused(
             f"{rate:,.0f} images per second are impossible: at twice the speed of this device's fastest matrix product it would "

@@ -9,18 +9,21 @@ from __future__ import annotations
 import datetime
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
+from pathlib import Path
 from typing import Any
 
 import torch
+import torch.distributed as distributed
 from IPython.display import display
 from torch import nn
 
 from course_utils import lesson, run_mode, settings
 from course_utils.machine import machine_facts, try_gpu
 from course_utils.torch_state import preserved_state
-from course_utils.units import duration
+from course_utils.units import duration, number
+from notebook_torchrun import launch
 from shared import program, score_rules
 from shared.score_rules import Refused
 from shared.scoreboard_picture import STAGES, Entry, board
@@ -28,11 +31,19 @@ from torch_doctor.bilingual import Bilingual, Block, measured
 
 Train = Callable[[torch.device, int], nn.Module]
 ENOUGH_SECONDS, MOST_RUNS = 3.0, 5
+LIMIT = 240.0  # seconds for all runs of several processes
 FILE = "scoreboard"  # beside the progress, see course_utils.settings
 
 
 class ScoreError(AssertionError):
     """A score was refused, and the run is strict (``COURSE_STRICT=1``)."""
+
+
+class Rates(dict[int, float]):
+    """Images per second by number of processes. As the last line of a cell it shows nothing, like `ImagesPerSecond`."""
+
+    def _ipython_display_(self) -> None:
+        pass
 
 
 class ImagesPerSecond(float):
@@ -136,28 +147,12 @@ def score(train: Train, epochs: int = 1, device: torch.device | str | None = Non
         ScoreError: The score was refused and ``COURSE_STRICT=1`` is set.
         ValueError: The board has no place for the current lesson.
     """
-    number, device = lesson.current(), try_gpu() if device is None else torch.device(device)
-    if number not in STAGES:
-        raise ValueError(
-            f"score(): lesson {number} has no place on the board; there are {', '.join(STAGES)}."
-        )
+    stage, device = _lesson(), try_gpu() if device is None else torch.device(device)
     line = display(_status("Training …", "訓練中……"), display_id=True)
     try:
         rate, share, times = measure(train, device, epochs)
     except BaseException as error:  # KeyboardInterrupt, too
-        if line is not None:
-            line.update(_status("Stopped.", "已停止。"))
-        if not isinstance(error, Refused):
-            raise
-        display(_refusal(error.reason))
-        if run_mode.strict():
-            raise ScoreError(error.reason.en) from None
-        return None
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else machine_facts()["cpu"]
-    today = datetime.date.today().isoformat()
-    new = Entry(rate, share, epochs, device.type, name, torch.__version__, today, score_rules.RULE)
-    settings.write(FILE, settings.read(FILE) | {number: asdict(new)})
-    run_mode.note("curve", f"score-{number}", asdict(new))
+        return _stopped(line, error)
     if line is not None:
         each = ", ".join(map(duration, times))
         line.update(
@@ -165,5 +160,114 @@ def score(train: Train, epochs: int = 1, device: torch.device | str | None = Non
                 f"Trained on {device}: {each}.", f"在 {device} 上的訓練時間：{each}。".replace(", ", "、")
             )
         )
-    display(board(entries() | {number: new}, number))
+    _keep_and_show(stage, rate, share, epochs, device)
     return ImagesPerSecond(rate)
+
+
+def _keep_and_show(stage: str, rate: float, share: float, epochs: int, device: torch.device) -> None:
+    """Keep the number for this lesson, and show the board."""
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else machine_facts()["cpu"]
+    today = datetime.date.today().isoformat()
+    new = Entry(rate, share, epochs, device.type, name, torch.__version__, today, score_rules.RULE)
+    settings.write(FILE, settings.read(FILE) | {stage: asdict(new)})
+    run_mode.note("curve", f"score-{stage}", asdict(new))
+    display(board(entries() | {stage: new}, stage))
+
+
+def _lesson() -> str:
+    """Return the current lesson.
+
+    Raises:
+        ValueError: The board has no place for it.
+    """
+    stage = lesson.current()
+    if stage not in STAGES:
+        raise ValueError(f"lesson {stage} has no place on the scoreboard; there are {', '.join(STAGES)}.")
+    return stage
+
+
+def _in_processes(script: Path, processes: int, epochs: int, *, gpus: bool) -> dict[str, Any]:
+    """Return what rank 0 measured when one process and `processes` processes trained in turn."""
+    worker = Path(__file__).parents[1] / "workers" / "score_ranks.py"
+    hidden = {} if gpus else {"CUDA_VISIBLE_DEVICES": ""}
+    run = launch(worker, script, epochs, processes=processes, environment=hidden, show="quiet", limit=LIMIT)
+    for result in filter(None, run.results):
+        if "refused" in result:
+            raise Refused(*result["refused"])
+    first = run.check().results[0]
+    assert first is not None
+    first["rates"] = {int(count): rate for count, rate in first["rates"].items()}
+    return first
+
+
+def _comparison(rates: Mapping[int, float], gpus: int) -> Block:
+    """Return the line that compares one process with several."""
+    (_, alone), (processes, together) = sorted(rates.items())
+    share = f"{together / alone / processes:.0%}"
+    where = Bilingual("on the GPUs", "在 GPU 上") if gpus > 1 else Bilingual("on the CPU", "在 CPU 上")
+    board_en, board_zh = (
+        (" The board shows one process on the GPU.", "計分板上是單一行程在 GPU 上的成績。")
+        if gpus == 1
+        else ("", "")
+    )
+    return _status(
+        f"1 process {where.en}: {number(alone)} images/s, {processes} processes: {number(together)} images/s, "
+        f"efficiency {share}.{board_en}",
+        f"{where.zh}，1 個行程每秒處理 {number(alone)} 張影像，{processes} 個行程每秒 {number(together)} 張，"
+        f"效率是 {share}。{board_zh}",
+    )
+
+
+def score_ranks(script: str | Path, processes: int = 2, epochs: int = 8) -> Rates | None:
+    """Train in one process and in several, compare, keep the number of several for this lesson, and show the board.
+
+    With one GPU, the comparison takes place on the CPU, and the board gets the number of one process on the GPU.
+
+    Args:
+        script: A file that defines ``train(device, epochs)``. It is called in every process, after ``init_process_group``,
+            and returns the network, the same in all processes, or the ``DistributedDataParallel`` around it.
+        processes: How many; on several GPUs at most one for each.
+        epochs: For how many epochs.
+
+    Returns:
+        Images per second of all processes together, by the number of processes, or None if the score was refused; then a
+        card says why, and nothing is kept.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        RuntimeError: The program failed in a process; the text is what it says there.
+        ScoreError: The score was refused and ``COURSE_STRICT=1`` is set.
+        ValueError: The board has no place for the current lesson, or `processes` is not at least 2.
+    """
+    stage, gpus = _lesson(), torch.cuda.device_count() if distributed.is_nccl_available() else 0
+    path = next((p for p in (Path(script), Path("notebooks", script)) if p.is_file()), None)
+    if path is None:
+        raise FileNotFoundError(f"score_ranks(): there is no file {script} · 找不到檔案 {script}")
+    if isinstance(processes, bool) or not isinstance(processes, int) or processes < 2:
+        raise ValueError(f"score_ranks(): processes={processes!r} must be at least 2 · 至少要 2 個行程")
+    together = min(processes, gpus) if gpus > 1 else processes
+    line = display(_status("Training …", "訓練中……"), display_id=True)
+    try:
+        score_rules.examine_call(score_ranks, epochs)  # for `epochs`; `train` is in the file
+        found = _in_processes(path.resolve(), together, epochs, gpus=gpus > 1)
+        kept = _in_processes(path.resolve(), 1, epochs, gpus=True) if gpus == 1 else found
+    except BaseException as error:  # KeyboardInterrupt, too
+        return _stopped(line, error)
+    rates = Rates(found["rates"])
+    if line is not None:
+        line.update(_comparison(rates, gpus))
+    _keep_and_show(
+        stage, kept["rates"][max(kept["rates"])], kept["accuracy"], epochs, torch.device(kept["device"])
+    )
+    return rates
+
+
+def _stopped(line: Any, error: BaseException) -> None:
+    """Show that nothing was kept, and why the score was refused; raise whatever else happened."""
+    if line is not None:
+        line.update(_status("Stopped.", "已停止。"))
+    if not isinstance(error, Refused):
+        raise error
+    display(_refusal(error.reason))
+    if run_mode.strict():
+        raise ScoreError(error.reason.en) from None

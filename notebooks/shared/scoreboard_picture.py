@@ -18,7 +18,6 @@ STAGES = {
     "02": Bilingual("moved in one piece", "一次搬完"),
     "03": Bilingual("batch size, data type", "批次大小、資料型別"),
     "04": Bilingual("no waiting", "不再等待"),
-    "05": Bilingual("several devices", "多個裝置"),
     "06": Bilingual("several processes", "多個行程"),
     "08": Bilingual("capstone", "總結專題"),
 }

@@ -14,8 +14,9 @@ import torch
 from torch import nn
 
 from course_utils import lesson, recordings, settings
+from notebook_torchrun.result import Failure, Run
 from shared import program, score_rules, scoreboard, scoreboard_picture
-from shared.scoreboard import ImagesPerSecond, ScoreError, entries, score
+from shared.scoreboard import ImagesPerSecond, Rates, ScoreError, entries, score, score_ranks
 from shared.scoreboard_picture import Entry, board, gain
 
 CPU = torch.device("cpu")
@@ -90,6 +91,7 @@ def test_the_number_shows_nothing_as_the_last_line_of_a_cell():
     from IPython.core.formatters import DisplayFormatter
 
     assert DisplayFormatter().format(ImagesPerSecond(12.5)) == ({}, {})
+    assert DisplayFormatter().format(Rates({1: 12.5})) == ({}, {})
 
 
 def test_the_fastest_of_several_runs_counts_so_that_compiling_does_not(train):
@@ -305,6 +307,166 @@ def test_a_lesson_without_a_place_on_the_board(train, monkeypatch):
     monkeypatch.setattr(lesson, "current", lambda: "09")
     with pytest.raises(ValueError, match="09"):
         score(train)
+    with pytest.raises(ValueError, match="09"):
+        score_ranks("faster.py")
+
+
+# --- several processes ---------------------------------------------------------------------------------------
+
+FASTER = """
+import torch
+from torch.nn.functional import cross_entropy
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DistributedSampler
+
+from shared.program import IMAGES, enlarge, labels, small_images, small_resnet
+
+BATCH = 360  # per process
+
+
+def train(device, epochs):
+    network = small_resnet().to(device)
+    model = DistributedDataParallel(network)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    images, targets = enlarge(small_images.to(device)), labels.to(device)
+    sampler = DistributedSampler(range(IMAGES))
+    for epoch in range(epochs):
+        sampler.set_epoch(epoch)
+        for share in torch.tensor(list(sampler), device=device).split(BATCH):
+            optimizer.zero_grad()
+            cross_entropy(model(images[share]), targets[share]).backward()
+            optimizer.step()
+    return model
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Any) -> Any:
+    """Return the path of a learner's file that counts."""
+    lesson.use("06")
+    path = tmp_path / "faster.py"
+    path.write_text(FASTER, encoding="utf-8")
+    return path
+
+
+Launches = list[tuple[tuple[Any, ...], dict[str, Any]]]
+
+
+@pytest.fixture
+def launches(monkeypatch: pytest.MonkeyPatch) -> Launches:
+    """Let launches succeed at once, and note them."""
+    noted: Launches = []
+
+    def launch(*given: Any, processes: int, environment: dict[str, str], **how: Any) -> Any:
+        noted.append((given, how | {"processes": processes, "environment": environment}))
+        rates = {str(n): 1000.0 * (0.5 + 0.5 * n) for n in (1, processes)}
+        device = "cpu" if environment else "cuda:0"
+        run = Run("torchrun", processes, 60)
+        run.results = [{"rates": rates, "accuracy": 0.95, "device": device}] * processes
+        return run
+
+    monkeypatch.setattr(scoreboard, "launch", launch)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    monkeypatch.setattr(torch.distributed, "is_nccl_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "A GPU")
+    return noted
+
+
+def test_two_processes_are_compared_with_one_and_kept(file, launches, seen, data):
+    rates = score_ranks(file, processes=2, epochs=3)
+    assert rates == {1: 1000.0, 2: 1500.0} and entries()["06"].rate == 1500.0
+    assert entries()["06"].epochs == 3 and entries()["06"].device == "cpu"
+    ((given, how),) = launches
+    assert given[1:] == (file, 3) and how["environment"] == {"CUDA_VISIBLE_DEVICES": ""}
+    page = texts(seen[1:2])
+    assert "1 process on the CPU: 1,000 images/s, 2 processes: 1,500 images/s, efficiency 75%" in page
+    assert "在 CPU 上，1 個行程每秒處理 1,000 張影像，2 個行程每秒 1,500 張，效率是 75%" in page
+    assert isinstance(seen[-1], scoreboard_picture.figures.Picture)
+    assert compared(seen[:1]) == compared(seen[1:2])
+
+
+def test_with_one_gpu_the_cpu_compares_and_the_board_shows_the_gpu(file, launches, seen, data, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    assert score_ranks(file, processes=4) == {1: 1000.0, 4: 2500.0}
+    assert [(how["processes"], bool(how["environment"])) for _, how in launches] == [(4, True), (1, False)]
+    assert entries()["06"].device == "cuda" and entries()["06"].rate == 1000.0
+    assert "on the CPU" in texts(seen[1:2]) and "The board shows one process on the GPU" in texts(seen[1:2])
+
+
+def test_several_gpus_train_with_one_process_each(file, launches, seen, data, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert set(score_ranks(file, processes=4)) == {1, 2} and entries()["06"].device == "cuda"
+    assert [(how["processes"], how["environment"]) for _, how in launches] == [(2, {})]
+    assert "on the GPUs" in texts(seen[1:2])
+    monkeypatch.setattr(torch.distributed, "is_nccl_available", lambda: False)  # Windows
+    monkeypatch.setattr(scoreboard, "machine_facts", lambda: {"cpu": "A processor"})
+    assert set(score_ranks(file, processes=3)) == {1, 3} and entries()["06"].device == "cpu"
+
+
+def test_what_a_process_refuses_is_shown_and_not_kept(file, launches, seen, data, monkeypatch):
+    def refused(*_: Any, **__: Any) -> Any:
+        run = Run("torchrun", 2, 60)
+        run.results = [None, {"refused": ["Not so.", "不行。"]}]
+        run.failures = [Failure(1, "exited", "", 1)]
+        return run
+
+    monkeypatch.setattr(scoreboard, "launch", refused)
+    assert score_ranks(file) is None and not data.exists()
+    assert "Not so." in texts(seen[-1:]) and "不行。" in texts(seen[-1:])
+    monkeypatch.setenv("COURSE_STRICT", "1")
+    with pytest.raises(ScoreError, match="Not so"):
+        score_ranks(file)
+
+
+def test_what_fails_in_a_process_is_raised_with_its_text(file, launches, seen, monkeypatch):
+    run = Run("torchrun", 2, 60)
+    run.failures = [Failure(1, "raised", "KeyError: 'mine'", 1)]
+    monkeypatch.setattr(scoreboard, "launch", lambda *_, **__: run)
+    with pytest.raises(RuntimeError, match="KeyError: 'mine'"):
+        score_ranks(file)
+    assert "Stopped" in seen[-1].html
+
+
+def test_wrong_arguments_launch_nothing(file, launches, seen):
+    with pytest.raises(FileNotFoundError, match="nowhere.py"):
+        score_ranks("nowhere.py")
+    for processes in (1, 0, "2", 2.0, True):
+        with pytest.raises(ValueError, match="at least 2"):
+            score_ranks(file, processes=processes)
+    assert score_ranks(file, epochs=0) is None and "epochs=0" in texts(seen[-1:])
+    assert not launches
+
+
+def test_networks_must_be_the_same_in_all_processes():
+    one = torch.randn(100)
+    score_rules.examine_ranks([one, one + 1e-6, one])
+    with pytest.raises(score_rules.Refused, match="rank 0 and rank 2 differ, by up to 0.5"):
+        score_rules.examine_ranks([one, one, one + 0.5])
+
+
+def test_a_file_without_train_is_named():
+    for names in ({"Train": print}, {"train": 1}):
+        with pytest.raises(score_rules.Refused, match="defines no `train`"):
+            score_rules.examine_file(names)
+    assert score_rules.examine_file({"train": print}) is print
+
+
+def test_several_devices_may_be_faster_than_one(monkeypatch):
+    monkeypatch.setattr(score_rules, "best_product", lambda *_: 100.0 * score_rules.ARITHMETIC)
+    score_rules.examine_rate(399.0, CPU, devices=2)
+    with pytest.raises(score_rules.Refused, match="impossible"):
+        score_rules.examine_rate(401.0, CPU, devices=2)
+
+
+def test_two_real_processes(file, seen, data, monkeypatch):
+    """They train together and count; without the wrapper, each for itself, they do not."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    rates = score_ranks(file)
+    assert set(rates) == {1, 2} and min(rates.values()) > 0 and entries()["06"].rate == rates[2]
+    assert entries()["06"].accuracy > 0.8 and "2 processes" in texts(seen[1:2])
+    file.write_text(FASTER.replace("model(images", "network(images"), encoding="utf-8")
+    assert score_ranks(file) is None and entries()["06"].rate == rates[2]
+    assert "rank 0 and rank 1 differ" in texts(seen[-1:])
 
 
 # --- what is kept --------------------------------------------------------------------------------------------
@@ -363,7 +525,7 @@ def test_skipped_lessons_leave_a_gap(no_warnings):
 
 def test_the_capstone_has_the_last_row_and_the_picture_can_be_drawn(no_warnings):
     picture = board({"08": replace(ENTRY, rate=3e6)}, "08")
-    assert bars(picture)[0][0] == 7 and len(picture.html()) > 1000
+    assert bars(picture)[0][0] == 6 and len(picture.html()) > 1000
 
 
 @pytest.mark.parametrize(
