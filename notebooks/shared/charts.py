@@ -1,4 +1,4 @@
-"""Charts that two to four lessons use: columns, bar charts side by side, stacked bars."""
+"""Charts that two to four lessons use: columns, bar charts side by side, stacked bars. And the colours of ranks."""
 
 from __future__ import annotations
 
@@ -8,6 +8,18 @@ from typing import Any
 from course_utils import figures
 from course_utils.units import amount, quantity
 from torch_doctor.bilingual import Bilingual, measured
+
+# One colour per rank: Okabe and Ito's, without black.
+RANK_COLOURS = (
+    figures.YOURS,
+    "#E69F00",
+    figures.THIRD,
+    figures.FOURTH,
+    "#56B4E9",
+    figures.RECORDED,
+    "#F0E442",
+    figures.GREY,
+)
 
 
 def columns(name: str, values: Mapping[figures.Label, float]) -> None:

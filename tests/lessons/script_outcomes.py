@@ -5,70 +5,52 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
-from unittest.mock import patch
 
 from course_utils.exercises import NotYet, Wrong
-from lesson_06 import script_run
-from lesson_06.script_run import PROCESSES, Outcome
 from notebook_torchrun import launch
+from shared import script_exercise
+from shared.script_exercise import Outcome, Plan
 
 
-class _NeedsToRun(BaseException):
-    """Has the text of the script that the checker would run."""
-
-
-def _script(examine: Callable[[Any], None], answer: Any) -> str | None:
-    """Return the text that `examine` runs for an answer; None if it finds a mistake without."""
-
-    def outcome(text: str) -> Outcome:
-        raise _NeedsToRun(text)
-
-    with patch.object(script_run, "outcome", outcome):
-        try:
-            examine(answer)
-        except _NeedsToRun as needed:
-            return str(needed)
-        except (Wrong, NotYet):
-            return None
-    raise AssertionError("a script was accepted without being run")
-
-
-def run_together(answers: Iterable[tuple[Callable[[Any], None], Any]]) -> int:
-    """Run all scripts among `answers` that have to run, and put their outcomes into the checker's cache.
-
-    Args:
-        answers: The function that examines an answer, and the answer.
+def run_together(answers: Iterable[tuple[str, Plan]]) -> int:
+    """Run all scripts (text and plan) that have to run, and put their outcomes into the checker's cache.
 
     Returns:
         How many scripts ran; 0 on Windows, which cannot fork (there each is launched when it is examined).
     """
     if not hasattr(os, "fork"):
         return 0
-    scripts = [script for script in dict.fromkeys(_script(*answer) for answer in answers) if script]
-    scripts = [script for script in scripts if script not in script_run.outcomes]
-    if not scripts:
-        return 0
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        for number, script in enumerate(scripts):
-            (folder / f"{number}.py").write_text(script, encoding="utf-8")
+        folder, jobs = Path(name), []
+        for text, plan in dict.fromkeys(answers):
+            (folder / "script.py").write_text(text, encoding="utf-8")
+            try:
+                script_exercise.read(str(folder / "script.py"), "")
+            except (NotYet, Wrong):
+                continue  # this is known without running it
+            if (text, plan) not in script_exercise.outcomes:
+                jobs.append((text, plan))
+        if not jobs:
+            return 0
+        (folder / "jobs.json").write_text(
+            json.dumps([(t, p.worlds, p.stop) for t, p in jobs]), encoding="utf-8"
+        )
         launch(
             Path(__file__).with_name("many_scripts.py"),
             folder,
-            len(scripts),
-            processes=PROCESSES,
-            limit=300,
+            processes=max(sum(plan.worlds) for _, plan in jobs),
+            limit=600,
             environment={"CUDA_VISIBLE_DEVICES": ""},
             show="quiet",
         ).check()
-        for number, script in enumerate(scripts):
-            files = [folder / f"{number}-{rank}.json" for rank in range(PROCESSES)]
-            found = [json.loads(file.read_text()) if file.exists() else None for file in files]
-            script_run.outcomes[script] = Outcome(
-                tuple(rank and rank["record"] for rank in found),
-                tuple(tuple(rank["printed"]) if rank else () for rank in found),
-            )
-    return len(scripts)
+        for number, (text, plan) in enumerate(jobs):
+            records, printed = [], []
+            for rank in range(sum(plan.worlds)):
+                starts = [folder / f"{number}-{start}-{rank}.json" for start in range(1 + bool(plan.stop))]
+                found = [json.loads(file.read_text()) if file.exists() else None for file in starts]
+                records.append({f"start {start}": own["record"] for start, own in enumerate(found) if own})
+                printed.append(found[-1]["printed"] if found[-1] else [])
+            script_exercise.outcomes[text, plan] = Outcome(records, printed, {})
+    return len(jobs)

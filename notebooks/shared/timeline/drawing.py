@@ -42,7 +42,6 @@ _CHINESE = {
     "copy": "複製",
     "work": "運算",
     "worker": "工作執行緒",
-    "rank": "行程",
 }
 
 

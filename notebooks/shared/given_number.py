@@ -1,0 +1,28 @@
+"""Exercises whose answer is a function that returns a number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from course_utils.exercises import NO_RETURN, Wrong
+
+
+def number(got: Any) -> float:
+    """Return what the answer returned as a number.
+
+    Raises:
+        Wrong: It is none.
+    """
+    if got is None:
+        raise Wrong(**NO_RETURN)
+    if isinstance(got, bool) or not isinstance(got, (int, float)):
+        raise Wrong(
+            en=f"The answer should be a number, but yours is a `{type(got).__name__}`.",
+            zh=f"答案應該是數字，你傳回的卻是 `{type(got).__name__}`。",
+        )
+    return got
+
+
+def close(got: float, expected: float) -> bool:
+    """Return whether two numbers are the same up to rounding."""
+    return abs(got - expected) <= 1e-6 * max(1.0, abs(expected))
