@@ -71,7 +71,7 @@ def _remark(split: Split) -> Bilingual:
             "The last device gets less, and then waits for the others.",
             "最後一個裝置分到的比較少，做完要等其他裝置。",
         )
-    return Bilingual("All get the same.", "大家分到的一樣多。")
+    return Bilingual("All get the same.", "每個裝置分到的一樣多。")
 
 
 def caption(split: Split) -> Bilingual:
@@ -114,7 +114,7 @@ def render(split: Split) -> figures.Picture:
     axes.set_xlim(0, split.batch * 1.06)
     axes.xaxis.set_major_locator(ticker.MaxNLocator(8, integer=True))
     axes.set_ylim(-0.5, split.devices - 0.5)
-    axes.set_yticks(range(split.devices), [f"device {d}" for d in reversed(range(split.devices))])
+    axes.set_yticks(range(split.devices), [f"device {d} · 裝置 {d}" for d in reversed(range(split.devices))])
     axes.tick_params(axis="y", length=0)
     axes.grid(visible=False)
     axes.set_xlabel("examples of the batch, in order · 批次裡的資料，依順序排")

@@ -6,7 +6,9 @@ from typing import Any
 
 import torch
 
+from course_utils import facts
 from course_utils.exercises import NO_RETURN, Wrong
+from torch_doctor.bilingual import Block
 
 _INNER = ("features.module.weight", "features.module.bias", "head.weight", "modules.weight", "old.led.bias")
 
@@ -39,7 +41,7 @@ def _check_checkpoint(
     if list(state) != list(given):
         raise Wrong(
             en="You changed the dictionary that you were given. The caller may still need it: build a new one.",
-            zh="你改到了傳進來的字典。呼叫的人可能還要用：請另外建一個新的。",
+            zh="你改到了傳進來的字典。呼叫端可能還要用，請另外建一個新的。",
         )
     names = set(got)
     if case == "wrapped" and names == set(given):
@@ -68,3 +70,10 @@ def _check_checkpoint(
             en="The names are right, but not every name has its own tensor.",
             zh="名稱都對，但有的名稱對應到的不是自己的張量。",
         )
+
+
+def show_checkpoint(answer: Any) -> Block:
+    """Return what the answer makes of five names."""
+    plain, wrapped = _states()
+    names = {id(value): name for name, value in answer(dict(wrapped)).items()}
+    return facts(fixed={name: f"→ {names.get(id(value), '–')}" for name, value in wrapped.items()})

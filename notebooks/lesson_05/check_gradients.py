@@ -6,8 +6,10 @@ from typing import Any
 
 import torch
 
+from course_utils import facts
 from course_utils.exercises import NO_RETURN, Wrong
 from lesson_05.pretended_gpus import PretendedDevices, PretendedTensor, pretend
+from torch_doctor.bilingual import Bilingual, Block
 
 
 def _gradients(count: int) -> list[PretendedTensor]:
@@ -41,36 +43,50 @@ def _check_all_reduce(
     if any(tensor.shape != total.shape for tensor in after):
         raise Wrong(
             en="Afterwards a tensor has another shape. All-reduce changes values only.",
-            zh="做完之後，有張量的形狀變了。全歸約只會改值。",
+            zh="做完之後，有張量的形狀變了。all-reduce 只會改變數值。",
         )
     unchanged = [torch.equal(a, b) for a, b in zip(after, before, strict=True)]
     if len(given) > 1 and all(unchanged):
         _explain_unchanged(got, argument, given)
     if len({tensor.data_ptr() for tensor in after}) < len(after):
         raise Wrong(
-            en="Two of the tensors now share one memory: whoever changes one, changes the other. And between two GPUs that is impossible. Copy the values.",
-            zh="現在有兩個張量共用同一塊記憶體：改了一個，另一個也跟著變；換成兩張 GPU，根本不可能共用。請複製值就好。",
+            en="Two of the tensors now share one memory: to change one is to change the other. And between two GPUs that is impossible. Copy the values.",
+            zh="現在有兩個張量共用同一塊記憶體：改了一個，另一個也跟著變；換成兩張 GPU，根本不可能共用。請只複製數值。",
         )
     if all(torch.equal(tensor, total) for tensor in after):
         return
     if all(torch.allclose(tensor, total / len(after)) for tensor in after):
         raise Wrong(
             en="Each tensor holds the average. Asked for is the sum: whether to divide, and by what, is up to the caller.",
-            zh="每個張量裡都是平均，但這裡要的是總和：要不要除、除以多少，由呼叫的人決定。",
+            zh="每個張量裡都是平均，但這裡要的是總和：要不要除、除以多少，由呼叫端決定。",
         )
     if torch.equal(after[0], total) and all(unchanged[1:]):
         raise Wrong(
             en="The first tensor holds the sum, and the others are as before. The second half is missing: send it back to all.",
-            zh="第一個張量是總和，其他的都沒有變。還少了後半：把總和送回每一個。",
+            zh="第一個張量是總和，其他的都沒有變。還少了後半段，也就是把總和送回每一個張量。",
         )
     if any(torch.allclose(a, total + b) for a, b in zip(after, before, strict=True)):
         raise Wrong(
             en="One tensor holds the sum **plus** what was in it before: its own values are counted twice. `copy_` replaces, `+=` adds.",
-            zh="有個張量是總和**再加上**自己原本的值，等於自己算了兩次。`copy_` 是取代，`+=` 是加上去。",
+            zh="有個張量是總和**再加上**自己原本的值，等於把自己算了兩次。`copy_` 是取代，`+=` 是加上去。",
         )
     raise Wrong(
         en="The tensors do not hold the sum. Do you read tensors that you have already changed? Add everything up in one place first, and only then copy it to all.",
-        zh="張量裡的不是總和。是不是讀到了已經改過的張量？請先在一個地方全部加好，再複製給每一個。",
+        zh="張量裡的值不是總和。是不是讀到了已經改過的張量？請先在一個地方全部加好，再複製給每一個。",
+    )
+
+
+def show_all_reduce(answer: Any) -> Block:
+    """Return what three tensors hold before the answer and after it."""
+    given = [pretend(torch.tensor([10.0**k, k]), f"cuda:{k}") for k in range(3)]
+    before = [_plain(tensor).tolist() for tensor in given]
+    with torch.no_grad(), PretendedDevices():
+        answer(list(given))
+    return facts(
+        fixed={
+            f"cuda:{k}": f"{b} → {_plain(t).tolist()}"
+            for k, (b, t) in enumerate(zip(before, given, strict=True))
+        }
     )
 
 
@@ -89,8 +105,8 @@ def _explain_unchanged(got: Any, argument: list[Any], given: list[PretendedTenso
         )
     if got is not None:
         raise Wrong(
-            en="You return the result, but the tensors are as before. Nobody will look at what is returned: write the sum into each of the tensors, with `t.copy_(…)`.",
-            zh="你把結果傳回來，但張量都沒有變。沒有人會看傳回值：請用 `t.copy_(…)` 把總和寫進每一個張量。",
+            en="You return the result, but the tensors are as before. What is returned is not looked at: write the sum into each of the tensors, with `t.copy_(…)`.",
+            zh="你把結果傳回來，但張量都沒有變。這一題不看傳回值，請用 `t.copy_(…)` 把總和寫進每一個張量。",
         )
     raise Wrong(
         en="After your function all tensors are as before. (`t = total` in a loop only gives the name `t` to something else; `t.copy_(total)` changes the tensor.)",
@@ -98,11 +114,25 @@ def _explain_unchanged(got: Any, argument: list[Any], given: list[PretendedTenso
     )
 
 
+def show_uneven(answer: Any) -> Block:
+    """Return how much an example on each of three devices counts in the answer."""
+    sizes = [4, 4, 2]
+    counted = answer(list(torch.eye(3, dtype=torch.float64)), sizes)
+    rows = {}
+    for device, (size, weight) in enumerate(zip(sizes, counted.tolist(), strict=True)):
+        label = Bilingual(f"device {device}, {size} examples", f"裝置 {device}，{size} 筆")
+        rows[label] = Bilingual(
+            f"its gradient counts {weight:.3g}, each of its examples {weight / size:.3g}",
+            f"梯度的權重是 {weight:.3g}，每一筆的分量是 {weight / size:.3g}",
+        )
+    return facts(fixed=rows)
+
+
 def examine_uneven(answer: Any) -> None:
     """Examine ``combine(gradients, sizes) -> Tensor``, the gradient of the mean loss over all pieces."""
     for sizes in ((4, 4, 2), (10, 10, 10), (5,), (1, 7)):
         make = torch.Generator().manual_seed(len(sizes))
-        gradients = [torch.rand(2, 3, generator=make, dtype=torch.float64) + k for k in range(len(sizes))]
+        gradients = [torch.rand(2, 5, generator=make, dtype=torch.float64) + k for k in range(len(sizes))]
         before = [gradient.clone() for gradient in gradients]
         got = answer(gradients, list(sizes))
         _check_uneven(got, gradients, before, sizes)
@@ -115,7 +145,7 @@ def _check_uneven(
         raise Wrong(**NO_RETURN)
     if not isinstance(got, torch.Tensor) or got.shape != before[0].shape:
         if isinstance(got, torch.Tensor):
-            what, what_zh = f"tensor of shape {tuple(got.shape)}", f"張量，形狀 {tuple(got.shape)}"
+            what, what_zh = f"tensor of shape {tuple(got.shape)}", f"形狀為 {tuple(got.shape)} 的張量"
         else:
             what, what_zh = f"`{type(got).__name__}`", f" `{type(got).__name__}`"
         raise Wrong(
@@ -141,13 +171,13 @@ def _check_uneven(
         )
     if torch.allclose(wrong, (whole * weights).sum(0)):
         raise Wrong(
-            en="Weighed rightly, but the weights add up to the whole batch instead of 1: divide by it at the end.",
+            en="The weighting is right, but the weights add up to the whole batch instead of 1: divide by it at the end.",
             zh="加權的方法沒錯，但權重加起來是整個批次的筆數，不是 1：最後還要除以它。",
         )
     if torch.allclose(wrong, whole.sum(0)):
         raise Wrong(
             en="You add the gradients up. These are gradients of **mean** losses: adding up is right only for sums.",
-            zh="你把梯度直接相加。這些是**平均**損失的梯度；損失用的是總和，梯度才可以直接相加。",
+            zh="你把梯度直接相加。但這些是**平均**損失的梯度；各份的損失是總和時，梯度才可以直接相加。",
         )
     raise Wrong(
         en=f"For {case} the result is not the gradient of the whole batch. How much of the batch was on each device? That is the weight of its gradient.",

@@ -7,13 +7,14 @@ the gradients after the backward pass. A ring all-reduce cuts the gradients into
 ===================== ======================= =================================== ==============
 way                   all links together      one after another on one link        of it, weights
 ===================== ======================= =================================== ==============
-DataParallel, star    2 (n − 1) P + data      2 (n − 1) P + data                   (n − 1) P
-DataParallel, chain   2 (n − 1) P + data      2 P + data                           P
+without NCCL (star)   2 (n − 1) P + data      2 (n − 1) P + data                   (n − 1) P
+with NCCL (chain)     2 (n − 1) P + data      2 P + data                           P
 ring all-reduce       2 (n − 1) P             2 (n − 1) / n · P                    0
 ===================== ======================= =================================== ==============
 
-*Star*: device 0 exchanges data with one device after the other. *Chain*: each device passes on what it receives, piece by
-piece, so the weights cross every link once; a library such as NCCL can do that. *Data*: the batch is on device 0, which
+DataParallel broadcasts the weights and reduces the gradients by NCCL where there is one (Linux). *Chain*: each device passes
+on what it receives, piece by piece, so the weights cross every link once. Without NCCL (Windows) it is a *star*: device 0
+exchanges data with one device after the other. *Data*: the batch is on device 0, which
 sends n − 1 of its n pieces, gathers their outputs, and sends the gradients of these back.
 
 Left out: latencies and the time of the additions; a link carries both directions at full speed.
@@ -48,8 +49,8 @@ MODELS = {
     "ResNet-50 (25.6 M)": Model(25_557_032, 3 * 224 * 224 * FLOAT, 1000),
     "BERT base (110 M)": Model(110_000_000, 512 * 8, 2),
 }
-STAR, CHAIN, RING = "DataParallel, star", "DataParallel, chain", "ring all-reduce"
-WAYS = (STAR, CHAIN, RING)
+STAR, CHAIN, RING = "star", "chain", "ring"
+WAYS = (CHAIN, STAR, RING)
 PARTS = ("weights", "gradients", "data")
 
 
@@ -114,6 +115,11 @@ def compute(*, model: str, devices: int, batch: int, speed: float) -> Traffic:
     )
 
 
+_WAY_LABELS = {
+    STAR: "DataParallel without NCCL\nDataParallel，沒有 NCCL",
+    CHAIN: "DataParallel with NCCL\nDataParallel，有 NCCL",
+    RING: "all-reduce, ring\nall-reduce，環狀",
+}
 _LABELS = {
     "weights": Bilingual("weights", "權重"),
     "gradients": Bilingual("gradients", "梯度"),
@@ -127,20 +133,20 @@ def caption(result: Traffic) -> Bilingual:
         return Bilingual("One device: nothing travels.", "只有一個裝置，什麼都不用搬。")
     # Without the data, so that the ratios are n and n / (n - 1).
     carried = {way: sum(result.serial[way][part] for part in PARTS[:2]) for way in WAYS}
-    star, chain = (number(carried[way] / carried[RING]) for way in (STAR, CHAIN))
+    chain, star = (number(carried[way] / carried[RING]) for way in (CHAIN, STAR))
     total = figures.amount(result.total[RING])
     return Bilingual(
         f"{result.devices} devices: the bytes that pass one after another through the busiest link, and how long that "
-        f"takes. All three move the same {total} of weights and gradients, over all links together. Of these, the star's "
-        f"busiest link carries {star} times as much as a link of the ring, the chain's {chain} times as much.",
-        f"{result.devices} 個裝置：最忙的那條連線，前後總共要傳多少位元組、花多少時間。所有連線加起來，三種方式要搬的權重和梯度都是 "
-        f"{total}。單看最忙的那條連線，星狀（star）要傳的是環狀（ring）一條連線的 {star} 倍，鏈狀（chain）是 {chain} 倍。",
+        f"takes. All three move the same {total} of weights and gradients, over all links together. Of these, DataParallel's "
+        f"busiest link carries {chain} times as much as a link of the ring with NCCL, {star} times as much without it.",
+        f"{result.devices} 個裝置：圖中是最忙的那條連線前後一共要傳的位元組數，以及所花的時間。所有連線加起來，三種方式要搬的權重和梯度都是 "
+        f"{total}。單看最忙的那條連線，DataParallel 有 NCCL 時，要傳的是環狀（ring）一條連線的 {chain} 倍；沒有 NCCL 時是 {star} 倍。",
     )
 
 
 ALTERNATIVE = Bilingual(
-    "Three bars of bytes: DataParallel as a star, as a chain, and a ring all-reduce.",
-    "用三條長條比較位元組數：星狀的 DataParallel、鏈狀的 DataParallel，以及環狀的全歸約。",
+    "Three bars of bytes: DataParallel with NCCL and without it, and a ring all-reduce.",
+    "用三條長條比較位元組數：有 NCCL 的 DataParallel、沒有 NCCL 的 DataParallel，以及環狀的 all-reduce。",
 )
 
 
@@ -157,7 +163,7 @@ def render(result: Traffic) -> figures.Picture:
         text = f" {figures.amount(end)}, {figures.duration(result.seconds(way))}" if end else " 0"
         axes.text(end, place, text, va="center", fontsize=10)
     axes.set_xlim(0, (max(left) or 1) * 1.3)
-    axes.set_yticks(places, WAYS)
+    axes.set_yticks(places, [_WAY_LABELS[way] for way in WAYS], fontsize=9)
     axes.invert_yaxis()
     figures.bars_only(axes)
     axes.legend(
@@ -186,7 +192,13 @@ EXPLORER = Explorer(
         Control(
             "speed",
             Bilingual("speed of a link, each way", "連線的單向速度"),
-            [("12 GB/s (PCIe 3)", 12e9), ("25 GB/s (PCIe 4)", 25e9), ("300 GB/s (NVLink)", 300e9)],
+            [
+                ("12 GB/s (PCIe 3)", 12e9),
+                ("25 GB/s (PCIe 4)", 25e9),
+                ("64 GB/s (PCIe 5)", 64e9),
+                ("300 GB/s (NVLink 3)", 300e9),
+                ("450 GB/s (NVLink 4)", 450e9),
+            ],
             "25 GB/s (PCIe 4)",
             slider=False,
         ),

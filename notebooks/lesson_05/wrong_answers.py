@@ -8,9 +8,24 @@ _SPLIT = "def split_sizes(batch, devices):\n    "
 _ALL = "def all_reduce(tensors):\n    "
 _COMBINE = "def combine(gradients, sizes):\n    "
 _PLAIN = "def without_prefix(state):\n    "
-_SCALED = "def scaled(batch, lr, devices, images):\n    "
+_STEP = "def share_gradients(copies, xs, ys, all_reduce):\n    "
+_LOSS = "def batch_loss(sums, batch):\n    "
+_BYTES = "def bytes_per_step(parameters, devices):\n    "
 _TOTAL = "total = sum(t.to(tensors[0].device) for t in tensors)\n    "
+_OWN = "for m, x, y in zip(copies, xs, ys):\n        "
+_CLEAR = "m.zero_grad()\n        "
+_ENTROPY = "nn.functional.cross_entropy(m(x), y)"
+_REDUCE = "\n    for ps in zip(*(m.parameters() for m in copies)):\n        all_reduce([p.grad for p in ps])"
 _SHARES = "sizes = torch.tensor(sizes)\n    "
+
+_FIRST = {"weight": "cuda:2", "pieces[1]": "cuda:0"}
+
+
+def _places(**given: str) -> str:
+    """Return a filled-in dictionary: `given`, and ``cuda`` everywhere else."""
+    keys = ("weight", "pieces[1]", "out", "labels", "weight.grad")
+    return f"places = { ({key: given.get(key, 'cuda') for key in keys})!r}"
+
 
 WRONG: dict[str, list[Row]] = {
     "splits": [
@@ -38,7 +53,7 @@ WRONG: dict[str, list[Row]] = {
         ),
         (
             _SPLIT + "p, rest = divmod(batch, devices)\n    return [p] * (devices - 1) + [p + rest]",
-            "the last piece is the rest",
+            "the last piece is the remainder",
             "最後一份就是剩下的",
         ),
     ],
@@ -88,7 +103,7 @@ WRONG: dict[str, list[Row]] = {
         (
             _ALL + _TOTAL + "for t in tensors:\n        t += total.to(t.device)",
             "counted twice",
-            "自己算了兩次",
+            "把自己算了兩次",
         ),
         (
             _ALL + "for t in tensors:\n        t.copy_(sum(o.to(t.device) for o in tensors))",
@@ -96,9 +111,63 @@ WRONG: dict[str, list[Row]] = {
             "已經改過",
         ),
     ],
+    "step": [
+        (
+            _STEP + "losses = [nn.functional.cross_entropy(m(x), y) for m, x, y in zip(copies, xs, ys)]",
+            "as before",
+            "都沒有變",
+        ),
+        (
+            _STEP
+            + _OWN
+            + _CLEAR
+            + f"({_ENTROPY} * len(x) / sum(map(len, xs))).backward()"
+            + _REDUCE
+            + "\n    for m in copies:\n        torch.optim.SGD(m.parameters(), lr=0.1).step()",
+            "You changed the weights",
+            "你改到了權重",
+        ),
+        (
+            _STEP
+            + _OWN
+            + f"m.zero_grad()\n    {_ENTROPY.replace('m(x)', 'copies[0](xs[0])').replace('y)', 'ys[0])')}.backward()",
+            "A copy has no gradient",
+            "有個複本沒有梯度",
+        ),
+        (
+            _STEP + _OWN + f"({_ENTROPY} * len(x) / sum(map(len, xs))).backward()" + _REDUCE,
+            "Clear it first",
+            "請先清掉",
+        ),
+        (
+            _STEP + _OWN + _CLEAR + f"({_ENTROPY} * len(x) / sum(map(len, xs))).backward()",
+            "of its own piece only",
+            "自己那一份的梯度",
+        ),
+        (
+            _STEP + _OWN + _CLEAR + f"{_ENTROPY}.backward()" + _REDUCE,
+            "gradients of **mean** losses",
+            "**平均**損失的梯度",
+        ),
+        (
+            _STEP + _OWN + _CLEAR + f"({_ENTROPY} / len(copies)).backward()" + _REDUCE,
+            "every copy counts the same",
+            "每個複本的分量都一樣",
+        ),
+        (
+            _STEP + _OWN + _CLEAR + f"({_ENTROPY} * len(x)).backward()" + _REDUCE,
+            "Divide by the whole batch",
+            "整個批次的筆數",
+        ),
+        (
+            _STEP + _OWN + _CLEAR + f"({_ENTROPY} / len(x)).backward()" + _REDUCE,
+            "What is each loss multiplied by",
+            "各個損失乘以多少",
+        ),
+    ],
     "uneven": [
         (_COMBINE + "print(sum(gradients))", "is there a `return`", "有寫 `return` 嗎"),
-        (_COMBINE + "return gradients[0].mean()", "a tensor of shape ()", "張量，形狀 ()"),
+        (_COMBINE + "return gradients[0].mean()", "a tensor of shape ()", "形狀為 () 的張量"),
         (_COMBINE + "return [g / 2 for g in gradients]", "yours is a `list`", "你傳回的是 `list`"),
         (
             _COMBINE + "return torch.stack(gradients).mean(0)",
@@ -164,43 +233,53 @@ WRONG: dict[str, list[Row]] = {
             "不是自己的張量",
         ),
     ],
-    "scaled": [
-        (_SCALED + "print(batch * devices)", "is there a `return`", "有寫 `return` 嗎"),
-        (_SCALED + "return batch * devices, lr * devices", "Return three things", "傳回三樣東西"),
+    "places": [
+        (_places(), "`cuda` means the current device", "目前的裝置"),
+        (_places(weight="cpu"), "one of `cuda:0`, `cuda:1`, `cuda:2`", "其中之一"),
         (
-            _SCALED + "return batch, lr * devices, -(-images // (batch * devices))",
-            "feeds **all** devices",
-            "餵飽**所有**裝置",
+            _places(weight="cuda:0"),
+            "`weight`: look again. The master copy lives on the first entry",
+            "正本放在",
         ),
         (
-            _SCALED + "return batch * devices, lr, -(-images // (batch * devices))",
-            "the learning rate did not",
-            "學習率卻沒變",
+            _places(weight="cuda:2", **{"pieces[1]": "cuda:1"}),
+            "the second piece to its second entry",
+            "第二份給第二個",
         ),
+        (_places(**_FIRST, out="cuda:0"), "outputs are gathered on the first device", "輸出會收集到"),
+        (_places(**_FIRST, out="cuda:2", labels="cuda:0"), "beside the gathered output", "和收集好的輸出"),
         (
-            _SCALED + "return batch * devices, lr / devices, -(-images // (batch * devices))",
-            "You divide the learning rate",
-            "你把學習率變小了",
+            _places(**_FIRST, out="cuda:2", labels="cuda:2", **{"weight.grad": "cuda:1"}),
+            "Gradients belong to the parameters",
+            "梯度屬於正本的參數",
         ),
+    ],
+    "losses": [
+        (_LOSS + "print(sums)", "is there a `return`", "有寫 `return` 嗎"),
+        (_LOSS + "return sums.sum().item() / batch", "has no history", "不帶計算圖"),
+        (_LOSS + "return sums / batch", "wants a single number", "單一數值"),
+        (_LOSS + "return sums.detach().sum() / batch", "has lost its history", "計算圖不見了"),
+        (_LOSS + "return sums.mean()", "divide by the number of devices", "除以的是裝置數"),
+        (_LOSS + "return sums.sum()", "the sum over the batch", "整個批次的總和"),
+        (_LOSS + "return sums[0] / batch", "not the mean loss of the batch", "不是整個批次的平均損失"),
+    ],
+    "traffic": [
+        (_BYTES + "print(parameters)", "is there a `return`", "有寫 `return` 嗎"),
+        (_BYTES + "return str(parameters)", "should be a number", "答案應該是數字"),
+        (_BYTES + "return 2 * (devices - 1) * parameters", "Each float32 takes four bytes", "占四個位元組"),
+        (_BYTES + "return 4 * (devices - 1) * parameters", "That is one way", "只是單程"),
+        (_BYTES + "return 8 * devices * parameters", "One device too many", "多算了一個裝置"),
         (
-            _SCALED + "return batch * devices, lr * devices ** 0.5, -(-images // (batch * devices))",
-            "the linear rule gives 0.2",
-            "按照線性規則應該是 0.2",
+            _BYTES + "return 8 * (devices - 1) * parameters / devices",
+            "over all links together",
+            "所有連線的位元組",
         ),
+        (_BYTES + "return 8 * parameters", "one of the other devices exchanges", "一個裝置和第一個裝置之間"),
+        (_BYTES + "return parameters + devices", "what comes back", "送回來的是什麼"),
         (
-            _SCALED + "return batch * devices, lr * devices, -(-images // batch)",
-            "the number of steps with one device",
-            "單一裝置的步數",
-        ),
-        (
-            _SCALED + "return batch * devices, lr * devices, images // (batch * devices)",
-            "is one more step, a smaller one",
-            "最後剩下的也算一步",
-        ),
-        (
-            _SCALED + "return batch * devices, lr * devices, images / (batch * devices)",
-            "12 steps (a whole number, `int`)",
-            "總共是 12 步",
+            _BYTES + "return 2 * max(devices - 1, 1) * 4 * parameters",
+            "With a single device nothing travels",
+            "什麼都不用搬",
         ),
     ],
 }

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 import functools
-import io
+import inspect
 import math
 import re
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -16,10 +15,12 @@ import torch
 from lesson_cells import cells
 from torch import nn
 
+from course_utils import needs
 from course_utils.exercises import Wrong
 from course_utils.explorer import Explorer
 from course_utils.figures import png
-from lesson_05 import batch_split, check_gradients, parallel_traffic, two_gpus
+from lesson_05 import batch_split, by_hand, check_gradients, desks, parallel_traffic, two_gpus
+from lesson_05.one_step import record_step
 from lesson_05.parallel_traffic import CHAIN, MODELS, RING, STAR, WAYS, Traffic
 from lesson_05.pretended_gpus import PretendedDevices, pretend
 from shared.networks import lenet
@@ -149,19 +150,49 @@ def test_any_right_combination_passes(way: Callable[..., Any]) -> None:
 
 # --- the lesson's own DataParallel ---------------------------------------------------------------------
 
-BUILT = ("hand-scatter-try", "hand-apply-build", "wrap-class")
+BUILT = ("hand-scatter-try", "hand-apply-build", "wrap-functional", "wrap-class")
 
 
 @pytest.fixture(scope="module")
 def built() -> dict[str, Any]:
     """Return what the lesson builds: scatter, parallel_apply, gather and ByHand."""
-    namespace: dict[str, Any] = {"torch": torch, "nn": nn, "ThreadPoolExecutor": ThreadPoolExecutor}
+    namespace: dict[str, Any] = {"torch": torch, "nn": nn}
     source = {c.id: c.text for c in cells("code") if c.lesson == "05"}
     exec("import copy", namespace)
     for name in BUILT:
         body = [n for n in ast.parse(source[name]).body if not isinstance(n, (ast.For, ast.Expr))]
         exec(compile(ast.Module(body, []), name, "exec"), namespace)
     return namespace
+
+
+def test_the_room_has_what_the_lesson_builds(built: dict[str, Any]) -> None:
+    """What later sections import does the same, statement by statement; only comments and annotations differ.
+
+    No later section imports ``replicate``.
+    """
+
+    def statements(tree: ast.AST) -> list[str]:
+        class Bare(ast.NodeTransformer):
+            def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+                self.generic_visit(node)
+                for argument in node.args.args:
+                    argument.annotation = None
+                node.returns = None
+                if ast.get_docstring(node) is not None:
+                    node.body = node.body[1:]
+                return node
+
+        return [
+            ast.unparse(node)
+            for node in ast.walk(Bare().visit(tree))
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef))
+        ]
+
+    source = {c.id: c.text for c in cells("code") if c.lesson == "05"}
+    lesson = [text for name in BUILT for text in statements(ast.parse(source[name]))]
+    room = statements(ast.parse(inspect.getsource(by_hand)))
+    missing = [text for text in lesson if text not in room]
+    assert len(lesson) >= 8 and [text.partition("(")[0] for text in missing] == ["def replicate"]
 
 
 @pytest.mark.parametrize("batch", [1, 2, 7, 30])
@@ -193,12 +224,28 @@ def test_by_hand_trains_and_saves_like_the_real_one(built: dict[str, Any]) -> No
     assert net.module.num_batches_tracked.item() == 1, "counted by the first copy alone"
 
 
+def test_what_a_copy_appends_stays_and_what_it_assigns_is_lost(built: dict[str, Any]) -> None:
+    class Notes(nn.Linear):
+        def __init__(self) -> None:
+            super().__init__(1, 1)
+            self.calls, self.sizes = 0, []
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.calls += 1
+            self.sizes.append(len(x))
+            return super().forward(x)
+
+    notes = Notes()
+    built["ByHand"](notes, [torch.device("cpu")] * 2)(torch.rand(5, 1))
+    assert notes.calls == 0 and sorted(notes.sizes) == [2, 3]
+    replica = notes._replicate_for_data_parallel()
+    assert replica.sizes is notes.sizes, "PyTorch's own copies share the list"
+
+
 def test_an_error_in_a_copy_is_raised(built: dict[str, Any]) -> None:
     net = built["ByHand"](nn.BatchNorm1d(2), [torch.device("cpu")] * 3)
     with pytest.raises(ValueError, match="more than 1 value per channel"):
         net(torch.rand(7, 2))
-    with pytest.raises(RuntimeError, match="must be on cpu"):
-        built["ByHand"](nn.Linear(2, 2).to("meta"), [torch.device("cpu")])(torch.rand(1, 2))
 
 
 # --- explorers ----------------------------------------------------------------------------------------
@@ -295,7 +342,7 @@ def test_traffic_by_hand() -> None:
     assert found.total == {STAR: 1_480_944 + data, CHAIN: 1_480_944 + data, RING: 1_480_944}
     assert found.seconds(RING) == pytest.approx(370_236 / 1e9)
     en, zh = texts(parallel_traffic.caption(found))
-    assert "the same 1.48 MB" in en and "carries 4 times" in en and "the chain's 1.33 times" in en
+    assert "the same 1.48 MB" in en and "carries 1.33 times" in en and "4 times as much without it" in en
     assert "1.48 MB" in zh and "4 倍" in zh and "1.33 倍" in zh
 
 
@@ -352,52 +399,45 @@ def test_traffic_out_of_range_is_refused(bad: dict[str, Any], words: str) -> Non
         traffic(**bad)
 
 
-# --- the template ---------------------------------------------------------------------------------------------------
+# --- pictures ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("gpus", [1, 2, 4, 8])
-def test_the_template_learns_on_any_number_of_gpus(
-    built: dict[str, Any], gpus: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The lesson's cells in one process, with a wrapper that cuts each batch as nn.DataParallel does."""
-    pieces: set[int] = set()
-    judged: list[tuple[str, float, float]] = []
+def test_desks_are_busy_as_the_three_ways_say() -> None:
+    """16 rows, 1 ms each: both at once, one after the other, and in portions that overlap."""
+    left, right = pair = [desks.Desk(i, torch.device("cpu")) for i in range(2)]
+    layer, rows = nn.Linear(4, 4), torch.rand(16, 4)
 
-    class Cutting(nn.Module):
-        def __init__(self, module: nn.Module) -> None:
-            super().__init__()
-            self.module = module
+    def at_once() -> None:
+        for promise in [
+            desk.submit("A", layer, half) for desk, half in zip(pair, rows.chunk(2), strict=True)
+        ]:
+            promise.result()
 
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            parts = built["scatter"](x, [torch.device("cpu")] * gpus)
-            pieces.add(len(parts))
-            return torch.cat([self.module(part) for part in parts])
+    def in_turn() -> None:
+        right.submit("B", layer, left.submit("A", layer, rows)).result()
 
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # as in the lesson
-    monkeypatch.setattr(nn, "DataParallel", Cutting)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    source = {c.id: c.text for c in cells("code") if c.lesson == "05"}
-    names = built | {"io": io, "facts": lambda rows: None}
-    names["weights"] = lambda model: nn.utils.parameters_to_vector(model.parameters())
-    names["claim"] = lambda name, value, at_least: judged.append((name, value, at_least))
-    torch.manual_seed(1)  # the order of the images
-    try:
-        for name in ("hand-lenet", "recipe-template", "recipe-run-it", "recipe-claim"):
-            exec(compile(source[name], name, "exec"), names)
-    finally:
-        torch.set_num_threads(threads)
-    assert pieces == ({gpus} if gpus > 1 else set())
-    ((_, accuracy, asserted),) = judged
-    assert accuracy >= 1.25 * asserted >= 1.25 * 70
+    together, one_by_one = desks.watch(pair, at_once), desks.watch(pair, in_turn)
+    assert together.lanes() == ["device 0\n裝置 0", "device 1\n裝置 1"]
+    assert [(span.lane[:8], span.name) for span in one_by_one.spans] == [("device 0", "A"), ("device 1", "B")]
+    a, b = one_by_one.spans
+    assert b.start >= a.end and a.end - a.start >= 0.016
+    a, b = together.spans
+    assert max(a.start, b.start) < min(a.end, b.end)
+
+
+def test_a_recorded_step_has_its_parts() -> None:
+    net = by_hand.ByHand(nn.Linear(4, 3), [torch.device("cpu")] * 2)
+    found = record_step(net, torch.rand(6, 4), torch.tensor([0, 1, 2] * 2), times=1)
+    names = [span.name.split(" · ")[0] for span in found.spans]
+    assert sorted(names) == ["backward", "copy", "gather", "loss", "scatter", "step", "work 0", "work 1"]
+    assert 2 <= len(found.lanes()) <= 3, "a thread may be done before the next one starts"
 
 
 def test_devices_are_different_while_there_are_any() -> None:
-    (cell,) = [c for c in cells("code") if c.lesson == "05" and c.id == "setup-devices"]
-    names = {"gpus": ["cuda:0", "cuda:1"], "facts": lambda rows: rows}
-    text = cell.text.replace("check_exchange(gpus)", "0")
-    exec(compile(text, "<cell>", "exec"), names)
+    (cell,) = [c for c in cells("code") if c.lesson == "05" and c.id == "setup"]
+    (function,) = [n for n in ast.parse(cell.text).body if getattr(n, "name", "") == "some_devices"]
+    names: dict[str, Any] = {"gpus": ["cuda:0", "cuda:1"]}
+    exec(compile(ast.Module([function], []), "<cell>", "exec"), names)
     assert names["some_devices"](3) == ["cuda:0", "cuda:1", "cuda:0"]
 
 
@@ -406,15 +446,57 @@ def test_devices_are_different_while_there_are_any() -> None:
 TWO = [torch.device("cuda:0"), torch.device("cuda:1")]
 
 
-def test_gpus_that_hang_are_found_before_they_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(two_gpus, "EXCHANGE", "import time\ntime.sleep(60)")
-    monkeypatch.setattr(two_gpus, "LIMIT_SECONDS", 0.5)
-    with pytest.raises(RuntimeError, match=r'within 0.5 seconds.*NCCL_P2P_DISABLE.*doctor\("hang"\)'):
-        two_gpus.check_exchange(TWO)
-    two_gpus.check_exchange(TWO[:1])
+def found_with(program: str, monkeypatch: pytest.MonkeyPatch, seconds: float = 30) -> list[torch.device]:
+    """Return the lesson's devices on a machine with two GPUs, whose exchange is `program`."""
+    monkeypatch.setattr(two_gpus, "try_all_gpus", lambda: list(TWO))
+    monkeypatch.setattr(two_gpus, "EXCHANGE", program)
+    monkeypatch.setattr(two_gpus, "LIMIT_SECONDS", seconds)
+    return two_gpus.usable_gpus()
+
+
+@pytest.mark.parametrize("program, seconds", [
+    ("import time\ntime.sleep(60)", 0.5), ("raise SystemExit('wrong values arrived')", 30),
+])  # fmt: skip
+def test_of_gpus_that_hang_or_garble_only_one_is_used(
+    program: str, seconds: float, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(needs.NEEDS, "two_gpus", lambda: True)
+    assert found_with(program, monkeypatch, seconds) == TWO[:1]
+    said = capsys.readouterr().out
+    assert "uses GPU 0 only" in said and 'doctor("hang")' in said and "只用 GPU 0" in said
+    assert not needs.NEEDS["two_gpus"](), "claims that need two would hang"
 
 
 @pytest.mark.parametrize("program", ["print(1)", "raise SystemExit('no such device')"])
 def test_other_errors_are_left_to_the_lesson(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(two_gpus, "EXCHANGE", program)
-    two_gpus.check_exchange(TWO)
+    monkeypatch.setitem(needs.NEEDS, "two_gpus", lambda: True)
+    assert found_with(program, monkeypatch) == TWO and needs.NEEDS["two_gpus"]()
+
+
+def test_without_two_gpus_nothing_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(two_gpus, "exchanges", lambda: pytest.fail("tried"))
+    monkeypatch.setattr(two_gpus, "try_all_gpus", lambda: TWO[:1])
+    assert two_gpus.usable_gpus() == TWO[:1]
+
+
+# --- errors of the clinic -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("gpus", [0, 1, 2])
+def test_the_master_that_is_elsewhere_is_refused_on_every_machine(
+    gpus: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cell asks PyTorch's own check, whatever device_ids DataParallel chose."""
+    (cell,) = [c for c in cells("code") if c.lesson == "05" and c.id == "clinic-master"]
+
+    class Wrapped(nn.DataParallel):
+        def __init__(self, module: nn.Module) -> None:
+            super().__init__(module)
+            self.device_ids = list(range(gpus))
+            self.src_device_obj = torch.device("cuda:0")
+
+    monkeypatch.setattr(nn, "DataParallel", Wrapped)
+    shown: list[tuple[Any, ...]] = []
+    exec(cell.text, {"torch": torch, "nn": nn, "message": lambda *given: shown.append(given)})
+    ((error, *words),) = shown
+    assert all(word in str(error) for word in words) and "found one of them on device: cpu" in str(error)
