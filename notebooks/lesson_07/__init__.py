@@ -1,0 +1,1 @@
+"""What only lesson 07 needs: texts, exercise checks, explorers, pictures."""

@@ -1,0 +1,67 @@
+"""The time of an all-reduce against its size: measured here, modelled, and published for eight GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from course_utils import figures
+from shared.published_curves import published
+from torch_doctor.bilingual import Bilingual, measured
+
+GPUS = "all_reduce_8"
+MEASURED = Bilingual("measured here", "這台機器實測")
+MODEL = Bilingual("a + S/B", "a + S/B（模型）")
+
+
+def published_seconds(size: int) -> float:
+    """Return how long an all-reduce of `size` bytes takes on the eight GPUs."""
+    return dict(published(GPUS).points)[size]
+
+
+def draw(sizes: Sequence[int], seconds: Sequence[float], a: float, per_byte: float) -> None:
+    """Show what was measured, the model, and the published curve of eight GPUs in one figure.
+
+    Args:
+        sizes: Bytes of each rank.
+        seconds: How long each all-reduce took, between two processes.
+        a: The price of a call, in seconds.
+        per_byte: The seconds per byte, 1/B.
+    """
+    caption, x, y = figures.caption_and_axes("all_reduce")
+    there = published(GPUS)
+    modelled = [a + size * per_byte for size in sizes]
+    price, speed = measured(figures.duration(a)), measured(figures.quantity(1 / per_byte, "B/s"))
+
+    def chart(recorded: figures.Recorded) -> Any:
+        figure, axes = figures.new(height=4.0)
+        axes.plot(sizes, seconds, "o", color=figures.YOURS, label=figures.lettering(MEASURED, " · "))
+        axes.plot(sizes, modelled, color=figures.YOURS, alpha=0.6, label=figures.lettering(MODEL, " · "))
+        if recorded:
+            xs, ys = recorded["lines"][figures.key(MEASURED)]
+            axes.plot(xs, ys, "s--", color=figures.RECORDED, label=figures.of_recorded(MEASURED))
+        xs, ys = np.array(there.points).T
+        axes.plot(xs, ys, ".--", color=figures.GREY, label=figures.lettering(there.label, " · "))
+        figures.logarithmic(axes.xaxis, x.unit)
+        figures.logarithmic(axes.yaxis, y.unit)
+        axes.set_xlabel(x.label)
+        axes.set_ylabel(y.label)
+        axes.legend(fontsize=9)
+        return figure
+
+    lines = {MEASURED: (sizes, seconds), MODEL: (sizes, modelled)}
+    figures.show_measured(
+        "all_reduce",
+        {"lines": {figures.key(name): [[*xs], [*ys]] for name, (xs, ys) in lines.items()}},
+        chart,
+        Bilingual(
+            f"{caption.en} Here a = {price} and B = {speed}.",
+            f"{caption.zh}這台機器的 a = {price}，B = {speed}。",
+        ),
+        Bilingual(
+            "Two curves of time against size: flat for small sizes, then rising with the bytes; the published one of eight GPUs lies far below.",
+            "兩條時間隨資料大小變化的曲線：資料少時是平的，之後隨位元組數上升；八張 GPU 的公開數據低得多。",
+        ),
+    )

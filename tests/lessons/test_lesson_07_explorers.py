@@ -1,0 +1,330 @@
+"""The explorers of lesson 07: sums of the ring and bytes of its messages, and the formulas of the scaling model."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from course_utils.explorer import Explorer
+from course_utils.figures import png
+from lesson_07 import ring_all_reduce, scaling_efficiency
+from lesson_07.ring_all_reduce import NAIVE, RING, AllReduce
+from lesson_07.scaling_efficiency import MEASURED, Scaling
+from torch_doctor.bilingual import Bilingual, plain
+
+pytestmark = pytest.mark.usefixtures("no_warnings")
+
+LINK, POINTS, SIZE = (4e-4, 1.25e9), ([0.004, 0.02, 0.08], [0.4, 0.7, 0.9]), 11_000_000
+
+
+EXPLORERS: dict[str, Explorer] = {
+    "ring": ring_all_reduce.EXPLORER,
+    "scaling": scaling_efficiency.explorer(),
+    "scaling measured": scaling_efficiency.explorer(LINK, POINTS, size=SIZE),
+}
+
+
+def texts(name: str, choices: dict[str, Any]) -> tuple[Bilingual, Bilingual]:
+    """Return the caption and the text alternative for these choices (without drawing)."""
+    result = EXPLORERS[name].compute(**choices)
+    if name == "ring":
+        return ring_all_reduce.caption(result), ring_all_reduce.alternative(result)
+    return scaling_efficiency.caption(result), scaling_efficiency.ALTERNATIVE
+
+
+def caption(name: str, **changes: Any) -> tuple[str, str]:
+    """Return the caption's two texts for the default choices with `changes`, without markup."""
+    found, _ = texts(name, EXPLORERS[name].defaults() | changes)
+    return plain(found.en), plain(found.zh)
+
+
+MARKED = '<span class="measured">[^<]*</span>'
+
+
+def marked_values(name: str, choices: dict[str, Any]) -> list[str]:
+    """Return the values in the texts that are marked as measured."""
+    return [value for text in texts(name, choices) for value in re.findall(MARKED, text.block())]
+
+
+@pytest.mark.parametrize("name", EXPLORERS)
+def test_pictures_are_drawn_without_a_warning(name: str) -> None:
+    """The defaults, and the last value of each control."""
+    explorer = EXPLORERS[name]
+    sample = [explorer.defaults() | {c.name: c.options[-1][1]} for c in explorer.controls]
+    for choices in [explorer.defaults(), *(sample if name != "scaling measured" else [])]:
+        picture = explorer.render(explorer.compute(**choices))
+        png(picture.figure, small=False)
+        assert (picture.caption, picture.alternative) == texts(name, choices)
+        assert re.search("[a-z]{3}.*[.]$", plain(picture.caption.en))
+        assert re.search("[一-鿿].*。$", plain(picture.caption.zh))
+
+
+@pytest.mark.parametrize("name", EXPLORERS)
+def test_every_control_changes_the_caption(name: str) -> None:
+    """From any value to its neighbour, with the defaults of the other controls."""
+    explorer = EXPLORERS[name]
+    for control in explorer.controls:
+        captions = [caption(name, **{control.name: value}) for _, value in control.options]
+        for before, after in itertools.pairwise(captions):
+            assert before[0] != after[0] and before[1] != after[1], control.name
+
+
+@pytest.mark.parametrize("name", EXPLORERS)
+def test_both_languages_have_the_same_numbers(name: str) -> None:
+    explorer = EXPLORERS[name]
+    for control in explorer.controls:
+        for _, value in control.options:
+            for text in texts(name, explorer.defaults() | {control.name: value}):
+                numbers = [set(re.findall(r"\d[\d.,]*(?<![.,])", plain(part))) for part in (text.en, text.zh)]
+                assert numbers[0] == numbers[1]
+
+
+# --- ring ---------------------------------------------------------------------------------------------
+
+
+def ring(ranks: int, step: int, way: str = RING, size: int = 840) -> AllReduce:
+    return ring_all_reduce.compute(ranks=ranks, step=step, size=size, way=way)
+
+
+def whose(result: AllReduce, rank: int) -> list[str]:
+    """Return for each chunk of `rank` the ranks whose numbers are in it, as digits."""
+    return ["".join(str(o) * times for o, times in enumerate(chunk)) for chunk in result.held[rank]]
+
+
+def test_three_ranks_by_hand() -> None:
+    """Rank 0 sends chunk 0, rank 1 chunk 1, rank 2 chunk 2; then what has just arrived."""
+    steps = [[whose(ring(3, step), rank) for rank in range(3)] for step in range(5)]
+    assert steps[0] == [["0", "0", "0"], ["1", "1", "1"], ["2", "2", "2"]]
+    assert steps[1] == [["0", "0", "02"], ["01", "1", "1"], ["2", "12", "2"]]
+    assert steps[2] == [["0", "012", "02"], ["01", "1", "012"], ["012", "12", "2"]]
+    assert steps[3] == [["012", "012", "02"], ["01", "012", "012"], ["012", "12", "012"]]
+    assert steps[4] == [["012"] * 3] * 3
+    assert [ring(3, step).finished for step in range(5)] == [0, 0, 3, 6, 9]
+
+
+def test_through_rank_0_by_hand() -> None:
+    steps = [[whose(ring(3, step, NAIVE), rank)[0] for rank in range(3)] for step in range(5)]
+    assert steps == [
+        ["0", "1", "2"], ["01", "1", "2"], ["012", "1", "2"], ["012", "012", "2"], ["012", "012", "012"]
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("way", [RING, NAIVE])
+@pytest.mark.parametrize("ranks", ring_all_reduce.RANKS)
+def test_every_rank_has_the_sum_after_the_last_step_and_not_before(ranks: int, way: str) -> None:
+    last = 2 * (ranks - 1)
+    for step in range(last + 4):
+        result = ring(ranks, step, way)
+        assert result.steps == last
+        assert (result.finished == ranks**2) == (step >= last)
+        assert all(times <= 1 for row in result.held for chunk in row for times in chunk), "no rank twice"
+        assert all(chunk[rank] for rank, row in enumerate(result.held) for chunk in row), (
+            "each rank keeps its own"
+        )
+
+
+@pytest.mark.parametrize("ranks", ring_all_reduce.RANKS)
+def test_the_traffic_to_the_byte(ranks: int) -> None:
+    """Patarasuk and Yuan: 2 (N - 1) / N · S for each rank; through rank 0, it alone sends (N - 1) · S."""
+    for size in (840, 1, 10**9):
+        done, naive = ring(ranks, 0, RING, size), ring(ranks, 0, NAIVE, size)
+        assert [done.sent(rank) for rank in range(ranks)] == [Fraction(2 * (ranks - 1) * size, ranks)] * ranks
+        assert [naive.sent(rank) for rank in range(ranks)] == [(ranks - 1) * size] + [size] * (ranks - 1)
+        assert (
+            sum(map(done.sent, range(ranks))) == sum(map(naive.sent, range(ranks))) == 2 * (ranks - 1) * size
+        )
+        # All links of the ring work at once; the other way uses one after the other and takes N times as long.
+        assert naive.one_after_another == ranks * done.one_after_another == 2 * (ranks - 1) * size
+
+
+def test_every_rank_of_a_ring_sends_one_chunk_to_the_right_in_every_step() -> None:
+    for ranks in ring_all_reduce.RANKS:
+        for sent in ring(ranks, 0).messages:
+            assert [m.source for m in sent] == list(range(ranks))
+            assert [m.target for m in sent] == [(m.source + 1) % ranks for m in sent]
+            assert all(len(m.chunks) == 1 for m in sent)
+            assert len({m.chunks for m in sent}) == ranks, "no chunk is sent twice in a step"
+
+
+def test_what_was_sent_grows_with_every_step() -> None:
+    for way in (RING, NAIVE):
+        steps = [sum(ring(5, step, way).sent(rank, step) for rank in range(5)) for step in range(9)]
+        assert steps[0] == 0 and steps == sorted(set(steps)) and steps[-1] == 2 * 4 * 840
+
+
+def test_the_default_ring() -> None:
+    """100 MB on 4 ranks: chunks of 25 MB, 150 MB from each in the end, 300 MB from rank 0 otherwise."""
+    en, zh = caption("ring")
+    assert en.startswith(
+        "4 ranks, 100 MB each, ring. Step 2 of 6, reduce-scatter: every rank sends one chunk of 25 MB"
+    )
+    assert "each rank has sent 150 MB" in en and "(N−1) · S = 300 MB" in en and "0 of 16 places" in en
+    assert (
+        zh.startswith("4 個 rank，每個 100 MB，排成環。第 2 步，共 6 步")
+        and "150 MB" in zh
+        and "300 MB" in zh
+    )
+
+
+@pytest.mark.parametrize("choices, en, zh", [
+    ({"step": 0}, "Start: every rank", "開始"), ({"step": 3}, "Step 3 of 6, reduce-scatter", "加到自己那一塊"),
+    ({"step": 4}, "Step 4 of 6, all-gather", "照存"), ({"step": 6}, "16 of 16 places", "16 格裡有 16 格"),
+    ({"step": 9}, "there is no step 9", "沒有第 9 步"),
+    ({"way": NAIVE}, "rank 2 sends all of its 100 MB to rank 0", "rank 2 把整份 100 MB 送到 rank 0"),
+    ({"way": NAIVE, "step": 5}, "rank 0 sends the sum, 100 MB, to rank 2", "送給 rank 2"),
+    ({"way": NAIVE, "step": 5}, "as long as 600 MB over one link", "600 MB"),
+])  # fmt: skip
+def test_the_caption_names_the_step(choices: dict[str, Any], en: str, zh: str) -> None:
+    found = caption("ring", **choices)
+    assert en in found[0] and zh in found[1]
+
+
+def test_the_alternative_counts_the_ranks_in_every_chunk() -> None:
+    text = ring_all_reduce.alternative(ring(3, 1))
+    assert "rank 0: 1, 1, 2; rank 1: 2, 1, 1; rank 2: 1, 2, 1." in text.en
+    assert "rank 0：1、1、2；rank 1：2、1、1" in text.zh
+
+
+def test_nothing_in_the_ring_depends_on_the_machine() -> None:
+    assert not marked_values("ring", EXPLORERS["ring"].defaults())
+
+
+@pytest.mark.parametrize("bad", [{"ranks": 1}, {"step": -1}, {"size": 0}, {"way": "a tree"}])
+def test_an_all_reduce_out_of_range_is_refused(bad: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="needs at least 2 ranks|is not known"):
+        ring_all_reduce.compute(**{"ranks": 4, "step": 0, "size": 1, "way": RING} | bad)
+
+
+# --- scaling ------------------------------------------------------------------------------------------
+
+
+def scaling(**choices: Any) -> Scaling:
+    usual = {"processes": 4, "work": 1.0, "size": 1e9, "bandwidth": 1e10, "call": 1e-3, "overlap": 0.0}
+    return scaling_efficiency.compute(**usual | choices)
+
+
+def test_scaling_by_hand() -> None:
+    """4 processes, 1 GB over 10 GB/s: a call of 1 ms, and 2 · 3 / 4 · 0.1 s: 151 ms after 1 s of work."""
+    found = scaling()
+    assert found.link.all_reduce(4, 1e9) == pytest.approx((0.001, 0.15))
+    assert found.communication == pytest.approx(0.151) and found.hidden == 0
+    assert found.step == pytest.approx(1.151) and found.efficiency == pytest.approx(1 / 1.151)
+    assert found.speed_up == pytest.approx(4 / 1.151)
+    assert found.needed == pytest.approx(9 * 0.151), "at 90 %, a tenth of the step may be waiting"
+    # A tenth of the work hides 100 of the 151 ms; with more than 15.1 % nothing is left to wait for.
+    assert scaling(overlap=0.1).step == pytest.approx(1.051)
+    assert scaling(overlap=0.2).efficiency == 1 and scaling(overlap=0.2).hidden == pytest.approx(0.151)
+    assert scaling(overlap=0.1).needed == pytest.approx(0.151 / (1 / 9 + 0.1))
+
+
+def test_one_process_does_not_wait() -> None:
+    assert scaling(processes=1).communication == 0 and scaling(processes=1).efficiency == 1
+
+
+def test_the_needed_work_is_just_enough() -> None:
+    for overlap in (0.0, 1 / 3, 2 / 3):
+        needed = scaling(overlap=overlap).needed
+        assert scaling(overlap=overlap, work=needed).efficiency == pytest.approx(scaling_efficiency.GOOD)
+
+
+def test_the_bounds_hold_everywhere() -> None:
+    for choices in EXPLORERS["scaling"].grid():
+        found = EXPLORERS["scaling"].compute(**choices)
+        assert 0 < found.efficiency <= 1 and found.speed_up <= found.processes
+        assert found.work <= found.step <= found.work + found.communication
+        assert 0 <= found.hidden <= found.overlap * found.work + 1e-12
+        # However many processes there are, the bytes take less than twice the time of one message of all.
+        assert found.link.all_reduce(found.processes, found.size)[1] < 2 * found.size / found.link.bandwidth
+
+
+@pytest.mark.parametrize("name, better_last", [
+    ("work", True), ("bandwidth", True), ("overlap", True), ("processes", False), ("size", False), ("call", False),
+])  # fmt: skip
+def test_efficiency_is_monotonic_in_each_control(name: str, better_last: bool) -> None:
+    explorer = EXPLORERS["scaling"]
+    values = [value for _, value in next(c for c in explorer.controls if c.name == name).options]
+    for choices in explorer.grid():
+        if choices[name] == values[0]:
+            found = [explorer.compute(**choices | {name: value}).efficiency for value in values]
+            assert found == sorted(found, reverse=not better_last)
+
+
+def test_each_control_matters() -> None:
+    explorer = EXPLORERS["scaling"]
+    usual = explorer.compute(**explorer.defaults()).efficiency
+    for name, value in (
+        ("work", 0.1), ("bandwidth", 450e9), ("overlap", 0.0), ("processes", 1024), ("size", 250_000), ("call", 1e-3)
+    ):  # fmt: skip
+        assert abs(explorer.compute(**explorer.defaults() | {name: value}).efficiency - usual) > 0.02, name
+
+
+def test_the_default_is_described() -> None:
+    """8 processes, 102 MB over 12.5 GB/s: 20 µs + 14 / 8 · 8.16 ms = 14.3 ms; 6.67 ms hide behind the work."""
+    en, zh = caption("scaling")
+    assert "an all-reduce takes 14.3 ms (20 µs for the call, 14.3 ms for its bytes)" in en
+    assert (
+        "hides 6.67 ms of it, so that a step takes 17.6 ms. Efficiency 57%: as fast as 4.54 processes" in en
+    )
+    assert "all-reduce 要 14.3 ms（呼叫 20 µs，傳輸 14.3 ms）" in zh and "效率 57%，相當於 4.54 個" in zh
+
+
+def test_the_fit_with_two_processes_is_reproduced() -> None:
+    """t = a + 2 (N - 1) / N · S / B: the price of the call is the same for any N."""
+    explorer = EXPLORERS["scaling measured"]
+    choices = explorer.defaults()
+    assert choices["processes"] == 2 and choices["bandwidth"] is None and choices["call"] is None
+    found = explorer.compute(**choices)
+    assert found.communication == pytest.approx(LINK[0] + SIZE / LINK[1]) and found.size == SIZE
+    found = explorer.compute(**choices | {"processes": 8})
+    assert found.communication == pytest.approx(LINK[0] + 2 * 7 / 8 * SIZE / LINK[1])
+
+
+def test_measured_and_published_can_be_mixed() -> None:
+    choices = EXPLORERS["scaling measured"].defaults() | {"call": 5e-6}
+    found = EXPLORERS["scaling measured"].compute(**choices)
+    assert found.link.call == 5e-6 and found.link.bandwidth == LINK[1] and found.link.measured
+    choices |= {"bandwidth": 1e9}
+    assert not EXPLORERS["scaling measured"].compute(**choices).link.measured
+
+
+def test_without_measurements_there_is_nothing_measured_to_choose() -> None:
+    for control in EXPLORERS["scaling"].controls:
+        assert MEASURED not in [text for text, _ in control.options]
+    assert not marked_values("scaling", EXPLORERS["scaling"].defaults())
+
+
+def test_measured_values_are_marked_and_the_rest_is_the_same_on_every_machine() -> None:
+    other = scaling_efficiency.explorer((5e-3, 2e8), ([0.1, 0.3], [0.2, 0.3]), size=SIZE)
+    for changes in ({}, {"overlap": 1 / 3}, {"call": 5e-6}):
+        pages = [
+            scaling_efficiency.caption(e.compute(**e.defaults() | changes)).block()
+            for e in (EXPLORERS["scaling measured"], other)
+        ]
+        kept = [re.sub(MARKED, "M", page) for page in pages]
+        assert kept[0] == kept[1] and pages[0] != pages[1] and kept[0].count("M") > 14
+
+
+def test_a_link_or_points_alone_are_enough() -> None:
+    for explorer in (scaling_efficiency.explorer(LINK), scaling_efficiency.explorer(points=POINTS)):
+        assert explorer.compute(**explorer.defaults()).processes == 2
+        png(explorer.render(explorer.compute(**explorer.defaults())).figure, small=False)
+
+
+@pytest.mark.parametrize("bad", [
+    {"work": 0}, {"size": 0}, {"processes": 0}, {"bandwidth": 0}, {"call": -1}, {"overlap": 1.5}, {"overlap": -0.1},
+])  # fmt: skip
+def test_training_out_of_range_is_refused(bad: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match="positive numbers and an overlap"):
+        scaling(**bad)
+
+
+def test_missing_or_invalid_measurements_are_refused() -> None:
+    with pytest.raises(ValueError, match="needs measured_link"):
+        scaling(call=None)
+    for points in (([1.0], []), ([0.0], [0.5]), ([1.0], [-0.5])):
+        with pytest.raises(ValueError, match="two lists of positive numbers"):
+            scaling_efficiency.explorer(points=points).html(**EXPLORERS["scaling"].defaults())
