@@ -1,164 +1,195 @@
-"""Check the exercises ``mend_ddp`` and ``distribute``: their answers are scripts, which run in two processes on the CPU.
-
-The verdict is the same on every machine. Two processes train as one does if they end with the weights that one process gets
-from the same batches; `_one_process` computes these.
-"""
+"""Check the exercises whose answers are scripts, by what a script did in two processes on the CPU."""
 
 from __future__ import annotations
 
-import re
-from typing import Any
+from pathlib import Path
 
 import torch
 
-from course_utils.exercises import Wrong
-from lesson_06.script_run import PROCESSES, run
-from lesson_06.script_text import check_collectives, check_process_group, check_sampler, parse
+from shared.script_exercise import Facts, Mistakes, Plan, close, numbers, quoted, script_exercises
 
-EPOCHS, SAMPLES, BATCH, RATE = 3, 640, 64, 0.1  # of both scripts
+SCRIPTS = Path(__file__).with_name("scripts")  # stubs NAME.py, solutions NAME_solution.py
+EPOCHS, SAMPLES, BATCH, RATE = 3, 640, 64, 0.1  # of `distribute`
 STEPS_PER_EPOCH = SAMPLES // BATCH
-STEPS = EPOCHS * STEPS_PER_EPOCH
 
 
-def examine_mend_ddp(answer: Any) -> None:
-    """Examine the text of the corrected script."""
-    text, tree = parse(answer, "mend_ddp")
-    check_sampler(tree)
-    check_collectives(tree)
-    records, printed = run(text)
-    losses = _check_training(*records)
-    _check_printing(printed)
-    _check_mean_loss(printed[0], losses[STEPS_PER_EPOCH - 1 :: STEPS_PER_EPOCH])
+def judge_together(found: Facts) -> Mistakes:
+    """Every rank prints its number, their number and the sum."""
+    values = [numbers([" ".join(printed)]) for printed in found.printed]
+    last = [some[-1:] for some in values]
+    if values != [[0, 2, 3], [1, 2, 3]]:
+        yield last == [[3], [2]], "only_rank_0_has_it"
+        yield last == [[1], [2]], "own_number"
+        yield True, "not_the_sum", _printed(found)
 
 
-def examine_distribute(answer: Any) -> None:
-    """Examine the text of the script that was made distributed."""
-    text, tree = parse(answer, "distribute")
-    check_process_group(text, tree)
-    check_sampler(tree)
-    records, printed = run(text)
-    _check_training(*records)
-    _check_printing(printed)
-    if any(record["open"] for record in records):
-        raise Wrong(
-            en="All right, except for the end: close the process group with `dist.destroy_process_group()`.",
-            zh="都對了，只差結尾：用 `dist.destroy_process_group()` 關閉行程群組。",
-        )
-
-
-def _check_training(first: dict[str, Any], second: dict[str, Any]) -> list[float]:
-    """Require that both processes together train as one would; return the loss of every step over both."""
-    _check_weights(first, second)
-    batches = [[*a, *b] for a, b in zip(first["samples"], second["samples"], strict=False)]
-    _check_batches(batches, first, second)
-    end, losses = _one_process(first["start"], batches) if len(first["start"]) == 2 else ([], [])
-    if not _close(first["end"], end):
-        raise Wrong(
-            en="The two processes agree, but they end with other weights than one process with the same batches. Leave "
-            "model, learning rate, loss and optimizer as they were; the gradient has to be the **mean** over the processes.",
-            zh="兩個行程的權重一樣，卻和一個行程用同樣的批次訓練出來的不同。模型、學習率、損失、最佳化器都要維持原樣；梯度要取各行程的**平均**。",
-        )
-    return losses
-
-
-def _check_weights(first: dict[str, Any], second: dict[str, Any]) -> None:
-    if _close(first["end"], second["end"]) and _close(first["start"], second["start"]):
+def judge_average(found: Facts) -> Mistakes:
+    """Every rank makes five steps with the mean of all gradients."""
+    first, second = found.ranks
+    yield from _judge_steps(found, 5)
+    end = _descend(first["start"], [list(range(64))] * 5, 64)
+    if close(first["end"], end) and close(second["end"], end):
+        yield not close(sum(first["gradients"], []), sum(second["gradients"], [])), "averages_weights"
         return
-    if first["forwards"]:
-        raise Wrong(
-            en="After training, the two processes hold different weights, although the model is wrapped. Does every forward pass go through the wrapped model, and none of them inside `no_sync`?",
-            zh="模型明明包裝過了，訓練完，兩個行程的權重卻不一樣。每一次前向傳播，呼叫的都是包裝過的模型嗎？有沒有哪一次寫在 `no_sync` 裡面？",
-        )
-    raise Wrong(
-        en="After training, the two processes hold different weights: nobody averages the gradients, or they did not start "
-        "alike. `DistributedDataParallel` sees to both, if the forward pass goes through the model that it returns.",
-        zh="訓練完，兩個行程的權重不一樣：不是沒有人把梯度平均起來，就是一開始就不同。這兩件事 `DistributedDataParallel` 都會處理，前提是前向傳播要呼叫它傳回的模型。",
-    )
+    if not close(first["end"], second["end"]):
+        shared = [a == b for a, b in zip(first["gradients"][0], second["gradients"][0], strict=True)]
+        yield any(shared), "some_gradients"
+        yield True, "no_average"
+    mean = _gradient(first["start"], list(range(64)), 64)
+    yield close(first["gradients"][0], [2 * value for value in mean]), "sum_not_mean"
+    yield True, "not_the_mean"
 
 
-def _check_batches(batches: list[list[int]], first: dict[str, Any], second: dict[str, Any]) -> None:
-    """Require that an epoch has every sample once, in the right number of steps, and not in the order of the epoch before.
+def judge_rank0(found: Facts) -> Mistakes:
+    """Rank 0 downloads, the others wait, all read."""
+    saved = [len(record["saved"]) for record in found.ranks]
+    yield sum(saved) > 1, "both_download"
+    yield saved != [1, 0], "rank_1_downloads"
+    for rank, record in enumerate(found.ranks):
+        yield not record["loaded"], "does_not_read", {"rank": rank}
+    if not found.called(1):
+        yield found.has(r"exists\(|is_file\("), "name_only"
+        yield True, "nobody_waits"
+
+
+def judge_accumulate(found: Facts) -> Mistakes:
+    """Four pieces give one step: with the gradient of the whole share, averaged once."""
+    yield from _judge_steps(found, 3)
+    first, second = found.ranks
+    made = [number for number, _ in first["forwards"][:3]]
+    yield made != [4, 4, 4], "pieces", {"made": made[0]}
+    times, gradient = first["forwards"][0][1], first["gradients"][0]
+    yield times == 0 or not close(gradient, second["gradients"][0]), "never_averages"
+    yield times > 1, "averages_often", {"times": times}
+    whole = _gradient(first["start"], list(range(64)), 64)
+    yield not close(gradient, whole), "not_a_mean", {"times": gradient[0] / whole[0]}
+
+
+def judge_metrics(found: Facts) -> Mistakes:
+    """All ranks report 5 of 7."""
+    values = [(numbers(printed) or [float("nan")])[-1] for printed in found.printed]
+
+    def are(*expected: float) -> bool:
+        return all(abs(value - right) < 6e-4 for value, right in zip(values, expected, strict=False))
+
+    if not are(5 / 7, 5 / 7):
+        yield are(1, 1 / 3), "own_share"
+        yield are(2 / 3, 2 / 3), "mean_of_accuracies"
+        yield are(4 / 3, 4 / 3), "sum_of_accuracies"
+        yield are(5 / 8, 5 / 6) or are(5 / 4, 5 / 3), "one_share"
+        yield are(5 / 7), "rank_1_differs"
+        yield True, "not_5_of_7", _printed(found)
+
+
+def judge_distribute(found: Facts) -> Mistakes:
+    """Two processes train as one would; so does one alone."""
+    first, second = found.ranks
+    yield not first["initialized"], "no_group"
+    yield not found.has("(?i)local_?rank"), "no_local_rank"
+    if not (close(first["end"], second["end"]) and close(first["start"], second["start"])):
+        yield first["wrapped"], "wrapped_but_apart"
+        yield True, "apart"
+    batches = [[*a, *b] for a, b in zip(first["samples"], second["samples"], strict=False)]
+    yield from _judge_batches(found, batches)
+    yield not close(first["end"], _descend(first["start"], batches[:-1], SAMPLES)), "other_weights"
+    assert found.alone is not None
+    taken = len(found.alone["samples"][0])
+    one_differs = taken != BATCH or len(found.alone["gradients"]) != EPOCHS * STEPS_PER_EPOCH
+    yield one_differs, "alone", {"taken": taken, "batch": BATCH}
+    yield not close(found.alone["start"], first["start"]), "other_start"
+    yield any(found.printed[1:]), "rank_1_prints", _printed(found)
+    lines = len(found.printed[0])
+    yield lines < EPOCHS, "few_lines", {"epochs": EPOCHS, "lines": lines}
+    yield from _judge_losses(found, batches)
+    yield first["open"] or second["open"], "group_open"
+
+
+def _judge_batches(found: Facts, batches: list[list[int]]) -> Mistakes:
+    """Require that an epoch has every sample once, in the right number of steps, and not in the order of the one before.
 
     Args:
-        batches: Numbers of the samples that both processes together take in each step.
-        first: Rank 0's record.
-        second: Rank 1's record.
+        found: What the script did.
+        batches: Numbers of the samples that both processes together take in each step, and behind the last one.
+
+    Yields:
+        Each mistake: whether it was made, and its hint.
     """
-    epoch = [sample for batch in batches[: len(batches) // EPOCHS] for sample in batch]
-    if len(set(epoch)) < len(epoch):
-        raise Wrong(
-            en=f"In the first epoch, {len(epoch) - len(set(epoch))} samples come up twice: both processes work on them. Let `DistributedSampler` find out by itself how many ranks there are and which one it serves.",
-            zh=f"第一個 epoch 裡，有 {len(epoch) - len(set(epoch))} 個樣本出現兩次：兩個行程都在處理。有幾個 rank、自己是哪一個，讓 `DistributedSampler` 自己去問。",
-        )
-    if len(first["samples"]) != STEPS or len(second["samples"]) != STEPS:
-        at_once = len(batches[0]) if batches else 0
-        if at_once and at_once != BATCH:
-            raise Wrong(
-                en=f"One process took {BATCH} samples per step; now both together take {at_once}. For the same training, a process takes its share of the batch.",
-                zh=f"原本一個行程每一步用 {BATCH} 個樣本，現在兩個行程合起來用 {at_once} 個。要做同樣的訓練，每個行程就只能拿批次裡自己那一份。",
-            )
-        raise Wrong(
-            en=f"There should be {STEPS} steps, {EPOCHS} epochs of {SAMPLES} samples, but rank 0 makes {len(first['samples'])}. The training itself should stay as it was.",
-            zh=f"應該有 {STEPS} 步：{EPOCHS} 個 epoch，每個 {SAMPLES} 個樣本；rank 0 卻做了 {len(first['samples'])} 步。訓練本身應該維持原樣。",
-        )
+    epoch = [sample for batch in batches[: max(1, (len(batches) - 1) // EPOCHS)] for sample in batch]
+    if twice := len(epoch) - len(set(epoch)):
+        yield not found.has(r"DistributedSampler\("), "no_sampler"
+        yield not found.has(r"DataLoader\(.*sampler"), "sampler_unused"
+        yield True, "twice", {"count": twice}
+    taken = len(batches[0])
+    yield taken not in (0, BATCH), "batch", {"batch": BATCH, "taken": taken}
+    yield from _judge_steps(found, EPOCHS * STEPS_PER_EPOCH)
     if sorted(batches[0]) == sorted(batches[STEPS_PER_EPOCH]):
-        raise Wrong(
-            en=f"Every epoch has the same order: `set_epoch` got {first['epochs']}. Give it the number of the epoch, and let the sampler shuffle.",
-            zh=f"每個 epoch 的順序都一樣：`set_epoch` 收到的是 {first['epochs']}。要給它 epoch 的編號，也要讓 sampler 洗牌。",
-        )
+        given = found.ranks[0]["epochs"]
+        yield not given, "no_set_epoch"
+        yield True, "same_epoch", {"given": given}
 
 
-def _one_process(start: list[float], batches: list[list[int]]) -> tuple[list[float], list[float]]:
-    """Train as one process does with these batches; return the parameters at the end and the loss of every step."""
-    x = torch.linspace(-3, 3, SAMPLES)
-    y = torch.sin(x)
-    (slope, offset), losses = start, []
+def _judge_losses(found: Facts, batches: list[list[int]]) -> Mistakes:
+    """Require that rank 0 prints for each epoch the loss that one process has in its last step.
+
+    Args:
+        found: What the script did.
+        batches: Numbers of the samples that both processes together take in each step.
+
+    Yields:
+        Each mistake: whether it was made, its hint, and what the hint says.
+    """
+    said, first = numbers(found.printed[0]), found.ranks[0]
+    for epoch in range(EPOCHS):
+        last = (epoch + 1) * STEPS_PER_EPOCH - 1
+        weights = _descend(first["start"], batches[:last], SAMPLES)
+        right, half = (_loss(weights, batch, SAMPLES) for batch in (batches[last], first["samples"][last]))
+        values = {"epoch": epoch, "right": right, "said": quoted(found.printed[0][epoch:])}
+        if not _says(said, right):
+            yield _says(said, 2 * right), "loss_sum", values
+            yield _says(said, half), "loss_half", values
+            yield True, "loss_other", values
+
+
+def _says(said: list[float], loss: float) -> bool:
+    return any(abs(number - loss) < 6e-4 for number in said)
+
+
+def _judge_steps(found: Facts, steps: int) -> Mistakes:
+    made = len(found.ranks[0]["gradients"])
+    yield made != steps, "steps", {"steps": steps, "made": made}
+
+
+def _printed(found: Facts) -> dict[str, str]:
+    return {"first": quoted(found.printed[0]), "second": quoted(found.printed[1])}
+
+
+def _gradient(weights: list[float], batch: list[int], samples: int) -> list[float]:
+    """Return the gradient of the mean squared error of a line against the sine, for some of the samples."""
+    x = torch.linspace(-3, 3, samples)[batch]
+    error = weights[0] * x + weights[1] - torch.sin(x)
+    return [float((2 * error * x).mean()), float((2 * error).mean())]
+
+
+def _loss(weights: list[float], batch: list[int], samples: int) -> float:
+    """Return the mean squared error of a line against the sine, for some of the samples."""
+    x = torch.linspace(-3, 3, samples)[batch]
+    return float((weights[0] * x + weights[1] - torch.sin(x)).square().mean())
+
+
+def _descend(weights: list[float], batches: list[list[int]], samples: int) -> list[float]:
+    """Train as one process does with these batches; return the parameters at the end."""
     for batch in batches:
-        error = slope * x[batch] + offset - y[batch]
-        losses.append(float((error**2).mean()))
-        slope -= RATE * float((2 * error * x[batch]).mean())
-        offset -= RATE * float((2 * error).mean())
-    return [slope, offset], losses
+        steps = zip(weights, _gradient(weights, batch, samples), strict=True)
+        weights = [weight - RATE * slope for weight, slope in steps]
+    return weights
 
 
-def _close(a: list[float], b: list[float]) -> bool:
-    return len(a) == len(b) and all(abs(x - y) <= 1e-4 for x, y in zip(a, b, strict=True))
-
-
-def _check_printing(printed: tuple[tuple[str, ...], ...]) -> None:
-    if any(printed[1:]):
-        raise Wrong(
-            en=f"Rank 1 prints as well: {_first(printed[1])}. One rank is enough for that.",
-            zh=f"rank 1 也在印：{_first(printed[1])}。由一個 rank 印就好。",
-        )
-    if len(printed[0]) < EPOCHS:
-        raise Wrong(
-            en=f"Rank 0 should print one line in each of the {EPOCHS} epochs, but it prints {len(printed[0])} in all.",
-            zh=f"{EPOCHS} 個 epoch 裡，rank 0 每個都應該印一行，總共卻只印了 {len(printed[0])} 行。",
-        )
-
-
-def _check_mean_loss(lines: tuple[str, ...], means: list[float]) -> None:
-    """Require that rank 0's `lines` have the mean loss of every epoch's last step."""
-    numbers = [float(number) for line in lines for number in re.findall(r"\d+\.\d+", line)]
-    if _in_order(means, numbers):
-        return
-    if _in_order([PROCESSES * mean for mean in means], numbers):
-        raise Wrong(
-            en="What is printed is the sum of the losses of both processes. For the mean, divide by their number.",
-            zh="印出來的是兩個行程的損失總和。要的是平均，還得除以行程的個數。",
-        )
-    raise Wrong(
-        en=f"The mean loss of both processes is {means[0]:.4f} after the first epoch, but your script prints {_first(lines)}. Is the loss of the other process in it?",
-        zh=f"第一個 epoch 結束時，兩個行程的平均損失是 {means[0]:.4f}，你的程式印出 {_first(lines)}。另一個行程的損失，算進去了嗎？",
-    )
-
-
-def _in_order(wanted: list[float], numbers: list[float]) -> bool:
-    """Return whether `numbers` has the `wanted` ones in their order, perhaps with others in between."""
-    rest = iter(numbers)
-    return all(any(abs(number - value) <= 1e-3 for number in rest) for value in wanted)
-
-
-def _first(lines: tuple[str, ...]) -> str:
-    return f"`{lines[0][:100].replace('`', chr(39))}`"
+EXERCISES = script_exercises(
+    Path(__file__),
+    together=judge_together,
+    average=judge_average,
+    rank0=judge_rank0,
+    metrics=judge_metrics,
+    accumulate=judge_accumulate,
+    distribute=(judge_distribute, Plan((2, 1))),
+)

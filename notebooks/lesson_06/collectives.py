@@ -12,24 +12,13 @@ from typing import Any
 from matplotlib.colors import to_hex, to_rgb
 
 from course_utils import figures
+from shared.charts import RANK_COLOURS
 from torch_doctor.bilingual import Bilingual
 
 # What one rank holds: nothing (None), a tensor as a list of numbers, or several tensors as a list of such lists.
 Held = Any
 UNKNOWN = "?"  # a number or a tensor that is not defined
 Moves = Mapping[str, tuple[Sequence[Held], Sequence[Held]]]  # collective → before, after; one entry per rank
-
-# One colour per rank: Okabe and Ito's, without black.
-RANK_COLOURS = (
-    figures.YOURS,
-    "#E69F00",
-    figures.THIRD,
-    figures.FOURTH,
-    "#56B4E9",
-    figures.RECORDED,
-    "#F0E442",
-    figures.GREY,
-)
 
 SUMS = ("reduce", "all_reduce", "reduce_scatter")
 MEANINGS = {
@@ -49,7 +38,7 @@ MEANINGS = {
         "the sum over all ranks is cut into pieces, one for each rank.",
         "所有 rank 的資料加起來，總和切開，一個 rank 一份。",
     ),
-    "all_to_all": Bilingual("every rank sends each rank a piece.", "每個 rank 都送給每個 rank 一份。"),
+    "all_to_all": Bilingual("every rank sends each rank a piece.", "每個 rank 都送一份給各個 rank。"),
 }
 
 _DARK = "#222222"

@@ -1,4 +1,4 @@
-"""The first lines of hello_ranks.py as a function, for the other workers."""
+"""The first lines of a script for several processes as a function, for the instruments beside it."""
 
 import os
 from datetime import timedelta

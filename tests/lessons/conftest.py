@@ -7,14 +7,14 @@ import pytest
 
 @pytest.fixture(scope="session")
 def known_scripts() -> None:
-    """Run the scripts of lesson 06 in one launch."""
-    from lesson_06_scripts import run_known_scripts  # loads PyTorch
+    """Run all scripts that answer exercises in one launch."""
+    from script_answers import run_known_scripts  # loads PyTorch
 
     run_known_scripts()
 
 
 @pytest.fixture(autouse=True)
-def known_scripts_of_lesson_06(request: pytest.FixtureRequest) -> None:
-    """Use `known_scripts` in tests of all lessons that have an exercise of lesson 06 as their parameter."""
-    if "[06" in request.node.name:
+def known_scripts_of_lessons(request: pytest.FixtureRequest) -> None:
+    """Use `known_scripts` in tests of all lessons that have an exercise of lesson 06 or 07 as their parameter."""
+    if request.node.name.partition("[")[2].startswith(("06", "07")):
         request.getfixturevalue("known_scripts")

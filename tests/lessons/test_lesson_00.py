@@ -49,7 +49,7 @@ def test_the_course_lists_every_notebook_and_what_is_planned():
     files = {path.name for path in NOTEBOOKS.glob("*.ipynb")}
     assert {entry.file for entry in listed.values() if entry.file} == files
     assert {number for number, entry in listed.items() if entry.file is None} == set(PLANNED)
-    assert list(listed) == [f"{n:02}" for n in range(9)]
+    assert list(listed) == [f"{n:02}" for n in range(10)]
     for number, entry in listed.items():
         room = NOTEBOOKS / lesson.room(number)
         assert entry.exercises == (len(lesson.exercises(number)) if room.is_dir() else 0)

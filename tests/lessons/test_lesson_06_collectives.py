@@ -10,7 +10,8 @@ from html_nesting import assert_nested
 
 from course_utils.figures import png
 from lesson_06 import collectives
-from lesson_06.collectives import RANK_COLOURS, UNKNOWN, colours, gallery, picture
+from lesson_06.collectives import UNKNOWN, colours, gallery, picture
+from shared.charts import RANK_COLOURS
 
 pytestmark = pytest.mark.usefixtures("no_warnings")
 

@@ -57,7 +57,7 @@ def test_readme_is_corrected_in_both_languages() -> None:
     text = minutes.readme(minutes.README.read_text(encoding="utf-8"), now)
     other = minutes.readme(text, now | {"03": 215})
     changed = [line for line in other.splitlines() if line not in text.splitlines()]
-    assert len(changed) == 6 and sum("215" in line for line in changed) == 2
+    assert len(changed) == 8 and sum("215" in line for line in changed) == 2
     assert minutes.readme(other, now) == minutes.readme(text, now)
     rest = sum(now[number] for number in ("00", "01", "02"))
     assert f"first day 00 to 03 ({rest + 215} min)" in other and f"00 到 03（{rest + 215} 分鐘）" in other
@@ -116,6 +116,8 @@ SOLUTION = (
         ([">>> def f(): ...\n\n\ncheck(\"f\", f)"], {"code": 0, "exercises": [None]}),
         ([">>> predict(\"first\")"], {"code": 1, "questions": 1, "question_words": 8}),
         ([">>> claim(\"1.1\", 3)\nclaim(\"1.2\", 4)"], {"cards": 2}),
+        ([">>> %%writefile mine/a.py\nimport torch\n\nprint(torch)"], {"code": 2, "exercises": []}),
+        ([">>> %%writefile mine/a.py\n...", ">>> check(\"a\", \"mine/a.py\")"], {"code": 0, "exercises": [None]}),
         ([">>> a.EXPLORER.show()", ">>> b.explorer(x, y(1)).show()", ">>> timeline.show()"], {"explorers": 2}),
     ],
 )  # fmt: skip
@@ -176,9 +178,9 @@ def test_write_corrects_metadata_and_readme(tmp_path: Path, monkeypatch: pytest.
     broken.write_text(
         broken.read_text(encoding="utf-8").replace('"minutes": ', '"minutes": 9'), encoding="utf-8"
     )
-    five = stated(lessons()["05"])
+    nine = stated(lessons()["09"])
     minutes.write()
     now = {number: stated(path) for number, path in lessons().items()}
-    assert all(now[n] == rounded(n, amounts(lessons()[n]).minutes) for n in COUNTED) and now["05"] == five
+    assert all(now[n] == rounded(n, amounts(lessons()[n]).minutes) for n in COUNTED) and now["09"] == nine
     written = readme.read_text(encoding="utf-8")
     assert minutes.readme(written, now) == written and "| 61 |" not in written
