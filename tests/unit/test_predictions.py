@@ -72,6 +72,12 @@ def test_a_guess_is_answered_and_kept_in_each_language(
     )
 
 
+def test_the_sliders_of_all_languages_move_together(texts: dict[str, Any], shown: list[Any]) -> None:
+    guess(shown, "loops", "30 倍", "zh")
+    sliders = inside(shown[-1].widget, ipywidgets.SelectionSlider)
+    assert [slider.value for slider in sliders] == ["30 times", "30 倍", "30 times · 30 倍"]
+
+
 def test_the_slider_is_logarithmic_and_has_both_ends(texts: dict[str, Any], shown: list[Any]) -> None:
     values = question("loops").number.values()
     assert (values[0], values[-1]) == (1, 10_000) and values == sorted(set(values))
