@@ -33,7 +33,7 @@ MEASURED = Bilingual("(measured)", "（實測）")
 BANDWIDTHS = (
     ("1 GB/s", 1e9),
     ("12.5 GB/s (100 Gb/s)", 12.5e9),
-    ("50 GB/s (400 Gb/s)", 50e9),
+    ("50 GB/s", 50e9),
     ("64 GB/s (PCIe 5)", 64e9),
     ("450 GB/s (NVLink 4)", 450e9),
 )
