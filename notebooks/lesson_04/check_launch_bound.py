@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from course_utils import figures
-from course_utils.exercises import NO_RETURN, Wrong
+from course_utils.exercises import Wrong
 from shared import timeline
+from shared.given_number import SECONDS, number
 from shared.timeline import Span, Timeline
 from torch_doctor.bilingual import Bilingual
 
@@ -42,13 +43,7 @@ def examine_launch_bound(answer: Any) -> None:
     """Examine ``done_after(n, launch, work) -> float``."""
     for n, launch, work in CASES:
         got, right = answer(n, launch, work), done_after(n, launch, work)
-        if got is None:
-            raise Wrong(**NO_RETURN)
-        if isinstance(got, bool) or not isinstance(got, (int, float)):
-            raise Wrong(
-                en=f"The answer should be a number of seconds, but yours is a `{type(got).__name__}`.",
-                zh=f"答案應該是秒數，你傳回的卻是 `{type(got).__name__}`。",
-            )
+        number(got, SECONDS)
         if _same(got, right):
             continue
         if n > 1 and _same(got, n * (launch + work)):

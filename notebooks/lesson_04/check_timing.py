@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from course_utils import figures
-from course_utils.exercises import NO_RETURN, Wrong
+from course_utils.exercises import Wrong
 from shared import timeline
+from shared.given_number import SECONDS, number
 from shared.timeline import Span, Timeline
 from torch_doctor.bilingual import Bilingual
 
@@ -68,13 +69,7 @@ def _judge_timing(got: Any, device: FakeDevice) -> None:
     A right answer's log, for example: action, synchronize, clock, action, action, synchronize, clock.
     """
     log, work = device.log, device.work
-    if got is None:
-        raise Wrong(**NO_RETURN)
-    if isinstance(got, bool) or not isinstance(got, (int, float)):
-        raise Wrong(
-            en=f"The answer should be a number of seconds, but yours is a `{type(got).__name__}`.",
-            zh=f"答案應該是秒數，你傳回的卻是 `{type(got).__name__}`。",
-        )
+    number(got, SECONDS)
     if abs(got - work) <= 0.02 * work:
         return
     calls = _timed_calls(log)

@@ -7,14 +7,15 @@ from typing import Any
 from course_utils import facts
 from course_utils.exercises import Wrong
 from shared.given_number import close, number
+from shared.published_curves import published
 from torch_doctor.bilingual import Bilingual, Block
 
 CASES = ((120.0, 180.0, 2), (50.0, 300.0, 8), (80.0, 80.0, 1))
-PUBLISHED = {  # images (or tokens) per second of one GPU, of all, and how many
-    "ViT, 4 x A100": (64.0, 202.0, 4),
-    "ViT, 64 x A100": (64.0, 2544.7, 64),
-    "ResNet-50, 8 x V100": (329.0, 8 * 307.0, 8),
-    "LLM, 4 x A100": (142_156.0, 419_259.0, 4),
+PUBLISHED = {  # which curve, and at how many GPUs
+    "ViT, 4 x A100": ("vit", 4),
+    "ViT, 64 x A100": ("vit", 64),
+    "ResNet-50, 8 x V100": ("resnet", 8),
+    "LLM, 4 x A100": ("llm", 4),
 }
 
 
@@ -63,5 +64,8 @@ def _explain(got: float, one: float, together: float, ranks: int) -> None:
 def pictured(answer: Any) -> Block:
     """Return what the answer makes of published rates."""
     head = Bilingual("published rates, your function", "公開數據，用你的函式計算")
-    rows = {Bilingual(name, name): f"{float(answer(*case)):.2f}" for name, case in PUBLISHED.items()}
+    rows = {}
+    for name, (curve, gpus) in PUBLISHED.items():
+        rates = dict(published(curve).points)
+        rows[Bilingual(name, name)] = f"{float(answer(rates[1], rates[gpus], gpus)):.2f}"
     return facts(fixed={head: "", **rows})

@@ -5,10 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from course_utils.exercises import NO_RETURN, Wrong
+from torch_doctor.bilingual import Bilingual
+
+NUMBER, SECONDS = Bilingual("a number", "數字"), Bilingual("a number of seconds", "秒數")
 
 
-def number(got: Any) -> float:
+def number(got: Any, what: Bilingual = NUMBER) -> float:
     """Return what the answer returned as a number.
+
+    Args:
+        got: What it returned.
+        what: What it should return, for the hint.
 
     Raises:
         Wrong: It is none.
@@ -17,8 +24,8 @@ def number(got: Any) -> float:
         raise Wrong(**NO_RETURN)
     if isinstance(got, bool) or not isinstance(got, (int, float)):
         raise Wrong(
-            en=f"The answer should be a number, but yours is a `{type(got).__name__}`.",
-            zh=f"答案應該是數字，你傳回的卻是 `{type(got).__name__}`。",
+            en=f"The answer should be {what.en}, but yours is a `{type(got).__name__}`.",
+            zh=f"答案應該是{what.zh}，你傳回的卻是 `{type(got).__name__}`。",
         )
     return got
 
