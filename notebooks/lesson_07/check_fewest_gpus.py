@@ -10,15 +10,15 @@ from course_utils.exercises import Wrong
 from torch_doctor.bilingual import Bilingual, Block
 
 BYTES = 16  # of a parameter: weight, gradient, two averages of Adam, float32
-GB = 10**9
+GB = BILLION = 10**9
 CASES = (
-    (13 * GB, 80 * GB, 50 * GB),
-    (7 * GB, 80 * GB, 24 * GB),
-    (7 * GB, 80 * GB, 0),
-    (GB, 80 * GB, 10 * GB),
-    (3 * GB, 24 * GB, 12 * GB),
-    (GB, 24 * GB, 24 * GB),
-    (GB, 24 * GB, 30 * GB),
+    (13 * BILLION, 80 * GB, 50 * GB),
+    (7 * BILLION, 80 * GB, 24 * GB),
+    (7 * BILLION, 80 * GB, 0),
+    (BILLION, 80 * GB, 10 * GB),
+    (3 * BILLION, 24 * GB, 12 * GB),
+    (BILLION, 24 * GB, 24 * GB),
+    (BILLION, 24 * GB, 30 * GB),
 )
 
 
@@ -39,7 +39,7 @@ def examine(answer: Any) -> None:
 def _explain(got: Any, parameters: int, memory: int, activations: int) -> None:
     """Raise the hint for a wrong number."""
     where = Bilingual(
-        f"{parameters // GB} billion parameters, {memory // GB} GB, {activations // GB} GB of activations",
+        f"{parameters // BILLION} billion parameters, {memory // GB} GB, {activations // GB} GB of activations",
         f"{parameters // 10**8} 億個參數、記憶體 {memory // GB} GB、活化值 {activations // GB} GB",
     )
     if activations >= memory:
@@ -88,7 +88,7 @@ def pictured(answer: Any) -> Block:
     """Return what models of several sizes need, by the answer."""
     head = Bilingual("80 GB each, 20 GB of them for activations", "每張 80 GB，其中 20 GB 留給活化值")
     rows = {
-        Bilingual(f"{n} billion parameters", f"{10 * n} 億個參數"): str(answer(n * GB, 80 * GB, 20 * GB))
+        Bilingual(f"{n} billion parameters", f"{10 * n} 億個參數"): str(answer(n * BILLION, 80 * GB, 20 * GB))
         for n in (1, 7, 13, 70)
     }
     return facts(fixed={head: "", **rows})

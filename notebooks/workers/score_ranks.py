@@ -107,8 +107,7 @@ def measure(train: scoreboard.Train, device: torch.device, epochs: int) -> dict:
 
 def main() -> None:
     path, epochs = Path(sys.argv[1]), int(sys.argv[2])
-    device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if NCCL else "cpu"
-    device = torch.device(device)
+    device = torch.device(f"cuda:{os.environ['LOCAL_RANK']}" if NCCL else "cpu")
     if NCCL:
         torch.cuda.set_device(device)
     try:
