@@ -53,7 +53,7 @@ constraints: .venv/test  ## pin versions for changed dependencies (ARGS=--upgrad
 	@cp constraints.txt .venv/constraints.txt
 	$(IN) -m uv pip compile --quiet --universal --python-version=3.11 --fork-strategy=fewest --extra=test \
 		--no-header --no-annotate --output-file=.venv/constraints.txt $(ARGS) pyproject.toml
-	@{ grep '^#' constraints.txt; grep -vE '^(#|nvidia|cuda|triton)' .venv/constraints.txt; } > .venv/new && mv .venv/new constraints.txt
+	@{ grep '^#' constraints.txt; grep -vE '^(#|nvidia-[^m]|cuda|triton)' .venv/constraints.txt; } > .venv/new && mv .venv/new constraints.txt
 
 clean:  ## remove .venv · 移除 .venv
 	rm -rf .venv

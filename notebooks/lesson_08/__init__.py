@@ -1,0 +1,1 @@
+"""The room of lesson 08, the capstone."""
