@@ -26,7 +26,7 @@ from typing import Any
 
 import psutil
 
-from tools.written import MINE
+from tools.written import LEARNERS
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 
@@ -90,6 +90,10 @@ def browser() -> Iterator[Any]:
             chromium.close()
 
 
+# JupyterLab asks the kernel about its debugger, and says this when the notebook is left before the answer has come.
+LEFT_TOO_SOON = "Could not restore the debugger state: Canceled future for debug_request"
+
+
 def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -130,7 +134,7 @@ class Lab:
         shutil.copytree(
             self.source,
             self.notebooks,
-            ignore=shutil.ignore_patterns(".ipynb_checkpoints", "__pycache__", MINE),
+            ignore=shutil.ignore_patterns(".ipynb_checkpoints", "__pycache__", *LEARNERS),
         )
         for plugin, values in self.settings.items():
             path = self.home / "settings" / (plugin.replace(":", "/") + ".jupyterlab-settings")
@@ -179,13 +183,13 @@ class Lab:
             command.append("--allow-root")
         with open(self.home / "server.log", "ab") as log:
             self._process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, cwd=self.home)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while time.monotonic() < deadline and self._process.poll() is None:
             with contextlib.suppress(OSError):
                 self._ask("/api/status", timeout=5)
                 return
             time.sleep(0.1)
-        raise RuntimeError("JupyterLab did not start within 60 s; its log ends with:\n" + self.log()[-2000:])
+        raise RuntimeError("JupyterLab did not start within 120 s; its log ends with:\n" + self.log()[-2000:])
 
     def _stop(self) -> None:
         if self._process is None:
@@ -262,7 +266,7 @@ class NotebookPage:
         page.on("console", self._console)
 
     def _console(self, message: Any) -> None:
-        if message.type == "error":
+        if message.type == "error" and not message.text.startswith(LEFT_TOO_SOON):
             self.console_errors.append(message.text)
 
     def __enter__(self) -> NotebookPage:

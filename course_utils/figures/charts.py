@@ -76,7 +76,7 @@ def _close_up(text: str) -> str:
 def curves(name: str, lines: Mapping[Label, tuple[Sequence[float], Sequence[float]]]) -> None:
     """Show measured curves on logarithmic axes, this machine's beside the recorded GPU's.
 
-    (The vertical axis is linear where the figure's text says ``y_scale = "linear"``.)
+    (An axis is linear where the figure's text says ``x_scale = "linear"`` or ``y_scale = "linear"``.)
 
     Args:
         name: The figure's name: for its caption and axes in the lesson's texts, and for the recording.
@@ -94,9 +94,9 @@ def curves(name: str, lines: Mapping[Label, tuple[Sequence[float], Sequence[floa
         names = {key(line): line for line in lines}
         for line, (xs, ys) in (recorded["lines"] if recorded else {}).items():
             axes.plot(xs, ys, marker="s", linestyle="--", label=of_recorded(names.get(line, line)))
-        logarithmic(axes.xaxis, x.unit)
-        if y.scale == "log":
-            logarithmic(axes.yaxis, y.unit)
+        for drawn, axis in ((axes.xaxis, x), (axes.yaxis, y)):
+            if axis.scale == "log":
+                logarithmic(drawn, axis.unit)
         axes.set_xlabel(x.label)
         axes.set_ylabel(y.label)
         if len(lines) > 1 or recorded:

@@ -194,6 +194,7 @@ def picture(moves: Moves) -> figures.Picture:
         axes.set_ylim(ranks - 0.55, -1.05)
     for axes in grid.flat[len(moves) :]:
         axes.set_axis_off()
+    figure.get_layout_engine().set(wspace=0.12, hspace=0.12)  # or a row's names stand at its neighbour
     return figures.Picture(figure, _caption(list(moves)), _alternative(moves))
 
 

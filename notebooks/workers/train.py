@@ -16,6 +16,10 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
+
+# DDP would import it later. It holds the group that is there then, which so outlives
+# destroy_process_group(), with threads that now and then abort a process as it ends.
+import torch.distributed.nn.functional  # noqa: F401
 from torch import nn
 from torch.distributed.elastic.multiprocessing.errors import record
 from torch.nn.parallel import DistributedDataParallel

@@ -133,7 +133,7 @@ def torchrun(
     if sys.platform != "linux":
         environment.pop("GLOO_SOCKET_IFNAME")
     return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=150, check=False
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=400, check=False
     )
 
 

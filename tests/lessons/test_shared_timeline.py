@@ -427,21 +427,21 @@ def test_a_mark_that_ends_after_the_recording_is_not_put_into_the_next_one() -> 
     def late() -> None:
         with timeline.mark("late"):
             entered.set()
-            go.wait(20)
+            go.wait(60)
 
     thread = threading.Thread(target=late)
 
     def action() -> None:
         if not thread.ident:
             thread.start()
-        entered.wait(20)
+        entered.wait(60)
         torch.ones(1)
 
     timeline.record(action, warm_up=0)
 
     def following() -> None:
         go.set()
-        thread.join(20)
+        thread.join(60)
         torch.ones(1)
 
     assert "late" not in [s.name for s in timeline.record(following, warm_up=0).spans]
@@ -482,7 +482,7 @@ def test_two_recordings_at_once_are_refused() -> None:
         torch.ones(1)
         thread = threading.Thread(target=second)
         thread.start()
-        thread.join(30)
+        thread.join(60)
 
     timeline.record(first, warm_up=0)
     assert "already running" in str(errors[0])
@@ -520,7 +520,7 @@ def test_nothing_is_printed() -> None:
     environment["PYTHONPATH"] = str(Path(__file__).parents[2] / "notebooks")
     done = subprocess.run(
         [sys.executable, "-W", "always::UserWarning", "-c", code],
-        env=environment, capture_output=True, text=True, timeout=120,
+        env=environment, capture_output=True, text=True, timeout=400,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout == "['host 1']\n" and done.stderr == ""
@@ -637,9 +637,9 @@ def test_neighbours_of_one_name_are_named_once_and_outer_spans_not_over_inner_on
 
 def test_many_spans_and_lanes_are_drawn_in_time() -> None:
     made = [Span(f"host {1 + i % 14}", f"op {i % 90}", i * 1e-5, i * 1e-5 + 8e-6) for i in range(5000)]
-    begin = time.perf_counter()
+    begin = time.process_time()
     drawn = picture_of(Timeline(made), None, CAPTION)
-    assert len(figures.png(drawn.figure)) > 1000 and time.perf_counter() - begin < 20
+    assert len(figures.png(drawn.figure)) > 1000 and time.process_time() - begin < 20
     width, height = drawn.figure.get_size_inches()
     assert width * 110 < 1000 and height * 110 < 700
 

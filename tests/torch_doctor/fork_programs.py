@@ -18,7 +18,7 @@ from pathlib import Path
 import torch.multiprocessing
 
 AT_ONCE = 3
-LIMIT_SECONDS = 60
+LIMIT_SECONDS = 240
 
 
 def run(code: str, name: str, output: Path) -> None:

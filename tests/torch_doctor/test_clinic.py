@@ -56,7 +56,7 @@ def is_complete(name: str) -> None:
     entry = ENTRIES[name]
     assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name), name
     assert entry.patterns and entry.samples and entry.source.startswith("https://"), name
-    assert re.fullmatch("0[0-7]", entry.lesson), name
+    assert re.fullmatch("0[0-8]", entry.lesson), name
     assert entry.similar and set(entry.similar) <= set(ENTRIES) - {name}, name
     assert set(entry.supersedes) <= set(ENTRIES) - {name}, name
     assert len(entry.message) < 120 and "\n" not in entry.message, name
@@ -306,13 +306,12 @@ def test_ranks_are_told_by_every_launcher() -> None:
 
 
 class Slow(Exception):
-    """Its text takes long, and reading it has an effect."""
+    """Reading its text has an effect, and might take long."""
 
     read = 0
 
     def __str__(self) -> str:
         Slow.read += 1
-        time.sleep(5)
         return "CUDA out of memory. Tried to allocate 1"
 
 
@@ -324,10 +323,9 @@ class Broken(Exception):
 
 
 def test_no_code_of_the_error_is_run() -> None:
-    start = time.perf_counter()
     assert "Slow" in matching.text_of(Slow(Broken(), torch.zeros(2)))
     assert "Broken" in matching.text_of(Broken())
-    assert Slow.read == 0 and time.perf_counter() - start < 1
+    assert Slow.read == 0
 
 
 def raised(error: BaseException, cause: BaseException | None = None) -> BaseException:
@@ -398,9 +396,9 @@ LONG = {
 @pytest.mark.parametrize("name", LONG)
 def test_long_texts_are_read_quickly(name: str) -> None:
     find_cause("warm up")
-    start = time.perf_counter()
+    start = time.thread_time()
     find_cause(LONG[name])
-    assert time.perf_counter() - start < 2.0
+    assert time.thread_time() - start < 4
 
 
 def test_the_end_of_a_long_text_counts() -> None:
@@ -410,6 +408,13 @@ def test_the_end_of_a_long_text_counts() -> None:
 def test_the_time_limit_is_kept() -> None:
     with pytest.raises(TimeoutError):
         find_cause(CAUSE, seconds=-1)
+
+
+def test_the_time_limit_counts_work_and_not_how_long_others_compute(monkeypatch: pytest.MonkeyPatch) -> None:
+    find_cause("warm up")
+    entries = matching.entries
+    monkeypatch.setattr(matching, "entries", lambda: time.sleep(0.7) or entries())
+    assert find_cause(CAUSE, seconds=0.5).match is not None
 
 
 # --- cards --------------------------------------------------------------------------------------------

@@ -59,7 +59,7 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     script = Path(__file__).with_name("fork_programs.py")
     subprocess.run(
         [sys.executable, script, "programs.json", "outputs.json"],
-        cwd=folder, env=provoke.environment(), check=True, timeout=400,
+        cwd=folder, env=provoke.environment(), check=True, timeout=900,
     )  # fmt: skip
     return json.loads((folder / "outputs.json").read_text(encoding="utf-8"))
 
@@ -118,9 +118,9 @@ def test_a_program_that_never_ends_is_killed_with_everything_that_it_started(tmp
         "time.sleep(600)\n"
     )
     start = time.monotonic()
-    assert provoke.run(code, seconds=3) == "started\n"
-    assert time.monotonic() - start < 20
-    end = time.monotonic() + 10
+    assert provoke.run(code, seconds=6) == "started\n"
+    assert time.monotonic() - start < 90, "not the ten minutes that it would take"
+    end = time.monotonic() + 60
     while running(pids := list(map(int, mark.read_text().split()))) and time.monotonic() < end:
         time.sleep(0.05)
     assert not running(pids)

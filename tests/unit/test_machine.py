@@ -190,7 +190,7 @@ def test_the_badge_for_a_bug_report_is_plain_text() -> None:
         [sys.executable, "-X", "utf8", "-m", "course_utils"],
         capture_output=True,
         encoding="utf-8",
-        timeout=60,
+        timeout=400,
     )
     assert done.returncode == 0, done.stderr
     assert f"PyTorch {torch.__version__}" in done.stdout and "在本課程" in done.stdout

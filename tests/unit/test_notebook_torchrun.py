@@ -14,6 +14,7 @@ import sys
 import tempfile
 import textwrap
 import time
+import types
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
@@ -30,7 +31,7 @@ from jupyter_client.manager import KernelManager, start_new_kernel
 from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_notebook
 from nbval.plugin import get_sanitize_patterns
-from torch.distributed import HashStore, ProcessGroupGloo
+from torch.distributed import AllreduceOptions, HashStore, ProcessGroupGloo
 
 from course_utils import launch
 from notebook_torchrun import agent, report
@@ -82,6 +83,9 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def files(folder: Path) -> list[str]:
     """Return what lies there, but for the files that say where a kernel listens."""
     return [path.name for path in folder.iterdir() if not re.fullmatch(r"tmp\w+\.json", path.name)]
+
+
+WAIT_SECONDS = 60  # for what comes at once where nothing else runs; spent in full only where it never comes
 
 
 def assert_nothing_left(folder: Path, seconds: float = 0.0) -> None:
@@ -418,7 +422,7 @@ FAILING: dict[str, tuple[str, str, int | None, str, dict[str, Any]]] = {
     "raises": ("raise ValueError('the batch is empty')", "raised", 1, r"(?s)^Traceback.* line \d+, in <module>.*ValueError: the batch is empty$", {}),
     "exits": ("print('my last words'); sys.exit(3)", "exited", 3, "my last words", {}),
     "is killed": ("print('my last words'); os.kill(os.getpid(), 9)", "killed", -9, "my last words", {}),
-    "hangs": ("def wait():\n        while True: pass\n    wait()", "hangs", None, r"(?s)in wait.*while True: pass", {"limit": 2}),
+    "hangs": ("def wait():\n        while True: pass\n    wait()", "hangs", None, r"(?s)in wait.*while True: pass", {"limit": 5}),
 }  # fmt: skip
 
 
@@ -433,14 +437,14 @@ for name, (deed, kind, _, _, options) in FAILING.items():
 
 @pytest.mark.parametrize("how", FAILING)
 def test_the_failing_rank_is_reported(how: str, runs: dict[str, Future[Run]]) -> None:
-    _, kind, status, words, options = FAILING[how]
+    _, kind, status, words, _ = FAILING[how]
     run = runs[how].result()
     failure = run.failure
     assert not run.ok and failure is not None
     assert (failure.rank, failure.kind, failure.exit) == (1, kind, status), failure
     assert re.search(words, failure.text.strip()), failure.text
     assert 'File "/' not in failure.text, "paths of this machine"
-    assert ENDED[how] - run.results[1]["at"] < options.get("limit", 10) + 5
+    assert ENDED[how] - run.results[1]["at"] < 90, "rank 0 sleeps for 100 seconds"
     assert (1, "rank 1 begins") in run.lines
     if how == "is killed":  # with torchrun itself
         other = run.failures[1]
@@ -451,12 +455,21 @@ def test_the_failing_rank_is_reported(how: str, runs: dict[str, Future[Run]]) ->
 
 # Rank 0 fails earlier, because of rank 1. The job is stopped when the first rank has ended: not before the cause.
 LAUNCHES["consequence"] = """
+import pathlib, tempfile
+place = pathlib.Path(tempfile.gettempdir())  # of this launch
+def meet(there):  # so that neither depends on when the other one has started
+    (place / f"rank {rank} is here").touch()
+    while not (place / there).exists(): time.sleep(0.01)
+
 if rank == 0:
+    meet("rank 1 is here")
+    (place / "rank 0 fails").touch()
     raise RuntimeError("Connection closed by peer")
 try:
     raise ValueError("the batch is empty")
 finally:
-    time.sleep(0.6)
+    meet("rank 0 fails")
+    time.sleep(0.2)  # a fifth of the time that rank 0 lives on
 """, (), {}  # fmt: skip
 
 
@@ -467,12 +480,16 @@ def test_a_consequence_that_comes_earlier_is_not_first(runs: dict[str, Future[Ru
 
 
 LAUNCHES["waits"] = """
+import pathlib, tempfile
+place = pathlib.Path(tempfile.gettempdir(), "elsewhere")
 def elsewhere():
+    place.touch()
     time.sleep(100)
 
 if rank == 1:
     elsewhere()
-time.sleep(1)
+while not place.exists(): time.sleep(0.01)
+time.sleep(0.2)
 raise RuntimeError("Timed out waiting 1000ms for recv operation to complete")
 """, (), {}  # fmt: skip
 
@@ -488,18 +505,20 @@ def test_what_pytorch_says_of_other_ranks_is_known(monkeypatch: pytest.MonkeyPat
         monkeypatch.setenv(name, value)
 
     def message(rank_1_leaves: bool, seconds: float) -> str:
-        store, limit = HashStore(), timedelta(seconds=seconds)
+        store, limit = HashStore(), timedelta(seconds=WAIT_SECONDS)  # for both to meet
         with ThreadPoolExecutor() as pool:
             ranks = list(pool.map(lambda rank: ProcessGroupGloo(store, rank, 2, limit), range(2)))
         if rank_1_leaves:
             del ranks[1]
+        options = AllreduceOptions()
+        options.timeout = timedelta(seconds=seconds)
         try:
-            ranks[0].allreduce([torch.ones(1)]).wait()
+            ranks[0].allreduce([torch.ones(1)], options).wait()
         except RuntimeError as error:
             return str(error)
         raise AssertionError("nothing was raised")
 
-    waited, lost = message(False, 0.5), message(True, 30)
+    waited, lost = message(False, 0.5), message(True, WAIT_SECONDS)
     with pytest.raises(RuntimeError) as missing:
         HashStore().wait(["a key that nobody sets"], timedelta(seconds=0.1))
     orders = [consequence(text) for text in (waited, str(missing.value), lost)]
@@ -579,7 +598,7 @@ if (start, rank) == (1, 0):
     time.sleep(1.5)
 from datetime import timedelta
 import torch, torch.distributed as dist
-dist.init_process_group("gloo", timeout=timedelta(seconds=20))
+dist.init_process_group("gloo", timeout=timedelta(seconds=50))
 if (start, rank) == (0, 1):
     os._exit(5)
 x = torch.ones(1)
@@ -626,7 +645,7 @@ def test_two_machines_with_addresses_of_their_own(
     if missing := [tool for tool in ("unshare", "nsenter", "ip") if shutil.which(tool) is None]:
         pytest.skip(f"two networks on one machine need {', '.join(missing)}")
     inside = ["unshare", "--user", "--map-root-user", "--net", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", NETWORKS, "sh"]  # fmt: skip
-    tried = subprocess.run([*inside, "try"], capture_output=True, text=True, timeout=20)
+    tried = subprocess.run([*inside, "try"], capture_output=True, text=True, timeout=400)
     if tried.returncode:
         pytest.skip(f"this machine does not allow network namespaces: {tried.stderr.strip()[:200]}")
     path = script(
@@ -634,7 +653,7 @@ def test_two_machines_with_addresses_of_their_own(
         "sys.stdout.write(f'IN {net} MEETS AT {address}\\n')\n"  # in one piece: the other machine writes as well
         f"import runpy\nrunpy.run_path({str(HELLO)!r}, run_name='__main__')"
     )
-    done = subprocess.run([*inside, sys.executable, str(path)], capture_output=True, text=True, timeout=60,
+    done = subprocess.run([*inside, sys.executable, str(path)], capture_output=True, text=True, timeout=400,
                           env=os.environ | light | {"OMP_NUM_THREADS": "1", "TMPDIR": str(tmp_path)})  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
     assert len(set(re.findall(r"IN (net:\[\d+\])", done.stdout))) == 2
@@ -657,9 +676,11 @@ atexit.register(print, "from an exit function")
 
 def test_a_rank_ends_as_python_does(script: Callable[[str], Path], quick: dict[str, str]) -> None:
     """It skips the unloading of PyTorch, and nothing else."""
-    run = launch(script(LEFT_OPEN), processes=1, limit=15, environment=quick, show="quiet").check()
+    run = launch(script(LEFT_OPEN), processes=1, environment=quick, show="quiet").check()
     printed = [text.partition(" that")[0] for _, text in run.lines]
-    assert printed == ["from a pool", "from a thread", "from an exit function"]
+    assert sorted(printed[:2]) == ["from a pool", "from a thread"] and printed[2:] == [
+        "from an exit function"
+    ]
 
 
 WAITING = """
@@ -684,7 +705,7 @@ class Kernel:
     def start(self, code: str) -> str:
         return self.client.execute(code)
 
-    def shown(self, words: str, kinds: tuple[str, ...], seconds: float = 30) -> str:
+    def shown(self, words: str, kinds: tuple[str, ...], seconds: float = WAIT_SECONDS) -> str:
         """Wait for a display with `words` and return its HTML."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -704,20 +725,25 @@ class TimeUp(BaseException):
     """What the time limit of an exercise raises from a signal handler, once and then again every second."""
 
 
+def time_is_up(_: int, frame: types.FrameType | None) -> None:
+    """Raise it within a launch only: a moment after one, it would be an error of the test itself."""
+    while frame and frame.f_code is not launch.__code__:
+        frame = frame.f_back
+    if frame:
+        raise TimeUp
+
+
 @pytest.mark.parametrize("after", [0.001, 0.05, 0.15, 0.3, 0.6, 1.2])
 def test_any_exception_of_a_signal_handler_cleans_up(
     after: float, script: Callable[[str], Path], quick: dict[str, str], own: Path
 ) -> None:
-    def stop(*_: object) -> None:
-        raise TimeUp
-
-    before = signal.signal(signal.SIGALRM, stop)
+    before = signal.signal(signal.SIGALRM, time_is_up)
     signal.setitimer(signal.ITIMER_REAL, after, 1.0)
     try:
         with pytest.raises(TimeUp) as kept:  # and with it the frames in which it was raised
             launch(script("time.sleep(600)"), environment=quick, show="quiet")
         signal.setitimer(signal.ITIMER_REAL, 0)
-        assert_nothing_left(own, seconds=5)
+        assert_nothing_left(own, WAIT_SECONDS)
         assert kept.value is not None
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -729,10 +755,7 @@ def test_a_second_exception_does_not_stop_the_cleaning_up(
 ) -> None:
     """A learner presses the stop button twice: the second interruption only ends the waiting."""
 
-    def stop(*_: object) -> None:
-        raise TimeUp
-
-    before = signal.signal(signal.SIGALRM, stop)
+    before = signal.signal(signal.SIGALRM, time_is_up)
     signal.setitimer(signal.ITIMER_REAL, 1.0, 0.02)
     try:
         with pytest.raises(TimeUp):
@@ -741,7 +764,7 @@ def test_a_second_exception_does_not_stop_the_cleaning_up(
         signal.signal(signal.SIGALRM, signal.SIG_IGN)
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-    assert_nothing_left(own, seconds=5)
+    assert_nothing_left(own, WAIT_SECONDS)
 
 
 def test_a_kernel_is_interrupted_restarted_and_killed(
@@ -767,10 +790,8 @@ def test_a_kernel_is_interrupted_restarted_and_killed(
 
         kernel.start(code(never))
         kernel.shown("here I am", live)
-        began = time.monotonic()
         kernel.manager.interrupt_kernel()
-        kernel.shown("interrupted; everything", final)
-        assert time.monotonic() - began < 10
+        kernel.shown("interrupted; everything", final)  # at once: these ranks would wait for ever
         kernel.shown("KeyboardInterrupt", ("error",))
         kernel.shown("idle", ("status",))
         assert_nothing_left(own)
@@ -780,8 +801,8 @@ def test_a_kernel_is_interrupted_restarted_and_killed(
         kernel.start(code(never, quick))
         kernel.shown("here I am", live)
         kernel.manager.restart_kernel(now=True)
-        assert_nothing_left(own, seconds=5)
-        kernel.client.wait_for_ready(timeout=30)
+        assert_nothing_left(own, WAIT_SECONDS)
+        kernel.client.wait_for_ready(timeout=WAIT_SECONDS)
 
         # Killed, while a process that it forked meanwhile (a DataLoader's, say) holds all that was open.
         kernel.start(
@@ -792,14 +813,14 @@ def test_a_kernel_is_interrupted_restarted_and_killed(
         )
         kernel.shown("here I am", live)
         os.kill(kernel.manager.provisioner.pid, signal.SIGKILL)
-        assert_nothing_left(own, seconds=5)
+        assert_nothing_left(own, WAIT_SECONDS)
     finally:
         kernel.end()
 
 
 def wait_for(number: int) -> int:
     """Wait until `number` processes are alive, and return the agent."""
-    end = time.monotonic() + 30
+    end = time.monotonic() + WAIT_SECONDS
     while len(alive(os.environ[TRACE])) < number and time.monotonic() < end:
         time.sleep(0.05)
     (running,) = [line for line in alive(os.environ[TRACE]) if "agent.py" in line]
@@ -816,7 +837,7 @@ def test_torchrun_is_killed_as_well(
     for number in wait_for(4), kernel.pid:
         os.kill(number, signal.SIGKILL)
     kernel.wait()
-    end = time.monotonic() + 10
+    end = time.monotonic() + WAIT_SECONDS
     while alive(os.environ[TRACE]) and time.monotonic() < end:
         time.sleep(0.05)
     (left,) = own.glob("launch-*")  # nobody was left to remove it
@@ -830,7 +851,7 @@ def test_only_torchrun_is_killed(
     with ThreadPoolExecutor() as pool:
         run = pool.submit(launch, worker, never, environment=quick, show="quiet")
         os.kill(wait_for(3), signal.SIGKILL)
-        assert run.result(20).failure.rank is None, "and nothing is left"
+        assert run.result(WAIT_SECONDS).failure.rank is None, "and nothing is left"
 
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
@@ -842,10 +863,10 @@ def test_the_kernel_forks_while_a_launch_begins(
     with ThreadPoolExecutor() as pool:
         run = pool.submit(launch, worker, go, environment=quick, show="quiet")
         wait_for(3)
-        fork = multiprocessing.get_context("fork").Process(target=time.sleep, args=(30,))
+        fork = multiprocessing.get_context("fork").Process(target=time.sleep, args=(100,))
         fork.start()
         go.touch()
-        assert run.result(20).ok and run.result().seconds < 10
+        assert run.result(WAIT_SECONDS).ok and fork.is_alive()
         fork.kill()
         fork.join()
 
@@ -916,7 +937,7 @@ report(rank=rank)
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-c", str(ROOT / "pyproject.toml"),
                "--rootdir", str(tmp_path), "--nbval", "--nbval-current-env", "--nbval-sanitize-with",
                str(ROOT / "tests" / "sanitize.cfg"), str(file)]  # fmt: skip
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100,
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=400,
                           env=os.environ | light)  # fmt: skip
     assert "1 passed" in done.stdout, done.stdout[-3000:]
 

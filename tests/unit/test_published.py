@@ -24,6 +24,7 @@ FIELDS = {"url", "date", "quote", "read"}
 BY_NAME = {
     "speeds",
     "scoreboard",
+    "journey",
     "scaling-resnet",
     "scaling-horovod",
     "scaling-large-batch",

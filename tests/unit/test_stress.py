@@ -49,7 +49,7 @@ def run(
     out = folder / "out.json"
     command = [sys.executable, "-m", "tools.stress", str(lesson(folder, *cells)), "--out", str(out)]
     command += ["--runs", str(runs), "--load", "1"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", timeout=120)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", timeout=400)
     return done, json.loads(out.read_text(encoding="utf-8"))["claims"] if out.exists() else []
 
 
@@ -88,12 +88,12 @@ def test_true_claims_hold_and_planted_slow_downs_are_caught(tmp_path: Path) -> N
 def test_a_false_claim_is_counted() -> None:
     out = io.StringIO()
     collect = Collector(runs=2, margin=2, budget=60, only=[], out=out)
-    comparison = compare(spin(4e-4), spin(1e-4), pairs=3)
+    comparison = compare(spin(4e-4), spin(1e-4), pairs=9)
     collect("a", comparison, at_least=30)
     collect("b", lambda: False)
     row, fact = collect.rows
     assert (row.holds, row.unclear, row.fails, row.retried) == (0, 0, 2, 2) and not row.good
-    assert row.lowest == pytest.approx(4, rel=0.2) and fact.fails == 2
+    assert 2 < row.lowest < 8 and fact.fails == 2, "4, but for a busy machine"
     assert '2 false "does not hold"' in total(collect.rows) and not proven(collect.rows)
     assert out.getvalue().count("\n") == 2
 
@@ -101,7 +101,7 @@ def test_a_false_claim_is_counted() -> None:
 def test_a_slow_down_that_is_none_is_missed() -> None:
     """The planted work must break the claim; if it did not, the count would have to say so."""
     collect = Collector(runs=3, margin=0.2, budget=60, only=["a"], out=io.StringIO())
-    collect("a", compare(spin(4e-4), spin(1e-4), pairs=3), at_least=2)
+    collect("a", compare(spin(8e-4), spin(1e-4), pairs=9), at_least=2)
     collect("not asked for", True)
     assert [row.id for row in collect.rows] == ["a"]
     assert collect.rows[0].planted[0].missed == 3 and not proven(collect.rows)
@@ -109,8 +109,10 @@ def test_a_slow_down_that_is_none_is_missed() -> None:
 
 def test_busy_processes_are_busy_and_end() -> None:
     with busy(2) as running:
-        time.sleep(0.5)
-        assert all(sum(psutil.Process(p.pid).cpu_times()[:2]) > 0.02 for p in running)
+        end = time.monotonic() + 60
+        while not all(sum(psutil.Process(p.pid).cpu_times()[:2]) > 0.5 for p in running):
+            assert time.monotonic() < end, "no process takes a second half of a second"
+            time.sleep(0.05)
         assert len({os.getpgid(p.pid) for p in running} - {os.getpgid(0)}) == 2, "in groups of their own"
     assert all(p.returncode is not None for p in running)
     with pytest.raises(RuntimeError), busy(1) as running:

@@ -207,7 +207,7 @@ def matches(text: str, *, deadline: float | None = None) -> list[Match]:
 
     Args:
         text: A message, a traceback, or the output of a whole job.
-        deadline: When to give up, in seconds of ``time.monotonic()``.
+        deadline: When to give up, in seconds of ``time.thread_time()``.
 
     Raises:
         TimeoutError: The deadline has passed.
@@ -219,7 +219,7 @@ def matches(text: str, *, deadline: float | None = None) -> list[Match]:
 def _matches(text: str, owners: list[tuple[int, int]], deadline: float | None) -> list[Match]:
     found = []
     for name, entry in entries().items():
-        if deadline is not None and time.monotonic() > deadline:
+        if deadline is not None and time.thread_time() > deadline:
             raise TimeoutError("matching this text takes too long")
         hits = [hit for hit in (pattern.search(text) for pattern in expressions(name)) if hit]
         if not hits:
@@ -264,12 +264,12 @@ def find_cause(text: str, *, seconds: float | None = None) -> Finding:
 
     Args:
         text: A message, a traceback, or the mixed output of several ranks.
-        seconds: Time limit; None for none.
+        seconds: Time limit of this thread's work, so that a busy machine changes nothing; None for none.
 
     Raises:
         TimeoutError: The time limit has passed.
     """
-    deadline = None if seconds is None else time.monotonic() + seconds
+    deadline = None if seconds is None else time.thread_time() + seconds
     cleaned, owners = _clean(text)
     found = _matches(cleaned, owners, deadline)
     first = _first(found)
