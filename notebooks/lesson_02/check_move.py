@@ -9,7 +9,7 @@ import torch
 from course_utils.exercises import Wrong
 from lesson_02.other_device import OTHER_DEVICE
 from lesson_02.places import below, table, traffic_table
-from lesson_02.pretended import pretended_gpus
+from shared.pretended_gpus import pretended_gpus
 from torch_doctor.bilingual import Bilingual, Block
 
 

@@ -9,7 +9,7 @@ from torch import nn
 
 from course_utils.exercises import NO_RETURN, Wrong
 from lesson_02.places import below, kind, places, traffic_table
-from lesson_02.pretended import Traffic, place_of, pretended_gpus
+from shared.pretended_gpus import Traffic, place_of, pretended_gpus
 from torch_doctor.bilingual import Block
 
 GPU = torch.device("cuda", 0)

@@ -10,7 +10,7 @@ from torch import nn
 from course_utils.exercises import NotYet, Wrong
 from lesson_02.other_device import OTHER_DEVICE
 from lesson_02.places import table
-from lesson_02.pretended import place_of, pretended_gpus
+from shared.pretended_gpus import place_of, pretended_gpus
 from torch_doctor.bilingual import Bilingual, Block
 
 

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from course_utils.tables import html_table, message
-from lesson_02.pretended import PretendedTensor, Traffic, pretended_gpus
+from shared.pretended_gpus import PretendedTensor, Traffic, pretended_gpus
 from torch_doctor.bilingual import Bilingual, Block, measured
 
 

@@ -2,44 +2,54 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import torch
 
 from course_utils import facts
 from course_utils.exercises import NO_RETURN, Wrong
-from lesson_05.pretended_gpus import PretendedDevices, PretendedTensor, pretend
+from shared.pretended_gpus import pretended_gpus
 from torch_doctor.bilingual import Bilingual, Block
 
 
-def _gradients(count: int) -> list[PretendedTensor]:
-    """Return `count` different tensors of whole numbers, each on a GPU of its own."""
-    return [
-        pretend(torch.arange(6, dtype=torch.float64).view(2, 3) * 10**k + k, f"cuda:{k}")
-        for k in range(count)
-    ]
+def _gradients(count: int) -> list[torch.Tensor]:
+    """Return `count` different tensors of whole numbers."""
+    return [torch.arange(6, dtype=torch.float64).view(2, 3) * 10**k + k for k in range(count)]
+
+
+def _spread(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+    """Return copies of the tensors, each on a GPU of its own."""
+    return [tensor.to(f"cuda:{k}") for k, tensor in enumerate(tensors)]
 
 
 def examine_all_reduce(answer: Any) -> None:
     """Examine ``all_reduce(tensors)``, which writes the sum into each of the tensors, on its own device."""
     for count in (3, 2, 1):
-        given = _gradients(count)
-        before = [torch.Tensor.clone(tensor).as_subclass(torch.Tensor) for tensor in given]
-        with torch.no_grad(), PretendedDevices():
+        before = _gradients(count)
+        with torch.no_grad(), pretended_gpus(count):
+            given = _spread(before)
             argument = list(given)
-            got = answer(argument)
-        _check_all_reduce(got, argument, given, before)
+            try:
+                got = answer(argument)
+            except RuntimeError as error:
+                _explain_mixed(error)
+                raise
+            _check_all_reduce(got, argument, given, before)
 
 
-def _plain(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.detach().as_subclass(torch.Tensor)
+def _explain_mixed(error: RuntimeError) -> None:
+    """Raise the hint for an answer that computes with tensors of several devices."""
+    if devices := sorted(set(re.findall(r"cuda:\d|cpu", str(error)))) if "device" in str(error) else []:
+        raise Wrong(
+            en=f"You compute with tensors of several devices at once ({', '.join(devices)}). Copy one to the other's device first: `t.to(other.device)`.",
+            zh=f"你直接拿不同裝置上的張量來計算（{'、'.join(devices)}）。要先把其中一個複製到另一個所在的裝置：`t.to(other.device)`。",
+        ) from None
 
 
-def _check_all_reduce(
-    got: Any, argument: Any, given: list[PretendedTensor], before: list[torch.Tensor]
-) -> None:
+def _check_all_reduce(got: Any, argument: Any, given: list[torch.Tensor], before: list[torch.Tensor]) -> None:
     total = torch.stack(before).sum(0)
-    after = [_plain(tensor) for tensor in given]
+    after = [tensor.cpu() for tensor in given]
     if any(tensor.shape != total.shape for tensor in after):
         raise Wrong(
             en="Afterwards a tensor has another shape. All-reduce changes values only.",
@@ -48,7 +58,7 @@ def _check_all_reduce(
     unchanged = [torch.equal(a, b) for a, b in zip(after, before, strict=True)]
     if len(given) > 1 and all(unchanged):
         _explain_unchanged(got, argument, given)
-    if len({tensor.data_ptr() for tensor in after}) < len(after):
+    if len({tensor.data_ptr() for tensor in given}) < len(given):
         raise Wrong(
             en="Two of the tensors now share one memory: to change one is to change the other. And between two GPUs that is impossible. Copy the values.",
             zh="現在有兩個張量共用同一塊記憶體：改了一個，另一個也跟著變；換成兩張 GPU，根本不可能共用。請只複製數值。",
@@ -78,19 +88,15 @@ def _check_all_reduce(
 
 def show_all_reduce(answer: Any) -> Block:
     """Return what three tensors hold before the answer and after it."""
-    given = [pretend(torch.tensor([10.0**k, k]), f"cuda:{k}") for k in range(3)]
-    before = [_plain(tensor).tolist() for tensor in given]
-    with torch.no_grad(), PretendedDevices():
+    before = [torch.tensor([10.0**k, k]) for k in range(3)]
+    with torch.no_grad(), pretended_gpus(3):
+        given = _spread(before)
         answer(list(given))
-    return facts(
-        fixed={
-            f"cuda:{k}": f"{b} → {_plain(t).tolist()}"
-            for k, (b, t) in enumerate(zip(before, given, strict=True))
-        }
-    )
+    pairs = enumerate(zip(before, given, strict=True))
+    return facts(fixed={f"cuda:{k}": f"{b.tolist()} → {t.tolist()}" for k, (b, t) in pairs})
 
 
-def _explain_unchanged(got: Any, argument: list[Any], given: list[PretendedTensor]) -> None:
+def _explain_unchanged(got: Any, argument: list[Any], given: list[torch.Tensor]) -> None:
     """Raise the hint for an answer that changed none of the tensors.
 
     Args:

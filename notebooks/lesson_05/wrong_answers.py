@@ -60,18 +60,18 @@ WRONG: dict[str, list[Row]] = {
     "all_reduce": [
         (
             _ALL + "total = sum(tensors)\n    for t in tensors:\n        t.copy_(total)",
-            "tensors of 2 devices at once (cuda:0, cuda:1)",
-            "2 個裝置上的張量",
+            "tensors of several devices at once (cuda:0, cuda:1)",
+            "不同裝置上的張量",
         ),
         (
             _ALL + "total = torch.zeros(2, 3)\n    for t in tensors:\n        total = total + t",
-            "tensors of 2 devices at once (cpu, cuda:0)",
-            "2 個裝置上的張量",
+            "tensors of several devices at once (cpu, cuda:0)",
+            "不同裝置上的張量",
         ),
         (
             _ALL + "return torch.stack(list(tensors)).sum(0)",
-            "tensors of 3 devices at once",
-            "3 個裝置上的張量",
+            "tensors of several devices at once",
+            "不同裝置上的張量",
         ),
         (
             _ALL + _TOTAL + "return [total.to(t.device) for t in tensors]",

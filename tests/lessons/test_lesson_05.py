@@ -16,84 +16,18 @@ from lesson_cells import cells
 from torch import nn
 
 from course_utils import needs
-from course_utils.exercises import Wrong
 from course_utils.explorer import Explorer
 from course_utils.figures import png
 from lesson_05 import batch_split, by_hand, check_gradients, desks, parallel_traffic, two_gpus
 from lesson_05.one_step import record_step
 from lesson_05.parallel_traffic import CHAIN, MODELS, RING, STAR, WAYS, Traffic
-from lesson_05.pretended_gpus import PretendedDevices, pretend
 from shared.networks import lenet
 from torch_doctor.bilingual import Bilingual, plain
 
 pytestmark = pytest.mark.usefixtures("no_warnings")
 
 
-# --- pretended GPUs -----------------------------------------------------------------------------------
-
-
-def gpu(k: int, *values: float) -> torch.Tensor:
-    return pretend(torch.tensor(values), f"cuda:{k}")
-
-
-def test_results_are_on_the_device_of_their_operands() -> None:
-    with PretendedDevices():
-        a = gpu(1, 1, 2)
-        made = [
-            a + 1,
-            2 * a,
-            a.sum(),
-            a.clone(),
-            torch.zeros_like(a),
-            a[0],
-            a.view(2, 1),
-            torch.stack([a, a]),
-        ]
-        assert {t.device for t in [a, *made]} == {torch.device("cuda:1")}
-        assert torch.zeros(3, device=a.device).device == a.device
-        assert [piece.device for piece in a.chunk(2)] == [a.device] * 2
-        a.chunk(2)[1].add_(5)
-        assert a.tolist() == [1, 7], "a view shares the memory"
-
-
-@pytest.mark.parametrize("to", [
-    lambda t, o: t.to(o.device), lambda t, o: t.to("cuda:1"), lambda t, o: t.to(1), lambda t, o: t.to(o),
-    lambda t, o: t.to(device="cuda:1"), lambda t, o: t.to(o.device, non_blocking=True), lambda t, o: t.cuda(1),
-    lambda t, o: t.to(o.device, torch.float64).float(), lambda t, o: t.cpu().to(o.device),
-])  # fmt: skip
-def test_every_way_to_move_a_tensor(to: Callable[[Any, Any], Any]) -> None:
-    with PretendedDevices():
-        t, other = gpu(0, 1, 2), gpu(1, 10, 20)
-        moved = to(t, other)
-        assert moved.device == other.device and (moved + other).tolist() == [11, 22]
-        moved.add_(1)
-        assert t.tolist() == [1, 2] and t.device == torch.device("cuda:0"), "a copy"
-
-
-def test_moving_to_the_same_device_returns_the_tensor_itself() -> None:
-    with PretendedDevices():
-        t = gpu(0, 1, 2)
-        assert t.to("cuda:0") is t and t.to("cuda") is t and t.to(t) is t
-        assert t.to("cuda:0", copy=True) is not t
-
-
-@pytest.mark.parametrize("mix", [
-    lambda a, b: a + b, lambda a, b: a.add_(b), lambda a, b: torch.stack([a, b]), lambda a, b: torch.cat((a, b)),
-    lambda a, b: sum([a, b]), lambda a, b: a + torch.ones(2), lambda a, b: torch.add(a, other=b),
-])  # fmt: skip
-def test_two_devices_do_not_mix(mix: Callable[[Any, Any], Any]) -> None:
-    with PretendedDevices(), pytest.raises(Wrong, match="2 devices at once"):
-        mix(gpu(0, 1, 2), gpu(1, 3, 4))
-
-
-def test_copying_between_devices_is_allowed() -> None:
-    with PretendedDevices():
-        a, b = gpu(0, 1, 2), gpu(1, 3, 4)
-        a.copy_(b)
-        assert a.tolist() == [3, 4] and a.device == torch.device("cuda:0")
-        b[:] = torch.tensor([5.0, 6.0])
-        assert b.tolist() == [5, 6]
-        assert (a + torch.tensor(1.0)).tolist() == [4, 5], "a single number may be anywhere"
+# --- gradients ----------------------------------------------------------------------------------------
 
 
 def ring(tensors: list[torch.Tensor]) -> None:

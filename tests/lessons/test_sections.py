@@ -5,13 +5,12 @@ from __future__ import annotations
 import ast
 import json
 import re
-import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 
 import nbformat
 import pytest
+from ruff_findings import ruff_findings
 
 from tools.check.reading import Cell, cells
 from tools.minutes import BUDGETS, lessons
@@ -73,20 +72,7 @@ def undefined(sources: dict[str, str], folder: Path) -> list[str]:
     """Return ``name: what ruff says`` for each undefined name in the sources."""
     for name, source in sources.items():
         (folder / f"{name}.py").write_text(source, encoding="utf-8")
-    command = [
-        sys.executable,
-        "-m",
-        "ruff",
-        "check",
-        "--isolated",
-        "--no-cache",
-        "--select=F821,F823",
-        "--output-format=json",
-        str(folder),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8")
-    assert done.returncode in (0, 1), done.stderr
-    return [f"{Path(found['filename']).stem}: {found['message']}" for found in json.loads(done.stdout)]
+    return ruff_findings(folder, "--select=F821,F823")
 
 
 def program(path: Path, section: str) -> str:

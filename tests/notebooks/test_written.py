@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from ruff_findings import ruff_findings
 
 from tools.check import files
 from tools.check.findings import Findings
@@ -78,20 +77,8 @@ def test_the_scripts_of_the_lessons_are_sound(tmp_path: Path) -> None:
                 folder = tmp_path / cell.id
                 folder.mkdir()
                 (folder / cell.script.name).write_text(cell.script.text, encoding="utf-8")
-    command = [
-        sys.executable,
-        "-m",
-        "ruff",
-        "check",
-        "--isolated",
-        "--no-cache",
-        "--select=E4,E7,E9,F,B,I",
-        "--ignore=F401,F841",
-        "--config=lint.isort.known-first-party = ['shared']",
-        ".",
-    ]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, encoding="utf-8")
-    assert done.returncode == 0, done.stdout + done.stderr
+    own = "--config=lint.isort.known-first-party = ['shared']"
+    assert ruff_findings(tmp_path, "--select=E4,E7,E9,F,B,I", "--ignore=F401,F841", own) == []
 
 
 # --- where they are written ---------------------------------------------------------------------------
@@ -99,9 +86,16 @@ def test_the_scripts_of_the_lessons_are_sound(tmp_path: Path) -> None:
 
 @pytest.fixture
 def course(tmp_path: Path) -> Path:
-    """A folder of notebooks with a room, another file and a learner's script."""
+    """A folder of notebooks with a room, another file, a learner's script and a learner's results."""
     folder = tmp_path / "notebooks"
-    for name in ("lesson_99/texts.toml", "workers/a.py", "mine/a.py", ".hidden/b", "99_a.ipynb"):
+    for name in (
+        "lesson_99/texts.toml",
+        "workers/a.py",
+        "mine/a.py",
+        "results/a/b.py",
+        ".hidden/b",
+        "99_a.ipynb",
+    ):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("print('the learner')" if name == "mine/a.py" else "", encoding="utf-8")
     return folder
@@ -115,7 +109,7 @@ def test_the_workplace_has_all_but_the_learners_scripts(course: Path, tmp_path: 
 
 def test_the_checks_leave_the_learners_scripts_alone(course: Path) -> None:
     assert {path.name for path in files([course])} == {"texts.toml", "a.py", "99_a.ipynb"}
-    assert not any("mine" in path.parts for path in files([course]))
+    assert not {"mine", "results"} & {part for path in files([course]) for part in path.parts}
 
 
 def test_without_links_it_is_a_copy(course: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,7 +39,7 @@ from tools.written import workplace
 ROOT = Path(__file__).parents[2]
 _SETTINGS = tomllib.loads(Path(__file__).with_name("explained.toml").read_text(encoding="utf-8"))
 EXPLAINED, PROBES = _SETTINGS["explained"], _SETTINGS["probe"]
-LESSONS = ("01", "02", "03", "04", "05", "06", "07")
+LESSONS = ("01", "02", "03", "04", "05", "06", "07", "08")
 NOT_COMPARED = {"application/vnd.jupyter.widget-view+json", "image/png", "text/latex"}
 CELL_TIMEOUT = 600  # seconds; the lessons' own limit is for a machine with a GPU
 

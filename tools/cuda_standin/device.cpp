@@ -335,7 +335,8 @@ const std::set<std::string> MIXED = {"aten::copy_", "aten::index", "aten::index_
 void check_devices(const c10::OperatorHandle& op, const std::vector<IValue>& arguments) {
   auto& schema = op.schema();
   if (MIXED.count(schema.name())) return;
-  bool pointwise = op.hasTag(at::Tag::pointwise);
+  // floor_divide lacks the tag, and is computed as the others are.
+  bool pointwise = op.hasTag(at::Tag::pointwise) || schema.name() == "aten::floor_divide";
   std::optional<Device> first;
   for (size_t i = 0; i < arguments.size(); ++i) {
     changed(arguments[i], [&](const Tensor& t) {
