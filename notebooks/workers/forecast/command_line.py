@@ -1,0 +1,116 @@
+"""What forecast.py can be asked for, with a name and a reason for each bad value."""
+
+import math
+from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
+from functools import partial
+from pathlib import Path
+
+from informer import FULL, SMALL
+from run_folder import RunError, read_run
+
+SIZES = {"small": SMALL, "full": FULL}
+TRAINING = {
+    "small": {"epochs": 4, "batch": 32, "learning_rate": 4e-3},
+    "full": {"epochs": 10, "batch": 256, "learning_rate": 5e-4},
+}
+DEFAULTS = {"data": "series.csv", "results": "results", "name": "informer"}
+DEFAULTS |= {"size": "small", "precision": "float32", "workers": 0, "seed": 0}
+DEFAULTS |= {"watch": 1.0, "compile": False, "cpu": False, "plots": True}
+# A run goes on only as it began: its windows and its learning rate follow a plan.
+LASTING = ["size", "epochs", "batch", "learning_rate", "precision", "seed"]
+
+
+def number(text: str, kind: type, low: float, high: float = math.inf) -> float:
+    try:
+        value = kind(text)
+    except ValueError:
+        value = math.nan
+    if not low <= value < high:
+        name = "whole number" if kind is int else "number"
+        more = f" and below {high}" if high < math.inf else ""
+        allowed = f"give a {name} from {low:g}{more}"
+        raise ArgumentTypeError(f"{text!r} is not allowed; {allowed}")
+    return value
+
+
+def folder_name(text: str) -> str:
+    if not text.strip(" .") or set(text) & set('/\\:*?"<>|'):
+        allowed = "give part of a folder's name"
+        raise ArgumentTypeError(f"{text!r} is not allowed; {allowed}")
+    return text
+
+
+def help_text(name: str, text: str) -> str:
+    """Return the text with the default value, which may depend on the size."""
+    name = name.replace("-", "_")
+    if name in TRAINING["small"]:
+        values = (f"{own[name]:g} if {size}" for size, own in TRAINING.items())
+        default = ", ".join(values)
+    else:
+        default = DEFAULTS.get(name)
+    shown = name not in ("compile", "cpu", "plots", "no_plots", "resume")
+    return f"{text} (default: {default})" if shown else text
+
+
+def make_parser() -> ArgumentParser:
+    described = "Forecast a time series with an Informer, on 0, 1 or N GPUs."
+    # Without its default, what was not given is told from what was.
+    parser = ArgumentParser(description=described, argument_default=SUPPRESS)
+
+    def add(name: str, text: str, **settings: object) -> None:
+        parser.add_argument(f"--{name}", help=help_text(name, text), **settings)
+
+    def whole(low: int, **more: int) -> partial:
+        return partial(number, kind=int, low=low, **more)
+
+    precisions = ["float32", "bfloat16", "float16"]
+    add("data", "a CSV file: date, then numbers; series.csv is made if absent")
+    add("results", "where the folders of all runs are")
+    add("name", "begins the name of this run's folder", type=folder_name)
+    add("size", "of the model and of its training", choices=list(SIZES))
+    add("epochs", "how often all windows are seen", type=whole(1))
+    add("batch", "windows in one step, of all ranks together", type=whole(1))
+    rate = partial(number, kind=float, low=1e-9)
+    add("learning-rate", "the highest one, after warm-up", type=rate)
+    add("precision", "of the products of matrices", choices=precisions)
+    reason = "processes per rank that read windows; 0: the device holds the series"
+    add("workers", reason, type=whole(0))
+    add("seed", "of weights, order and dropout", type=whole(0, high=2**63))
+    look = partial(number, kind=float, low=0)
+    add("watch", "seconds between two looks at the devices; 0: never", type=look)
+    add("compile", "use torch.compile", action="store_true")
+    add("cpu", "use no GPU", action="store_true")
+    add("no-plots", "draw nothing at the end", dest="plots", action="store_false")
+    add("resume", "the folder of a run: go on with it, as it began", metavar="FOLDER")
+    return parser
+
+
+def arguments(words: list[str] | None = None) -> Namespace:
+    """Return what was asked for; to resume, what the run's folder says."""
+    parser = make_parser()
+    given = vars(parser.parse_args(words))
+    size = given.get("size", DEFAULTS["size"])
+    asked, settings = {"resume": None} | DEFAULTS | TRAINING[size], SIZES[size]
+    if "resume" in given:
+        config = read_run(given["resume"]).config
+        check_resumed(parser, given, config)
+        asked |= {name: config[name] for name in asked.keys() & config.keys()}
+        settings = config["settings"]
+    options = Namespace(**(asked | given))
+    options.data, options.results = Path(options.data), Path(options.results)
+    options.settings = settings
+    return options
+
+
+def check_resumed(parser: ArgumentParser, given: dict, config: dict) -> None:
+    """Name what contradicts the run that is to go on."""
+    for name in (*LASTING, "digest", "settings"):
+        if name not in config:
+            raise RunError(f"{given['resume']}/config.json has no {name!r}")
+    for name in ("name", "results"):
+        if name in given:
+            parser.error(f"--{name} and --resume exclude each other")
+    for name in LASTING:
+        if given.get(name, config[name]) != config[name]:
+            option, before = f"--{name.replace('_', '-')}", config[name]
+            parser.error(f"{option} {given[name]}: the run began with {before}")

@@ -1,0 +1,434 @@
+"""The capstone's forecast.py: alone in an empty folder, under bare torchrun, stopped, resumed, and asked for nonsense."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import command_line
+import forecast
+import ranks
+import run_folder
+from checkpoint import read_state
+from command_line import arguments
+from run_folder import Run, RunError, read_run
+from series import Windows, make_series
+
+PROJECT = Path(__file__).parents[2] / "notebooks" / "workers" / "forecast"
+TINY = {"past": 24, "start": 12, "ahead": 6, "width": 8, "heads": 2, "layers": 2, "factor": 2, "dropout": 0.1}
+EQUAL = {"dropout": 0.0, "attention": "plain"}  # nothing is random in training
+# Runs the program with a tiny model and without the course, and does something at a step.
+RUNNER = """
+import json
+import os
+import runpy
+import signal
+import sys
+from pathlib import Path
+
+
+class NoCourse:
+    def find_spec(self, name, *_):
+        if name.partition(".")[0] in ("course_utils", "notebook_torchrun", "torch_doctor", "shared"):
+            raise ImportError(f"{name} belongs to the course")
+
+
+sys.meta_path.insert(0, NoCourse())
+if __name__ == "__main__":
+    from torch.optim.optimizer import register_optimizer_step_post_hook
+
+    import command_line
+
+    command_line.SIZES["small"].update(json.loads(os.environ["SETTINGS"]))
+    steps, first = [], os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") == "0"
+    rank = os.environ.get("RANK", "0")
+
+    def act(*_):
+        steps.append(1)
+        what, where, when = os.environ.get("ACT", "nothing 0 0").split()
+        if first and where == rank and len(steps) == int(when):
+            if what == "file":
+                (sorted(Path("results").iterdir())[-1] / "stop").touch()
+            elif what != "nothing":
+                os.kill(os.getpid(), getattr(signal, what))
+
+    register_optimizer_step_post_hook(act)
+    sys.argv[0] = "forecast.py"
+    runpy.run_path("forecast.py", run_name="__main__")
+"""
+Start = Callable[..., subprocess.CompletedProcess[str]]
+Program = Callable[..., Run]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder with the project, a short series and nothing else; its name has a space and Chinese."""
+    folder = tmp_path / "my 專案"
+    shutil.copytree(PROJECT, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "runner.py").write_text(RUNNER, encoding="utf-8")
+    make_series(400).iloc[:, :4].to_csv(folder / "short.csv", index=False)
+    return folder
+
+
+@pytest.fixture
+def start(folder: Path) -> Start:
+    """Return a function that starts the program as a reader does: ranks (0: without torchrun), options."""
+
+    def start(
+        world: int, *options: object, act: str = "", **settings: object
+    ) -> subprocess.CompletedProcess[str]:
+        kept = ("PATH", "HOME", "TMPDIR", "SYSTEMROOT", "LANG")
+        environment = {name: os.environ[name] for name in kept if name in os.environ}
+        environment |= {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+        environment |= {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1", "SETTINGS": json.dumps(TINY | settings)}
+        environment |= {"ACT": act} if act else {}
+        command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={world}"]
+        command = [*command, "--max-restarts=1"] if world else command[:1]
+        return subprocess.run(
+            [*command, "runner.py", *map(str, options)],
+            cwd=folder, env=environment, capture_output=True, text=True, timeout=180,
+        )  # fmt: skip
+
+    return start
+
+
+OPTIONS = "--data", "short.csv", "--epochs", 2, "--batch", 16, "--no-plots", "--watch", 0
+
+
+def found(folder: Path, name: str) -> Run:
+    (path,) = (folder / "results").glob(f"{name}-2*")
+    return read_run(path)
+
+
+def losses(run: Run) -> list[tuple[float, ...]]:
+    return [(line["step"], line["loss"], line.get("val_mse", 0)) for line in run.log]
+
+
+def same_weights(first: Run, second: Run) -> bool:
+    nets = [read_state(run.folder / "checkpoint.pt")["net"] for run in (first, second)]
+    return all(torch.equal(value, nets[1][name]) for name, value in nets[0].items())
+
+
+# --- as a reader starts it ----------------------------------------------------------------------------
+
+
+def test_alone_it_makes_its_data_and_leaves_a_whole_folder(folder: Path, start: Start) -> None:
+    run = start(0, "--epochs", 1, "--batch", 256, "--watch", 0.05, "--name", "first")
+    assert run.returncode == 0 and not run.stderr, run.stderr[-3000:]
+    assert "series.csv does not exist and is made\n" in run.stdout
+    assert run.stdout.startswith("1 rank: cpu (") and "\nresults: results/first-2" in run.stdout
+    assert len((folder / "series.csv").read_text().splitlines()) > 9000
+    left = found(folder, "first")
+    names = {path.relative_to(left.folder).as_posix() for path in left.folder.rglob("*.*")}
+    assert {name for name in names if not name.startswith("events.")} == {
+        "config.json", "environment.json", "log.jsonl", "devices.jsonl", "metrics.json", "checkpoint.pt", "best.pt",
+        "plots/loss.png", "plots/forecast.png", "plots/devices.png",
+    }  # fmt: skip
+    assert left.config["steps"] == left.config["steps_per_epoch"] == left.log[-1]["step"] and left.devices
+    assert {"step", "epoch", "seconds", "loss", "windows_per_second"} <= left.log[0].keys()
+    assert [line for line in left.log if "val_mse" in line] == left.log[-1:] and 15 < len(left.log) < 30
+    assert {"Informer", "last value"} < left.metrics["test"].keys() and left.metrics["windows_per_second"] > 0
+    assert all(len(own["per_horizon"]) == TINY["ahead"] for own in left.metrics["test"].values())
+    assert {"past", "truth", "forecast", "column"} == left.metrics["examples"][0].keys()
+    about = json.loads((left.folder / "environment.json").read_text(encoding="utf-8"))
+    assert about["torch"] == torch.__version__ and about["devices"] and len(about["ranks"]) == 1
+
+
+@pytest.mark.parametrize("world", [2, pytest.param(4, marks=pytest.mark.nightly)])
+def test_more_ranks_learn_the_same_count_each_window_once_and_stop_together(
+    world: int, folder: Path, start: Start, program: Program, monkeypatch: pytest.MonkeyPatch, capfd: Any
+) -> None:
+    """In float32, up to a drift. Some divide the windows unequally, all stop when one is asked, and one goes on."""
+    monkeypatch.setattr(command_line, "SIZES", {"small": command_line.SIZES["small"] | EQUAL})
+    run = start(world, *OPTIONS, "--name", "stopped", act="SIGTERM 1 20", **EQUAL)
+    assert run.returncode == 0 and "Warning" not in run.stderr, run.stderr[-3000:]
+    stopped = found(folder, "stopped")
+    assert f"stopped: resume with --resume results/{stopped.folder.name}\n" in run.stdout
+    assert stopped.metrics is None and stopped.log[-1]["step"] == 20
+    runs = program(name="whole"), program("--resume", stopped.folder, name="stopped")
+    assert "resumed after step 20 of 30\n" in capfd.readouterr().out
+    assert (stopped.folder / "environment-2.json").exists() and stopped.config["windows"]["val"] % world
+    for one, two in zip(*map(losses, runs), strict=True):
+        assert one == pytest.approx(two, rel=1e-3)
+    tests = [own.metrics["test"]["Informer"]["per_horizon"] for own in runs]
+    assert tests[0] == pytest.approx(tests[1], rel=1e-3)
+
+
+def test_a_rank_is_killed_and_both_go_on_bit_for_bit(folder: Path, start: Start) -> None:
+    killed = start(2, *OPTIONS, "--name", "killed", act="SIGKILL 1 20")
+    assert killed.returncode == 0 and "resumed after step 15 of 30\n" in killed.stdout, killed.stderr[-3000:]
+    assert start(2, *OPTIONS, "--name", "whole").returncode == 0
+    runs = [found(folder, name) for name in ("killed", "whole")]
+    assert losses(runs[0]) == losses(runs[1]) and same_weights(*runs)
+    assert runs[0].metrics["test"] == runs[1].metrics["test"]
+
+
+@pytest.mark.nightly
+def test_torchrun_names_what_cannot_be(start: Start) -> None:
+    run = start(2, *OPTIONS, "--batch", 15)
+    assert run.returncode == 1 and "rank 1: --batch 15 must be a multiple of 2 ranks\n" in run.stderr
+    assert 'forecast.py", line' not in run.stderr, "no traceback"
+
+
+# --- in this process ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def program(folder: Path, monkeypatch: pytest.MonkeyPatch, one_thread: None) -> Iterator[Program]:
+    """Return a function that runs the program here and returns what its folder holds."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(command_line, "SIZES", {"small": command_line.SIZES["small"] | TINY})
+    for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "TORCHELASTIC_RUN_ID"):
+        monkeypatch.delenv(name, raising=False)
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def program(*options: object, name: str = "run") -> Run:
+        words = options if "--resume" in options else (*OPTIONS, "--name", name, *options)
+        monkeypatch.setattr(sys, "argv", ["forecast.py", "--cpu", *map(str, words)])
+        forecast.main()
+        return found(folder, name)
+
+    with torch.random.fork_rng(devices=[]):
+        yield program
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("step", [1, 15, 29])
+def test_stopped_by_ctrl_c_at_any_step_it_goes_on_bit_for_bit(
+    step: int, program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = program(name="whole")
+    take = forecast.train_step
+
+    def interrupted(number: int, *rest: Any) -> torch.Tensor:
+        if number == step - 1:
+            signal.raise_signal(signal.SIGINT)
+        return take(number, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(forecast, "train_step", interrupted)
+        stopped = program()
+    assert stopped.metrics is None and stopped.log[-1]["step"] == step
+    torch.manual_seed(123)
+    again = program("--resume", stopped.folder)
+    assert losses(again) == losses(whole) and same_weights(again, whole)
+    assert again.metrics["test"] == whole.metrics["test"]
+    assert program("--resume", stopped.folder) == again, "a finished run stays as it is"
+
+
+def test_a_file_named_stop_ends_it_too(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    take = forecast.train_step
+
+    def noticed(number: int, *rest: Any) -> torch.Tensor:
+        if number == 6:
+            (next(Path("results").iterdir()) / "stop").touch()
+        return take(number, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(forecast, "train_step", noticed)
+        stopped = program()
+    assert stopped.metrics is None and stopped.log[-1]["step"] == 7
+    assert program("--resume", stopped.folder).metrics and not (stopped.folder / "stop").exists()
+
+
+def test_all_processes_of_a_job_may_get_sigterm_and_more_than_once(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Slurm sends it to every process, torchrun passes it on to each rank and its loader's workers."""
+    take = forecast.train_step
+
+    def asked(number: int, *rest: Any) -> torch.Tensor:
+        if number == 6:
+            for child in multiprocessing.active_children():
+                os.kill(child.pid, signal.SIGTERM)
+            for _ in range(2):
+                signal.raise_signal(signal.SIGTERM)
+        return take(number, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(forecast, "train_step", asked)
+        stopped = program("--workers", 1)
+    assert stopped.metrics is None and stopped.log[-1]["step"] == 7
+
+
+@pytest.mark.parametrize("world", [1, 2, 3, 5])
+def test_ranks_without_a_window_count_none(world: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of three windows each is counted once, however many ranks there are."""
+    values, marks = torch.randn(32, 2), torch.randn(32, 4)
+    windows = Windows(values, marks, range(24, 32), past=24, ahead=6)
+    sums: list[torch.Tensor] = []
+    monkeypatch.setattr(forecast, "add_up", lambda own: sums.append(own.clone()))
+    for rank in range(world):
+        options = Namespace(rank=rank, world=world, batch=2, device=torch.device("cpu"))
+        options.precision, options.settings, options.config = "float32", {"ahead": 6}, {"columns": [1, 2]}
+        forecast.evaluate(Last(), windows, options)
+    truth = torch.stack([windows[n][3] - windows[n][0][-1:] for n in range(3)]).double()
+    assert len(windows) == 3 and torch.allclose(sum(sums)[0], truth.square().sum((0, 2)))
+
+
+class Last(torch.nn.Module):
+    """Repeats the last value."""
+
+    def forward(self, past: torch.Tensor, _: torch.Tensor, ahead: torch.Tensor) -> torch.Tensor:
+        return past[:, -1:].expand(-1, ahead.shape[1], -1)
+
+
+def test_workers_read_the_same_windows(program: Program, folder: Path, start: Start) -> None:
+    run = start(0, *OPTIONS, "--name", "workers", "--workers", 1)
+    assert run.returncode == 0 and not run.stderr, run.stderr[-3000:]
+    assert losses(program(name="none")) == losses(found(folder, "workers"))
+
+
+@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
+def test_low_precision_learns_nearly_the_same(precision: str, program: Program) -> None:
+    low, full = program("--precision", precision, name="low"), program(name="full")
+    assert losses(low) != losses(full)
+    assert low.log[-1]["val_mse"] == pytest.approx(full.log[-1]["val_mse"], rel=0.1)
+    assert bool(read_state(low.folder / "checkpoint.pt")["scaler"]) == (precision == "float16")
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [(("--epochs", "0"), "--epochs: '0' is not allowed; give a whole number from 1"),
+     (("--batch", "2.5"), "--batch: '2.5' is not allowed; give a whole number from 1"),
+     (("--learning-rate", "nan"), "--learning-rate: 'nan' is not allowed; give a number from 1e-09"),
+     (("--watch", "-1"), "--watch: '-1' is not allowed; give a number from 0"),
+     (("--workers", "x"), "--workers: 'x' is not allowed; give a whole number from 0"),
+     (("--seed", str(2**70)), "give a whole number from 0 and below 9223372036854775808"),
+     (("--name", "a/b"), "--name: 'a/b' is not allowed; give part of a folder's name"),
+     (("--size", "huge"), "--size: invalid choice: 'huge' (choose from"),
+     (("--precision", "fp8"), "--precision: invalid choice: 'fp8' (choose from"),
+     (("--epoch", "0"), "--epoch"), (("--faster",), "unrecognized arguments: --faster")],
+)  # fmt: skip
+def test_bad_values_are_named_with_what_is_allowed(
+    words: tuple[str, ...], error: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        arguments([*words])
+    assert ended.value.code == 2 and error in capsys.readouterr().err
+
+
+def test_help_explains_every_option(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        arguments(["--help"])
+    text = " ".join(capsys.readouterr().out.split())
+    for action in command_line.make_parser()._actions:
+        assert action.help and action.option_strings[-1] in text
+    training = command_line.TRAINING
+    for name in ("epochs", "batch"):
+        assert f"(default: {training['small'][name]} if small, {training['full'][name]} if full)" in text
+    assert "(default: float32)" in text and "(default: 0)" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [(("--batch", "32"), "--batch 32: the run began with 16"), (("--epochs", "9"), "--epochs 9: the run began with 2"),
+     (("--learning-rate", "1"), "--learning-rate 1.0: the run began with 0.0"),
+     (("--seed", "5"), "--seed 5: the run began with 0"), (("--name", "x"), "--name and --resume exclude each other"),
+     (("--precision", "bfloat16"), "--precision bfloat16: the run began with float32")],
+)  # fmt: skip
+def test_another_run_is_not_resumed(words: tuple[str, ...], error: str, tmp_path: Path, capsys: Any) -> None:
+    options = vars(arguments(["--batch", "16", "--epochs", "2"]))
+    config = {name: options[name] for name in command_line.LASTING} | {"digest": "", "settings": TINY}
+    (tmp_path / "config.json").write_text(json.dumps(config | {"data": "short.csv"}))
+    assert arguments(["--resume", str(tmp_path), "--cpu", "--batch", "16"]).settings == TINY
+    with pytest.raises(SystemExit):
+        arguments(["--resume", str(tmp_path), *words])
+    assert error in capsys.readouterr().err
+
+
+def test_what_cannot_go_on_says_why_without_a_traceback(
+    program: Program, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def reason(*options: object) -> str:
+        with pytest.raises(SystemExit) as ended:
+            program(*options)
+        return str(ended.value)
+
+    assert reason("--data", "none.csv").startswith("none.csv cannot be used:")
+    (folder / "bad.csv").write_text("date,a\n2024-01-01,x\n")
+    assert reason("--data", "bad.csv").startswith("bad.csv cannot be used:")
+    assert reason("--batch", 5000).startswith("--batch 5000 is more than the ")
+    assert "cannot take a run's folder" in reason("--results", folder / "short.csv")
+    assert reason("--resume", folder).endswith("is no run's folder: it has no config.json")
+    with monkeypatch.context() as ranked:
+        for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"):
+            ranked.setenv(name, "2" if "SIZE" in name else "1")
+        assert reason("--batch", 15) == "rank 1: --batch 15 must be a multiple of 2 ranks"
+    assert reason("--learning-rate", 1e30, "--name", "wild").startswith("the loss is not finite any more")
+    whole = program(name="whole")
+    (whole.folder / "metrics.json").unlink()
+    make_series(420).iloc[:, :4].to_csv(folder / "short.csv", index=False)
+    assert "began with other data than" in reason("--resume", whole.folder)
+    make_series(400).iloc[:, :4].to_csv(folder / "short.csv", index=False)
+    (whole.folder / "checkpoint.pt").write_bytes(b"half")
+    assert "checkpoint.pt cannot be read as a checkpoint" in reason("--resume", whole.folder)
+
+
+def test_a_full_disk_names_the_file_and_how_to_go_on(
+    program: Program, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sync = os.fsync
+    count: list[int] = []
+
+    def full(number: int) -> None:
+        count.append(1)
+        if len(count) > 9:  # after the first epoch
+            raise OSError(28, "No space left on device")
+        sync(number)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run_folder.os, "fsync", full)
+        with pytest.raises(
+            SystemExit, match=r"No space left on device\nYou can go on from here: --resume results/run-"
+        ):
+            program()
+    stopped = found(folder, "run")
+    assert stopped.metrics is None and (stopped.folder / "checkpoint.pt").exists()
+    assert losses(program("--resume", stopped.folder)) == losses(program(name="whole"))
+
+
+def test_fewer_gpus_than_ranks_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
+    for name, value in names.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    with pytest.raises(RunError, match=r"has 1 GPUs for 2 ranks: start fewer, or give --cpu"):
+        ranks.start(Namespace(batch=16, cpu=False))
+
+
+def test_the_best_weights_are_tested_not_the_last(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    errors, seen = iter([1.0, 2.0, 3.0]), []  # validation after epoch 0 and 1, then the test
+    evaluate = forecast.evaluate
+
+    def noted(net: torch.nn.Module, *given: Any) -> dict[str, Any]:
+        seen.append({name: value.clone() for name, value in net.state_dict().items()})
+        return evaluate(net, *given) | {"mse": next(errors)}
+
+    monkeypatch.setattr(forecast, "evaluate", noted)
+    run = program()
+    assert run.metrics["best_epoch"] == 0 and run.metrics["val_mse"] == 1
+    best = read_state(run.folder / "best.pt")["net"]
+    assert all(
+        torch.equal(best[name], seen[0][name]) and torch.equal(best[name], seen[2][name]) for name in best
+    )
+    assert any(not torch.equal(best[name], seen[1][name]) for name in best)
+
+
+@pytest.mark.nightly
+def test_a_compiled_model_learns_the_same(program: Program) -> None:
+    compiled, eager = program("--compile", name="compiled"), program(name="eager")
+    assert compiled.log[-1]["val_mse"] == pytest.approx(eager.log[-1]["val_mse"], rel=0.1)
