@@ -127,16 +127,14 @@ def parsed(name: str, data: dict[str, Any]) -> Question:
     return Question(name, Bilingual(data["en"], data["zh"]), choices, number)
 
 
-def _mixed(asked: Question, lesson: str) -> tuple[Choice, ...]:
+def mixed(asked: Question, texts: dict[str, dict[str, Any]], lesson: str) -> tuple[Choice, ...]:
     """Return the choices in the order in which they are shown: no position wins.
 
-    Of three questions with three choices that follow each other in the file, one has the right one first, one second,
+    Of three questions with three choices that follow each other in `texts`, one has the right one first, one second,
     one third. Which one is drawn with the lesson as the seed.
     """
     size = len(asked.choices)
-    alike = [
-        name for name, data in all_texts(lesson)["question"].items() if len(data.get("choices", ())) == size
-    ]
+    alike = [name for name, data in texts.items() if len(data.get("choices", ())) == size]
     block, place = divmod(alike.index(asked.name), size)
     rest = list(asked.choices)
     right = rest.pop(next(at for at, choice in enumerate(rest) if choice.right))
@@ -148,4 +146,6 @@ def _mixed(asked: Question, lesson: str) -> tuple[Choice, ...]:
 def question(name: str) -> Question:
     """Return the question called `name` of the current lesson, as it is shown; ValueError if its text is wrong."""
     asked = parsed(name, text("question", name))
-    return Question(name, asked.text, _mixed(asked, current()), asked.number) if asked.choices else asked
+    if not asked.choices:
+        return asked
+    return Question(name, asked.text, mixed(asked, all_texts(current())["question"], current()), asked.number)

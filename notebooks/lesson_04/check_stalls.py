@@ -10,7 +10,7 @@ from torch import nn
 
 from course_utils.exercises import NotYet, Wrong
 from course_utils.torch_state import preserved_state
-from lesson_04.trap import Trap
+from shared.trap import Trap
 from torch_doctor.bilingual import Block
 
 STEPS = 20

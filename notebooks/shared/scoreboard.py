@@ -203,7 +203,7 @@ def _in_processes(script: Path, processes: int, epochs: int, *, gpus: bool) -> d
 def _comparison(rates: Mapping[int, float], gpus: int) -> Block:
     """Return the line that compares one process with several."""
     (_, alone), (processes, together) = sorted(rates.items())
-    share = f"{together / alone / processes:.0%}"
+    share, disturbed = f"{together / alone / processes:.0%}", together > 1.1 * processes * alone
     where = Bilingual("on the GPUs", "在 GPU 上") if gpus > 1 else Bilingual("on the CPU", "在 CPU 上")
     board_en, board_zh = (
         (" The board shows one process on the GPU.", "計分板上是單一行程在 GPU 上的成績。")
@@ -212,9 +212,9 @@ def _comparison(rates: Mapping[int, float], gpus: int) -> Block:
     )
     return _status(
         f"1 process {where.en}: {number(alone)} images/s, {processes} processes: {number(together)} images/s, "
-        f"efficiency {share}.{board_en}",
+        f"efficiency {share}.{' Other programs have slowed the one process down: run the cell again.' * disturbed}{board_en}",
         f"{where.zh}，1 個行程每秒處理 {number(alone)} 張影像，{processes} 個行程每秒 {number(together)} 張，"
-        f"效率是 {share}。{board_zh}",
+        f"效率是 {share}。{'其他程式拖慢了單一行程，請再執行一次這一格。' * disturbed}{board_zh}",
     )
 
 

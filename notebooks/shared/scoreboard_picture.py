@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from matplotlib import ticker
 
@@ -19,8 +19,8 @@ STAGES = {
     "03": Bilingual("batch size, data type", "批次大小、資料型別"),
     "04": Bilingual("no waiting", "不再等待"),
     "06": Bilingual("several processes", "多個行程"),
-    "08": Bilingual("capstone", "總結專題"),
 }
+IMAGES_PER_SECOND = "images per second · 每秒影像張數"
 NOISE = 1.1  # two numbers this close are the same
 
 
@@ -99,8 +99,9 @@ def board(entries: Mapping[str, Entry], lesson: str) -> figures.Picture:
     """
     there, run = recorded()
     now = entries[lesson]
-    figure, axes = figures.new(height=3.6)
-    _draw(axes, entries, now, there)
+    figure, axes = figures.new(height=3.4)
+    names = {key: f"{key}  {text.en} · {text.zh}" for key, text in STAGES.items()}
+    draw_bars(axes, names, entries, now, there)
     numbers = [
         f"{key}: {number(entry.rate)}/s, {entry.accuracy:.0%}" for key, entry in sorted(entries.items())
     ]
@@ -131,9 +132,37 @@ def board(entries: Mapping[str, Entry], lesson: str) -> figures.Picture:
     )
 
 
-def _draw(axes: Any, entries: Mapping[str, Entry], now: Entry, there: Mapping[str, float]) -> None:
-    """Draw two bars for each lesson, this machine's above the recorded one's."""
-    rows = {key: place for place, key in enumerate(STAGES)}
+class Bar(Protocol):
+    """What a bar shows: a rate, whose it is, and what it can be compared with."""
+
+    @property
+    def rate(self) -> float: ...  # noqa: D102
+    @property
+    def machine(self) -> str: ...  # noqa: D102
+    @property
+    def torch(self) -> str: ...  # noqa: D102
+    def comparable(self, other: Any) -> bool: ...  # noqa: D102
+
+
+def draw_bars(
+    axes: Any,
+    names: Mapping[str, str],
+    entries: Mapping[str, Bar],
+    now: Bar,
+    there: Mapping[str, float],
+    unit: str = IMAGES_PER_SECOND,
+) -> None:
+    """Draw two bars for each stage, this machine's above the recorded one's.
+
+    Args:
+        axes: Where.
+        names: All stages and what stands beside their bars, from top to bottom.
+        entries: What was reached, by stage.
+        now: The last of them; what cannot be compared with it is hatched.
+        there: What a recorded machine reached, by stage.
+        unit: Of the rates, in both languages.
+    """
+    rows = {key: place for place, key in enumerate(names)}
     thick, shift = (0.38, 0.19) if there else (0.62, 0.0)
     for key, entry in entries.items():
         same = entry.comparable(now)
@@ -145,24 +174,24 @@ def _draw(axes: Any, entries: Mapping[str, Entry], now: Entry, there: Mapping[st
     for key, rate in there.items():
         axes.barh(rows[key] + shift, rate, thick, color=figures.RECORDED)
         axes.text(rate, rows[key] + shift, f" {number(rate)}", va="center", fontsize=9)
-    axes.set_ylim(len(STAGES) - 0.5, -0.5)
-    names = [f"{key}  {text.en} · {text.zh}" for key, text in STAGES.items()]
-    axes.set_yticks(range(len(STAGES)), names, fontsize=9)
-    rate_axis(axes, [*there.values(), *(entry.rate for entry in entries.values())])
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.set_yticks(range(len(names)), list(names.values()), fontsize=9)
+    rate_axis(axes, [*there.values(), *(entry.rate for entry in entries.values())], unit)
     if there:
         bars = [figures.rectangle(0, 0, 0, 0, colour) for colour in (figures.YOURS, figures.RECORDED)]
         axes.legend(bars, [figures.HERE, figures.RECORDED_LABEL], loc="lower right", fontsize=9)
 
 
-def rate_axis(axes: Any, rates: Sequence[float]) -> None:
+def rate_axis(axes: Any, rates: Sequence[float], unit: str = IMAGES_PER_SECOND) -> None:
     """Make the horizontal axis one of images per second, with the same scale for all but extreme rates.
 
     Args:
         axes: A bar chart's, whose bars are all there.
         rates: What it shows; room for the numbers beside the bars is left.
+        unit: What is counted in a second, in both languages.
     """
     axes.set_xlim(min(10.0, *rates) * 0.9, max(20_000.0, *rates) * 12)
-    axes.set_xlabel("images per second · 每秒影像張數", fontsize=10)
+    axes.set_xlabel(unit, fontsize=10)
     axes.grid(visible=False, axis="y")
     figures.logarithmic(axes.xaxis)
     axes.xaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:,.0f}"))

@@ -16,10 +16,9 @@ from torch import nn
 from course_utils import figures, lesson, recordings, settings
 from course_utils.figures import Picture
 from lesson_00 import checks, digit_pictures, first_speeds
-from lesson_00.lesson_map import PLANNED, Map, lessons
+from lesson_00.lesson_map import Map, lessons
 from shared import program
 from shared.digits import digits
-from torch_doctor.bilingual import Bilingual
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 
@@ -44,25 +43,25 @@ def shown(folder: Path) -> dict[str, str]:
     return Map(lessons(folder))._repr_mimebundle_()
 
 
-def test_the_course_lists_every_notebook_and_what_is_planned():
+def test_the_course_lists_every_notebook():
     listed = {entry.number: entry for entry in lessons()}
     files = {path.name for path in NOTEBOOKS.glob("*.ipynb")}
-    assert {entry.file for entry in listed.values() if entry.file} == files
-    assert {number for number, entry in listed.items() if entry.file is None} == set(PLANNED)
+    assert {entry.file for entry in listed.values()} == files
     assert list(listed) == [f"{n:02}" for n in range(10)]
     for number, entry in listed.items():
         room = NOTEBOOKS / lesson.room(number)
         assert entry.exercises == (len(lesson.exercises(number)) if room.is_dir() else 0)
 
 
-def test_a_planned_lesson_has_no_notebook_yet():
-    assert not [path.name for number in PLANNED for path in NOTEBOOKS.glob(f"{number}_*.ipynb")]
-
-
-def test_a_notebook_replaces_its_planned_entry(tmp_path):
+def test_a_lesson_is_read_from_its_notebook(tmp_path):
     write(tmp_path, "03_dtype.ipynb", lesson="03", minutes=45)
-    third = next(entry for entry in lessons(tmp_path) if entry.number == "03")
-    assert (third.file, third.minutes, third.title.en) == ("03_dtype.ipynb", 45, "A title")
+    (third,) = lessons(tmp_path)
+    assert (third.number, third.file, third.minutes, third.title.en) == (
+        "03",
+        "03_dtype.ipynb",
+        45,
+        "A title",
+    )
 
 
 def test_links_are_relative_to_the_start_page(tmp_path):
@@ -73,7 +72,7 @@ def test_links_are_relative_to_the_start_page(tmp_path):
 def test_copies_that_a_learner_makes_are_not_lessons(tmp_path):
     for name in ("01_checks-Copy1.ipynb", "01_checks.ipynb", "01_checks_mine.ipynb"):
         write(tmp_path, name)
-    assert [entry.file for entry in lessons(tmp_path) if entry.file] == ["01_checks.ipynb"]
+    assert [entry.file for entry in lessons(tmp_path)] == ["01_checks.ipynb"]
 
 
 @pytest.mark.parametrize(
@@ -97,7 +96,7 @@ def test_copies_that_a_learner_makes_are_not_lessons(tmp_path):
 def test_a_damaged_notebook_is_left_out(tmp_path, content):
     (tmp_path / "01_broken.ipynb").write_bytes(content)
     write(tmp_path, "02_sound.ipynb", lesson="02")
-    assert [entry.file for entry in lessons(tmp_path) if entry.file] == ["02_sound.ipynb"]
+    assert [entry.file for entry in lessons(tmp_path)] == ["02_sound.ipynb"]
 
 
 CHECKED = [
@@ -146,11 +145,7 @@ def test_titles_are_escaped(tmp_path):
 
 def test_both_languages_and_every_line_in_plain_text(tmp_path):
     write(tmp_path, "01_checks.ipynb")
-    bundle = shown(tmp_path)
-    assert "01 A title · 課名: 30 min" in bundle["text/plain"]
-    for planned in PLANNED.values():
-        assert planned.html() in bundle["text/html"] and str(planned) in bundle["text/plain"]
-        assert isinstance(planned, Bilingual)
+    assert "01 A title · 課名: 30 min" in shown(tmp_path)["text/plain"]
 
 
 def test_what_every_lesson_needs_is_not_repeated(tmp_path):

@@ -385,6 +385,12 @@ def test_two_processes_are_compared_with_one_and_kept(file, launches, seen, data
     assert compared(seen[:1]) == compared(seen[1:2])
 
 
+@pytest.mark.parametrize(("together", "said"), [(2100.0, False), (4300.0, True)])
+def test_more_than_twice_as_fast_is_called_a_disturbance(together, said):
+    page = scoreboard._comparison({1: 1000.0, 2: together}, 0)._repr_mimebundle_()["text/html"]
+    assert ("run the cell again" in page) == ("請再執行一次這一格" in page) == said
+
+
 def test_with_one_gpu_the_cpu_compares_and_the_board_shows_the_gpu(file, launches, seen, data, monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     assert score_ranks(file, processes=4) == {1: 1000.0, 4: 2500.0}
@@ -523,9 +529,14 @@ def test_skipped_lessons_leave_a_gap(no_warnings):
     assert "00: 100/s, 95%; 04: 3,000/s, 95%" in picture.caption.en
 
 
-def test_the_capstone_has_the_last_row_and_the_picture_can_be_drawn(no_warnings):
-    picture = board({"08": replace(ENTRY, rate=3e6)}, "08")
-    assert bars(picture)[0][0] == 6 and len(picture.html()) > 1000
+def test_the_last_lesson_has_the_last_row_and_the_picture_can_be_drawn(no_warnings):
+    picture = board({"06": replace(ENTRY, rate=3e6)}, "06")
+    assert bars(picture)[0][0] == 5 and len(picture.html()) > 1000
+
+
+def test_a_row_of_a_lesson_without_a_stage_is_left_out(no_warnings):
+    keep(l08=asdict(ENTRY), l06=asdict(ENTRY))
+    assert set(entries()) == {"06"}, "older versions of the course had a stage for the capstone"
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from torch_doctor.bilingual import Bilingual, Block
 
 _VALUES = {"cpu", "tolist", "numpy", "__array__", "__repr__", "__format__"}
 _OPERATIONS = {"aten::_local_scalar_dense", "aten::nonzero", "aten::masked_select"}
-_OURS = ("-packages", "lesson_04/trap", "lesson_04\\trap", "<frozen")
+_OURS = ("-packages", "shared/trap", "shared\\trap", "<frozen")
 
 
 def _line() -> str:
@@ -53,9 +53,8 @@ class Trap:
     def __init__(self) -> None:
         self.lines: Counter[str] = Counter()
         self._inside = False
-        self._fetched: dict[
-            int, Any
-        ] = {}  # storages that would be on the host, kept so that no other gets their place
+        # Storages that would be on the host, kept so that no other gets their place.
+        self._fetched: dict[int, Any] = {}
         trap = self
 
         class Calls(TorchFunctionMode):

@@ -1,0 +1,134 @@
+"""What ProbSparse attention computes in a trained Informer, and what it leaves out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from matplotlib.colors import to_rgb
+from torch import Tensor, nn
+
+import informer
+import series
+from course_utils import figures
+from course_utils.torch_state import preserved_state
+from lesson_08 import programs
+from torch_doctor.bilingual import Bilingual
+
+STEPS, BATCH, RATE = 60, 32, 4e-3
+COMPUTED, SAMPLED, SKIPPED = figures.YOURS, "#F0C9A8", "#EEF1F3"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What one head of the encoder's first layer does with one window.
+
+    Attributes:
+        measure: M of each query, (n,).
+        active: Numbers of the active queries, (u,).
+        sampled: Numbers of the keys on which all queries were tried.
+        weights: Plain attention of all queries to all keys, (n, n).
+    """
+
+    measure: Tensor
+    active: Tensor
+    sampled: Tensor
+    weights: Tensor
+
+    @property
+    def computed(self) -> int:
+        """How many scores were computed, the samples among them."""
+        return len(self.measure) * (len(self.sampled) + len(self.active))
+
+
+def trained(device: torch.device) -> tuple[informer.Informer, series.Windows]:
+    """Return an Informer after a short training, and the windows of the validation part."""
+    data = programs.ready()
+    learned, tested = (data.windows(device, torch.float32, part) for part in ("train", "val"))
+    with preserved_state():
+        torch.manual_seed(0)
+        model = informer.Informer(len(data.columns)).to(device)
+        optimizer = torch.optim.AdamW(model.parameters(), lr=RATE)
+        for chosen in torch.randperm(len(learned))[: STEPS * BATCH].split(BATCH):
+            *given, future = learned.batch(chosen)
+            optimizer.zero_grad()
+            nn.functional.mse_loss(model(*given), future).backward()
+            optimizer.step()
+    return model.eval(), tested
+
+
+def look(model: informer.Informer, windows: series.Windows, window: int = 0) -> Seen:
+    """Return what the encoder's first layer does with a window, in the head with the largest M.
+
+    Args:
+        model: In evaluation mode, so that its sampled keys are always the same.
+        windows: Where the window is from.
+        window: Its number.
+    """
+    inputs: list[Tensor] = []
+    attention = model.encoder[0].own
+    handle = attention.register_forward_pre_hook(lambda _, given: inputs.append(given[0]))
+    with torch.no_grad():
+        model(*windows.batch([window])[:3])
+        handle.remove()
+        query, key = (attention.split(part(inputs[0])) for part in (attention.query, attention.key))
+        length = query.shape[-2]
+        few = informer.sampled(length, attention.factor, False, query.device)
+        measure = informer.sparsity(query, key[:, :, few])[0]
+        head = int(measure.amax(-1).argmax())
+        active = measure[head].topk(informer.kept(length, attention.factor)).indices
+        weights = (query @ key.mT / query.shape[-1] ** 0.5).softmax(-1)[0, head]
+    return Seen(*(x.float().cpu() for x in (measure[head], active, few, weights)))
+
+
+def cells(seen: Seen) -> Tensor:
+    """Return the colour of each score, (queries, keys, 3)."""
+    skipped, sampled, computed = (torch.tensor(to_rgb(c)) for c in (SKIPPED, SAMPLED, COMPUTED))
+    n = len(seen.measure)
+    colours = skipped.expand(n, n, 3).clone()
+    colours[:, seen.sampled.long()] = sampled
+    rows = seen.active.long()
+    strength = (seen.weights[rows] / seen.weights[rows].amax(-1, keepdim=True)).sqrt()[..., None]
+    colours[rows] = computed * strength + (1 - strength)
+    return colours
+
+
+def pictured(seen: Seen) -> figures.Picture:
+    """Return bars of M, and beside them which scores are computed."""
+    n, u = len(seen.measure), len(seen.active)
+    figure, (left, right) = figures.new(height=4, columns=2, width_ratios=(1, 1.5), sharey=True)
+    colours = [figures.PALE] * n
+    for number in seen.active.long().tolist():
+        colours[number] = COMPUTED
+    left.barh(range(n), seen.measure.tolist(), 1.0, color=colours)
+    left.set_xlabel("M")
+    left.set_ylabel("query · 查詢（小時）")
+    left.set_title(f"{u} of {n} active · 入選的 {u} 個", fontsize=10)
+    right.imshow(cells(seen).numpy(), aspect="auto", interpolation="nearest")
+    right.set_xlabel("key · 鍵（小時）")
+    right.set_title("scores · 分數", fontsize=10)
+    for axes in (left, right):
+        axes.grid(visible=False)
+    right.set_xticks([0, n - 1], [f"−{n}", "−1"])
+    left.set_yticks([0, n - 1], [f"−{n}", "−1"])
+    share = f"{seen.computed:,} / {n * n:,}"
+    return figures.Picture(
+        figure,
+        Bilingual(
+            f"Left: M of the {n} hours of a window; the {u} largest (blue) are active. Right: the scores. Orange: sampled keys, on which "
+            f"all queries are tried. Blue: rows of active queries; the darker, the more attention. Grey: never computed. {share} scores.",
+            f"左：視窗裡 {n} 個小時的 M，最大的 {u} 個（藍色）是入選的查詢。右：分數。橘色是抽樣的鍵，所有查詢都和它們試算；"
+            f"藍色是入選查詢的列，顏色越深，注意力越多；灰色完全沒有計算。一共算了 {share} 個分數。",
+        ),
+        Bilingual(
+            f"Bars of M, {u} of {n} in blue, and a grid of {n} by {n} scores in which most rows are grey.",
+            f"M 的長條圖，{n} 條中有 {u} 條藍色；{n} × {n} 的方格圖，大多數的列是灰色。",
+        ),
+    )
+
+
+def counts(lengths: tuple[int, ...], factor: int) -> dict[str, Any]:
+    """Return for each length how many scores sparse attention computes, as a share of all."""
+    shares = {n: 2 * informer.kept(n, factor) / n for n in lengths}
+    return {f"L = {n}": f"{share:.0%}" for n, share in shares.items()}

@@ -1,0 +1,244 @@
+"""The half of the final task's points that a program can give: it reads the results folder, and recomputes one error."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from statistics import fmean, median
+from typing import Any
+
+from course_utils.tables import html_table
+from course_utils.units import number
+from lesson_08.final_task_texts import FILES, HEAD, NAMES, NO_RUN, NOT_FINISHED, REFUSED, SAYS, SUM, TITLE
+from torch_doctor.bilingual import Bilingual, Block, measured_spans
+
+POINTS = {
+    "complete": 6, "tested": 7, "learned": 4, "simple": 5, "linear": 3, "fast": 10, "repeatable": 8, "resumed": 7,
+}  # fmt: skip
+SIMPLE, LINEAR = ("last value", "seasonal"), ("linear",)
+COMPARED = ("batch", "precision", "compile", "workers", "cpu", "name")  # two runs differ in one of these
+
+
+class Refused(Exception):
+    """The numbers contradict each other, or there are none."""
+
+    def __init__(self, reason: Bilingual) -> None:
+        super().__init__(reason.en)
+        self.reason = reason
+
+
+@dataclass(frozen=True)
+class Row:
+    """A criterion, the points reached for it, and why."""
+
+    criterion: str
+    points: int
+    reason: Bilingual
+
+
+def own_error(run: Any) -> float:
+    """Return the test error of the run's own model, which is the first that `metrics.json` names."""
+    return next(iter(run.metrics["test"].values()))["mse"]
+
+
+def finished_runs(folder: Path) -> list[Any]:
+    """Return the finished runs in `folder`, or the one that it is.
+
+    Raises:
+        Refused: There is none.
+    """
+    from run_folder import RunError, read_run
+
+    runs = []
+    for path in (folder, *(sorted(folder.iterdir()) if folder.is_dir() else ())):
+        try:
+            runs.append(read_run(path))
+        except RunError:
+            continue
+    if not runs:
+        raise Refused(NO_RUN.format(folder=folder))
+    if not (finished := [run for run in runs if run.metrics]):
+        raise Refused(NOT_FINISHED.format(count=len(runs)))
+    return finished
+
+
+def contradictions(run: Any) -> Iterator[str]:
+    """Yield which numbers of a run cannot be true: keys of ``REFUSED``."""
+    config, log, metrics = run.config, run.log, run.metrics
+    for own in metrics["test"].values():
+        if not all(
+            math.isfinite(value) and value > 0 for value in (own["mse"], own["mae"], *own["per_horizon"])
+        ):
+            yield "not_finite"
+        elif not math.isclose(own["mse"], fmean(own["per_horizon"]), rel_tol=1e-3):
+            yield "horizons"
+        elif len(own["per_horizon"]) != config["settings"]["ahead"]:
+            yield "horizons"
+    steps = [line["step"] for line in log]
+    if not steps or steps != sorted(set(steps)) or steps[-1] != config["steps"]:
+        yield "steps"
+    validation = [line["val_mse"] for line in log if "val_mse" in line]
+    if not validation or not math.isclose(min(validation), metrics["val_mse"], rel_tol=1e-3):
+        yield "validation"
+    rates = [line["windows_per_second"] for line in log]
+    if not rates or not math.isclose(median(rates), metrics["windows_per_second"], rel_tol=1e-2):
+        yield "rate"
+
+
+def last_value(run: Any) -> float | None:
+    """Return the test error of repeating the last value, computed anew from the data; None if they are not there.
+
+    Raises:
+        Refused: The data are not those of the run.
+    """
+    from series import SeriesError, read_series, windows_of
+
+    named = Path(run.config["data"])
+    moved = run.folder.parents[1] / named.name  # the results were copied together with their data
+    try:
+        series = read_series(named if named.is_file() else moved)
+    except (SeriesError, OSError):
+        return None
+    if sha256(series.values.numpy().tobytes()).hexdigest()[:16] != run.config["digest"]:
+        raise Refused(REFUSED["data"].format(run=run.folder.name))
+    test = windows_of(series, run.config["settings"]["past"], run.config["settings"]["ahead"])["test"]
+    past, *_, future = test.batch(range(len(test)))
+    return (future - past[:, -1:]).double().square().mean().item()
+
+
+def grade(folder: str | Path) -> list[Row]:
+    """Return the rows of the automatic half of the rubric, 50 points in all.
+
+    Args:
+        folder: The results folder with its runs.
+
+    Raises:
+        Refused: There is no finished run, or its numbers contradict each other.
+    """
+    runs = finished_runs(Path(folder))
+    for run in runs:
+        try:
+            found = next(contradictions(run), None)
+        except (KeyError, TypeError, IndexError, ValueError, AttributeError):
+            found = "damaged"
+        if found:
+            raise Refused(REFUSED[found].format(run=run.folder.name))
+    best = min(runs, key=lambda run: run.metrics["val_mse"])
+    return [*_correct(best), _fast(runs, best), _repeatable(best), _resumed(runs)]
+
+
+def _row(criterion: str, points: int, says: str, **values: object) -> Row:
+    return Row(criterion, points, SAYS[says].format(**values))
+
+
+def _correct(run: Any) -> list[Row]:
+    """Judge whether the run is complete, rightly tested, has learned, and is better than what is simple."""
+    missing = [name for name in FILES if not any(run.folder.glob(name))]
+    says = "missing" if missing else "complete"
+    rows = [_row("complete", POINTS["complete"] - len(missing), says, names=", ".join(missing))]
+    test, again = run.metrics["test"], last_value(run)
+    stated = test.get("last value", {}).get("mse", math.nan)
+    if again is None:
+        rows.append(_row("tested", 3, "no_data"))
+    elif math.isclose(stated, again, rel_tol=1e-3):
+        rows.append(_row("tested", POINTS["tested"], "tested", value=number(again)))
+    else:
+        raise Refused(REFUSED["last_value"].format(run=run.folder.name))
+    validation = [line["val_mse"] for line in run.log if "val_mse" in line]
+    better = min(validation) < validation[0]
+    rows.append(_row("learned", POINTS["learned"] * better, "learned", first=number(validation[0]),
+                     best=number(min(validation))))  # fmt: skip
+    own = own_error(run)
+    for criterion, names in (("simple", SIMPLE), ("linear", LINEAR)):
+        others = {name: errors["mse"] for name, errors in test.items() if name.startswith(names)}
+        if not others:
+            rows.append(_row(criterion, 0, "nothing"))
+            continue
+        name = min(others, key=others.__getitem__)
+        points = POINTS[criterion] * (own < others[name])
+        rows.append(
+            _row(criterion, points, "compared", own=number(own), name=name, other=number(others[name]))
+        )
+    return rows
+
+
+def _fast(runs: list[Any], best: Any) -> Row:
+    """Judge whether two runs on the same data show a gain in speed, and that the faster one learned as much."""
+
+    def settings(run: Any) -> tuple[object, ...]:
+        return tuple(run.config.get(name) for name in COMPARED)
+
+    alike = [run for run in runs if run.config["digest"] == best.config["digest"]]
+    if len({settings(run) for run in alike}) < 2:
+        return _row("fast", 0, "one_speed")
+    slow, *_, fast = sorted(alike, key=lambda run: run.metrics["windows_per_second"])
+    gain = fast.metrics["windows_per_second"] / slow.metrics["windows_per_second"]
+    change = own_error(fast) / own_error(slow)
+    points = 4 + 3 * (gain >= 1.5) + 3 * (change <= 1.1)
+    return _row("fast", points, "fast", gain=number(gain), change=number(100 * change))
+
+
+def _repeatable(run: Any) -> Row:
+    """Judge whether the folder says what it takes to repeat the run."""
+    try:
+        found = json.loads((run.folder / "environment.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        found = {}
+    commit = str(found.get("commit") or "")
+    have = {
+        "seed": type(run.config.get("seed")) is int,
+        "torch": bool(found.get("torch")) and bool(found.get("devices")),
+        "commit": bool(commit) and not commit.endswith("-dirty"),
+        "digest": bool(run.config.get("digest")),
+    }
+    lacking = ", ".join(name for name, there in have.items() if not there)
+    says = {"": "repeatable", "commit": "no_commit"}.get(lacking, "lacking")
+    return _row("repeatable", 2 * sum(have.values()), says, names=lacking)
+
+
+def _resumed(runs: list[Any]) -> Row:
+    """Judge whether one of the runs was interrupted, resumed and finished."""
+    again = [run.folder.name for run in runs if any(run.folder.glob("environment-[0-9]*.json"))]
+    return _row(
+        "resumed", POINTS["resumed"] * bool(again), "resumed" if again else "never", run="".join(again[:1])
+    )
+
+
+def check_project(folder: str | Path = "results") -> Block:
+    """Show the automatic half of the rubric for a results folder.
+
+    Args:
+        folder: The results folder with its runs.
+
+    Returns:
+        A table with the points and the reason for each, or why nothing can be graded.
+    """
+    try:
+        rows = grade(folder)
+    except Refused as refused:
+        reason = refused.reason
+        judged = html_table(
+            [(NAMES[name].html(), f"– / {most}") for name, most in POINTS.items()],
+            [text.html() for text in HEAD[:2]],
+        )
+        page = (
+            f'<div class="course-card course-notyet"><p class="course-title">{TITLE.html()}</p>'
+            f"{reason.block()}{judged}</div>"
+        )
+        return Block(page, f"{TITLE}: {reason}")
+    reached, most = sum(row.points for row in rows), sum(POINTS.values())
+    cells = [
+        (NAMES[row.criterion].html(), f"{row.points} / {POINTS[row.criterion]}", measured_spans(row.reason))
+        for row in rows
+    ]
+    total = SUM.format(points=reached, most=most)
+    page = (
+        f'<div class="course-card course-exercise"><p class="course-title">{TITLE.html()}</p>'
+        f'{html_table(cells, [text.html() for text in HEAD])}<p class="course-verdict">{total.html()}</p></div>'
+    )
+    lines = (f"{NAMES[row.criterion]}: {row.points} / {POINTS[row.criterion]}, {row.reason}" for row in rows)
+    return Block(page, "\n".join([str(TITLE), *lines, str(total)]))

@@ -1,0 +1,69 @@
+"""A forecast beside the truth, and the error of each method by horizon, with a whole run that was recorded."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from matplotlib.ticker import MultipleLocator
+
+from course_utils import figures
+from torch_doctor.bilingual import Bilingual
+
+RECORDED = Path(__file__).with_name("whole_run.json")
+STYLES = {
+    "Informer": (figures.YOURS, "-"),
+    "last value": (figures.GREY, "-"),
+    "seasonal (168)": (figures.FOURTH, "-"),
+    "linear, all columns": (figures.THIRD, "-"),
+}
+WHOLE = "Informer, whole run（recorded · 參考紀錄）"
+
+
+def whole_run() -> dict[str, Any]:
+    """Return the recorded run: `made` says where and how, `test` holds the errors of each method."""
+    return json.loads(RECORDED.read_text(encoding="utf-8"))
+
+
+def draw(metrics: dict[str, Any], recorded: dict[str, Any]) -> Any:
+    """Return the figure of a run's metrics, beside the recorded ones."""
+    figure, (window, horizons) = figures.new(height=3.6, columns=2, width=9.2)
+    example = metrics["examples"][0]
+    past, hours = example["past"][-48:], range(1, len(example["truth"]) + 1)
+    window.plot(range(1 - len(past), 1), past, color=figures.PALE, label="past · 過去")
+    window.plot(hours, example["truth"], color=figures.GREY, label="truth · 實際")
+    window.plot(hours, example["forecast"], color=figures.YOURS, label="forecast · 預測")
+    window.set_title(example["column"])
+    lines = {name: metrics["test"][name] for name in STYLES if name in metrics["test"]}
+    for name, errors in lines.items():
+        colour, line = STYLES[name]
+        found = errors["per_horizon"]
+        horizons.plot(range(1, len(found) + 1), found, line, color=colour, label=name)
+    found = recorded["test"]["Informer"]["per_horizon"]
+    horizons.plot(range(1, len(found) + 1), found, "--", color=figures.RECORDED, label=WHOLE)
+    figures.logarithmic(horizons.yaxis)
+    horizons.set_title("MSE")
+    for axes in (window, horizons):
+        axes.xaxis.set_major_locator(MultipleLocator(12 if axes is window else 6))
+        axes.set_xlabel("hours ahead · 往後幾小時")
+        axes.legend(fontsize=8)
+    return figure
+
+
+def show(metrics: dict[str, Any]) -> None:
+    """Show the picture.
+
+    Args:
+        metrics: What a run's ``metrics.json`` holds.
+    """
+    recorded = whole_run()
+    caption = Bilingual(
+        f"Left: one forecast of your run. Right: mean squared error on the test part, by horizon. Dashed: {recorded['made']['en']}.",
+        f"左圖是你這次訓練的一個預測，右圖是測試區段上各預測距離的均方誤差。虛線是參考紀錄：{recorded['made']['zh']}。",
+    )
+    alternative = Bilingual(
+        "Two line charts: a forecast and the truth over 24 hours; the error of each method by horizon.",
+        "兩張折線圖，一張是 24 小時的預測與實際值，一張是各種方法在各預測距離的誤差。",
+    )
+    figures.show(draw(metrics, recorded), caption=caption, alternative=alternative)

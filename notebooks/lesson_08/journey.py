@@ -1,0 +1,213 @@
+"""The journey's table: what each step of the capstone has brought, measured, kept, and shown as a table and a board.
+
+A row is kept with the machine, the version of PyTorch, the date and the version of these rules, because it cannot be compared
+with others.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, fields
+from typing import Any
+
+import torch
+from IPython.display import display
+
+from course_utils import facts, needs, run_mode, settings
+from course_utils.exercises import Answer, examine
+from course_utils.lesson import exercises
+from course_utils.machine import machine_facts, try_gpu
+from course_utils.torch_state import preserved_state
+from course_utils.units import duration, number
+from lesson_08 import programs
+from lesson_08.journey_measuring import Train, limit, timed
+from lesson_08.journey_measuring import rate as rate
+from lesson_08.journey_measuring import waits as waits
+from lesson_08.journey_picture import LIMITS, STEPS, Row, board, table_of
+from torch_doctor.bilingual import Bilingual, Block, measured
+
+RULE = 1  # raise it when other numbers than before would come out
+FILE = "journey"
+SAME_LOSSES = ("slow", "loader")  # shown to be equal, loss by loss, to the program that gathers
+ON_CPU = ("slow",)
+
+
+def try_compile(
+    train: Train, steps_to_pay: Callable[[float, float, float], float], patient: bool, **part: Any
+) -> Block:
+    """Compile the model, keep the row, and return seconds, and after how many steps they have paid, as a table.
+
+    Args:
+        train: As in :func:`measure`.
+        steps_to_pay: From the seconds of compiling, of a step before, and of one after.
+        patient: Whether to compile at all: on a CPU it takes a minute or more.
+        part: The program so far; its `wrap` comes first.
+    """
+    device, batch = try_gpu(), part.get("batch", 8)
+    inner = part.get("wrap", lambda model: model)
+    compiled = part | {"wrap": lambda model: torch.compile(inner(model))}
+    why = (
+        needs.missing("compiler")
+        if patient
+        else Bilingual("not tried: `patient = False`", "沒有編譯：`patient = False`")
+    )
+    shown: list[Any] = ["–"] * 5
+    if why is None:
+        try:
+            before = batch / rate(train, device, learn=False, **part)[0]
+            with preserved_state(threads=1):
+                seconds = timed(train, device, 2 * batch, **compiled)[1]
+            speed, found = rate(train, device, **compiled)
+            what = limit(train, device, wrap_alone=inner, **compiled)
+            add("compile", speed, error=found, waits=waits(programs.report_each), limit=what)
+            after = batch / speed
+            paid = f"{steps_to_pay(seconds, before, after):,.0f}"
+            shown = [duration(seconds), duration(before), duration(after), paid, LIMITS[what]]
+        except Exception as error:  # whatever a compiler may lack
+            text = str(error).strip().splitlines() or [type(error).__name__]
+            why = Bilingual(f"failed: {text[0][:90]}", f"失敗：{text[0][:90]}")
+    names = (
+        ("compiling, with two steps", "編譯，含兩步"),
+        ("a step before", "編譯前的一步"),
+        ("a step after", "編譯後的一步"),
+        ("steps until it has paid", "回本需要的步數"),
+        ("what limits now", "目前的瓶頸"),
+    )
+    lines = dict(zip((Bilingual(*name) for name in names), shown, strict=True))
+    return facts(lines | {Bilingual("measured here?", "在這裡量測？"): why or Bilingual("yes", "是")})
+
+
+def yours(name: str, answer: Any, ours: Any) -> Any:
+    """Return the learner's `answer` to an exercise if it is right, else the course's own, and say which."""
+    result: Answer = examine(exercises()[name], answer)
+    right = result.state == "solved"
+    text = (
+        Bilingual("Measured with your function.", "以下用你寫的函式量測。")
+        if right
+        else Bilingual(
+            "Measured with the course's function, until yours passes.",
+            "在你的函式通過之前，以下先用課程的函式量測。",
+        )
+    )
+    _say(text)
+    return answer if right else ours
+
+
+def _say(text: Bilingual) -> None:
+    shown = Bilingual(measured(text.en), measured(text.zh))
+    display(Block(f'<p class="course-small">{shown.html()}</p>', str(shown)))
+
+
+def _valid(values: Any) -> Row | None:
+    """Return the row that `values` from the learner's file hold, or None if they are damaged."""
+    try:
+        row = Row(**values)
+    except TypeError:
+        return None
+    kinds = {"float": (int, float), "float | None": (int, float, type(None)), "int": int, "str": str}
+    numbers = [row.rate, row.error, row.waits]
+    sound = all(isinstance(getattr(row, f.name), kinds[str(f.type)]) for f in fields(row))
+    finite = sound and all(value is None or 0 <= value < math.inf for value in numbers)
+    return row if finite and row.rate > 0 and row.limit in LIMITS else None
+
+
+def rows() -> dict[str, Row]:
+    """Return what this learner has reached, by step, in the order of the journey; whatever is damaged is left out."""
+    kept = settings.read(FILE)
+    found = {key: _valid(kept[key]) for key in STEPS if key in kept}
+    return {key: row for key, row in found.items() if row is not None}
+
+
+def add(
+    key: str,
+    windows_per_second: float,
+    *,
+    error: float | None = None,
+    waits: float | None = None,
+    limit: str = "",
+    note: str = "",
+    device: torch.device | str | None = None,
+) -> None:
+    """Keep a row that was measured elsewhere, such as by several processes.
+
+    Args:
+        key: Which step, one of `STEPS`.
+        windows_per_second: Of all processes together.
+        error: Validation error, if it was measured.
+        waits: How often the host waits in a step, if it was counted.
+        limit: A key of `LIMITS`; empty: not known.
+        note: What the table adds to the step's name, such as ``"2 processes"``.
+        device: Where it was measured; by default on the first GPU, or the CPU where there is none.
+
+    Raises:
+        ValueError: There is no such step or limit, or the rate is no positive number.
+    """
+    if key not in STEPS:
+        raise ValueError(f"journey.add({key!r}): the steps are {', '.join(STEPS)} · 步驟只有這些")
+    if limit not in LIMITS:
+        raise ValueError(f"journey.add(limit={limit!r}): choose one of {', '.join(LIMITS)} · 只能選這些")
+    if not 0 < windows_per_second < math.inf:
+        raise ValueError(f"journey.add(…, {windows_per_second!r}): not a number above 0 · 必須大於 0")
+    place = try_gpu() if device is None else torch.device(device)
+    cpu, today = machine_facts()["cpu"], datetime.date.today().isoformat()
+    name = torch.cuda.get_device_name(place) if place.type == "cuda" else cpu
+    where = place.type, name, cpu, torch.__version__, today, RULE
+    row = Row(float(windows_per_second), error, waits, limit, note, *where)
+    settings.write(FILE, settings.read(FILE) | {key: asdict(row)})
+    run_mode.note("curve", f"journey-{key}", asdict(row))
+    _last[key] = row
+
+
+_last: dict[str, Row] = {}  # of this session, in case that nothing can be saved
+
+
+def measure(key: str, train: Train, **part: Any) -> float:
+    """Time ``train(device, order, **part)``, look at what it learned, keep the row, and say what limits now.
+
+    Args:
+        key: Which step of the journey this is.
+        train: Trains with the windows in `order`, and returns the model and the losses.
+        part: What it gets besides: `batches`, `loop`, `batch`, `rate`, `dtype`, `wrap`.
+
+    Returns:
+        Windows per second.
+    """
+    device = torch.device("cpu") if key in ON_CPU else try_gpu()
+    speed, found = rate(train, device, learn=key not in SAME_LOSSES, **part)
+    held = waits(part.get("loop", programs.report_each))
+    what = limit(train, device, **part)
+    add(key, speed, error=found, waits=held, limit=what, device=device)
+    if key != "slow":  # its timeline was just looked at
+        name, now = STEPS[key], LIMITS[what]
+        _say(
+            Bilingual(
+                f"{name.en}: {number(speed)} windows/s. What limits now: {now.en}.",
+                f"{name.zh}：每秒 {number(speed)} 個視窗。目前的瓶頸：{now.zh}。",
+            )
+        )
+    return Speed(speed)
+
+
+class Speed(float):
+    """Windows per second. As the last line of a cell it shows nothing: the table does."""
+
+    def _ipython_display_(self) -> None:
+        pass
+
+
+def known() -> Mapping[str, Row]:
+    """Return the rows kept so far, and those of this session that could not be kept, in the order of the journey."""
+    found = rows() | _last
+    return {key: found[key] for key in STEPS if key in found}
+
+
+def table() -> Block:
+    """Return all steps as a table: windows per second, gain, error, waits in a step, and what limits."""
+    return table_of(known())
+
+
+def show(key: str) -> None:
+    """Show the board, on which `key` is the step that was measured last."""
+    display(board(known(), key))

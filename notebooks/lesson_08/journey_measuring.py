@@ -1,0 +1,107 @@
+"""What a step of the journey is measured by: windows per second, the error, waits in a step, and what limits.
+
+The CPU computes with one thread, as on the scoreboard of lessons 00 to 06.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import nn
+
+from course_utils.machine import try_gpu
+from course_utils.measure import synchronize
+from course_utils.torch_state import preserved_state
+from lesson_08 import programs
+from shared import timeline
+from shared.trap import Trap
+
+LEARN = 2048  # windows after which the error is compared
+# So many runs are timed, each for about so long: some escape what else the machine does.
+RUNS, SECONDS = 8, 0.15
+FEWEST, MOST = 64, 8192  # windows in a timed run
+BUSY, WAITING, OVERHEAD = 0.6, 0.2, 0.5  # shares from which on something limits
+
+Train = Callable[..., tuple[nn.Module, Any]]
+
+
+def timed(train: Train, device: torch.device, count: int, **part: Any) -> tuple[nn.Module, float]:
+    """Return the model that ``train(device, order, **part)`` returns for `count` windows, and the seconds it takes."""
+    found = programs.order(count)
+    synchronize()
+    start = time.perf_counter()
+    model, _ = train(device, found, **part)
+    synchronize()
+    return model, time.perf_counter() - start
+
+
+def rate(train: Train, device: torch.device, learn: bool = True, **part: Any) -> tuple[float, float | None]:
+    """Return windows per second, the best of several runs, and the error after 2,048 windows (None if not `learn`).
+
+    A first call of two steps is not counted: it chooses algorithms, fills caches, or compiles.
+    """
+    batch = part.get("batch", 8)
+    with preserved_state(threads=1):
+        timed(train, device, 2 * batch, **part)
+        count = LEARN if learn else FEWEST
+        model, seconds = timed(train, device, count, **part)
+        best, found = count / seconds, programs.error(model) if learn else None
+        again = min(max(round(best * SECONDS / batch) * batch, FEWEST, 2 * batch), MOST)
+        return max(best, *(again / timed(train, device, again, **part)[1] for _ in range(RUNS))), found
+
+
+def waits(loop: Callable[..., Any], steps: int = 4) -> float:
+    """Return how often the host waits for a value in each step of `loop`; a wait after the last step counts as well."""
+    device = try_gpu()
+    found = list(programs.from_device(programs.ready(), programs.order(8 * steps), 8, device, torch.float32))
+    torch.manual_seed(0)
+    model = programs.Informer(len(programs.ready().columns), **programs.SMALL).to(device)
+    optimizer = torch.optim.Adam(model.parameters())
+    with preserved_state(threads=1), Trap() as trap:
+        loop(model, optimizer, found)
+    return sum(trap.lines.values()) / steps
+
+
+def _marked(batches: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
+    """Return `batches` whose work on each batch is a span "data" of the timeline."""
+
+    def marked(*given: Any) -> Iterator[Any]:
+        source = iter(batches(*given))
+        while True:
+            with timeline.mark("data"):
+                batch = next(source, None)
+            if batch is None:
+                return
+            yield batch
+
+    return marked
+
+
+def limit(train: Train, device: torch.device, wrap_alone: Any = None, **part: Any) -> str:
+    """Return what limits a program now: "data", "compute" or "launch" (Python and the launches).
+
+    A timeline of four steps says for which share of its time the loop waits for data, and the GPU computes. Without a GPU, a
+    step with one window says what a step costs that hardly computes anything; `wrap_alone` is its `wrap`, since to compile
+    again for another size would take as long as the first time.
+    """
+    batch, batches = part.get("batch", 8), part.get("batches", programs.from_table)
+    part = part | {"batches": _marked(batches)}
+    found = programs.order(4 * batch)
+    with preserved_state(threads=1):
+        recorded = timeline.record(lambda: train(device, found, **part))
+        whole = recorded.seconds()  # the loop: it begins and ends with a span "data"
+        host = [s for s in recorded.spans if s.lane.startswith("host") and s.name == "data"]
+        share = sum(s.end - s.start for s in host) / whole
+        if any(lane.startswith("GPU") and lane.endswith("work") for lane in recorded.lanes()):
+            return _named(share, recorded.busy("GPU work") / whole >= BUSY)
+        alone = part | {"batch": 1} | ({"wrap": wrap_alone} if wrap_alone else {})
+        small = min(timed(train, device, 4, **alone)[1] for _ in range(2))
+        large = min(timed(train, device, 4 * batch, **part)[1] for _ in range(2))
+    return _named(share, small / large < OVERHEAD)
+
+
+def _named(data: float, computing: bool) -> str:
+    return "data" if data >= WAITING else "compute" if computing else "launch"

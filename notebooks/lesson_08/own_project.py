@@ -1,0 +1,60 @@
+"""The learner's own copy of the forecasting project: ``workers/forecast``, copied into ``mine/forecast``."""
+
+from __future__ import annotations
+
+import filecmp
+import shutil
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from IPython.display import display
+
+from course_utils import bi
+
+COURSE, MINE = Path("workers/forecast"), Path("mine/forecast")
+# tensorboard, nvidia-ml-py and psutil are looked for where they are used.
+NEEDED = ("numpy", "pandas", "matplotlib")
+
+
+def own_copy() -> Path:
+    """Return the folder of the learner's own project, from which its modules are imported from now on.
+
+    The folder is made once and never changed here. Where it differs from the course's project, a sentence says which files do.
+
+    Raises:
+        ImportError: A package that the project needs is not installed.
+    """
+    if missing := [name for name in NEEDED if find_spec(name) is None]:
+        names = ", ".join(missing)
+        raise ImportError(
+            f"{names} not found: the course's packages were installed before it needed this. Run `make lab` again (without make: "
+            "`python -m pip install -c constraints.txt -e .` in the course's folder), then restart the kernel. · "
+            f"找不到 {names}：課程的套件是在需要它之前安裝的。請再執行一次 `make lab`（沒有 make 的話，在課程的資料夾執行 "
+            "`python -m pip install -c constraints.txt -e .`），然後重新啟動 Jupyter 核心。"
+        )
+    if not MINE.exists():
+        # Renamed when it is complete: an interrupted copy is made again.
+        whole = MINE.with_name("forecast.part")
+        shutil.rmtree(whole, ignore_errors=True)
+        shutil.copytree(COURSE, whole, ignore=shutil.ignore_patterns("__pycache__"))
+        whole.rename(MINE)
+    elif names := ", ".join(f"`{name}`" for name in different()):
+        display(
+            bi(
+                en=f"Your copy in `mine/forecast` is used. It differs from the course's project in {names}. Did you change nothing there? Then "
+                "the course has a newer version: rename the folder, restart the kernel, and run this cell again.",
+                zh=f"使用的是 `mine/forecast` 裡你自己的複本。和課程的專案不同的檔案：{names}。如果你沒有改過，就是課程有了新版；"
+                "請把資料夾改名，重新啟動 Jupyter 核心，再執行這一格。",
+            )
+        )
+    if str(MINE) not in sys.path:
+        sys.path.insert(0, str(MINE))
+    return MINE
+
+
+def different() -> list[str]:
+    """Return the names of the course's files that are not, or not the same, in the learner's project."""
+    names = [path.name for path in COURSE.iterdir() if path.is_file()]
+    _, changed, absent = filecmp.cmpfiles(COURSE, MINE, names, shallow=False)
+    return sorted(changed + absent)

@@ -1,0 +1,133 @@
+"""What the folder of a run says while the run writes it; half lines, missing files and damage are no surprise."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+Line = dict[str, Any]
+
+
+def read_json(path: Path) -> Line | None:
+    """Return the object in a file, or None if there is none that can be read."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def number(line: Line, name: str) -> float | None:
+    """Return the finite number called `name` in `line`, or None."""
+    value = line.get(name)
+    good = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    return value if good else None
+
+
+class Lines:
+    """A file of JSON lines that grows: each call reads only what is new, and whole lines only."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.position = path, 0
+
+    def new(self) -> list[Line]:
+        """Return the objects that were added since the last call."""
+        try:
+            if self.path.stat().st_size < self.position:  # cut, as a resumed run may do
+                self.position = 0
+            with self.path.open("rb") as file:
+                file.seek(self.position)
+                data = file.read()
+        except OSError:
+            return []
+        data = data[: data.rfind(b"\n") + 1]
+        self.position += len(data)
+        found = []
+        for text in data.decode("utf-8", "replace").splitlines():
+            try:
+                line = json.loads(text)
+            except (ValueError, RecursionError):
+                continue
+            found += [line] * isinstance(line, dict)
+        return found
+
+
+@dataclass
+class Progress:
+    """How far a run has come.
+
+    Attributes:
+        folder: Its folder.
+        config: What it was asked for.
+        points: (step, training loss), as far as they are known.
+        errors: (step, validation error) after each epoch.
+        last: The newest line of the log.
+        devices: The newest line about each device.
+        cost: Processor seconds that its sampler of devices has taken.
+        metrics: Its result, or None until it has ended.
+    """
+
+    folder: Path
+    config: Line = field(default_factory=dict)
+    points: list[tuple[float, float]] = field(default_factory=list)
+    errors: list[tuple[float, float]] = field(default_factory=list)
+    last: Line = field(default_factory=dict)
+    devices: dict[str, Line] = field(default_factory=dict)
+    cost: float = 0.0
+    metrics: Line | None = None
+
+    @property
+    def step(self) -> float:
+        """How many steps are done."""
+        return number(self.last, "step") or 0
+
+    @property
+    def steps(self) -> float:
+        """How many steps there will be, or 0."""
+        return number(self.config, "steps") or 0
+
+    @property
+    def seconds(self) -> float:
+        """How long it has trained."""
+        return number(self.last, "seconds") or 0.0
+
+    @property
+    def left(self) -> float | None:
+        """How many seconds it will still take at its mean speed so far, or None."""
+        if not self.step or not self.steps:
+            return None
+        return max(0.0, self.steps - self.step) * self.seconds / self.step
+
+
+class Reader:
+    """Reads a folder again and again."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        self.progress = Progress(self.folder)
+        self._log, self._devices = Lines(self.folder / "log.jsonl"), Lines(self.folder / "devices.jsonl")
+
+    def read(self) -> Progress:
+        """Return how far the run has come by now."""
+        now = self.progress
+        now.config = now.config or read_json(self.folder / "config.json") or {}
+        for line in self._log.new():
+            step = number(line, "step")
+            if step is None:
+                continue
+            if step <= now.step:  # the run goes on from an earlier step: what came after it is no longer true
+                for points in (now.points, now.errors):
+                    points[:] = [point for point in points if point[0] < step]
+            now.last = line
+            for name, points in (("loss", now.points), ("val_mse", now.errors)):
+                value = number(line, name)
+                if value is not None:
+                    points.append((step, value))
+        for line in self._devices.new():
+            now.devices[str(line.get("device"))] = line
+            now.cost = number(line, "cost") or now.cost
+        now.metrics = read_json(self.folder / "metrics.json")
+        return now

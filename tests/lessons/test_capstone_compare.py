@@ -1,0 +1,184 @@
+"""The table of all runs, what a finished run is, the picture of a forecast."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from html_nesting import assert_nested
+
+import command_line
+from lesson_08 import compare_runs, finished_run, forecast_picture
+from torch_doctor.bilingual import Bilingual
+
+ERRORS = {"mse": 0.2, "mae": 0.3, "per_horizon": [0.1, 0.2, 0.3]}
+METRICS = {"test": {"Informer": ERRORS, "last value": ERRORS}, "windows_per_second": 1234.5}
+CONFIG = {"batch": 64, "precision": "bfloat16", "steps": 200, "epochs": 2}
+CONFIG |= {"data": str(finished_run.SERIES.absolute())}
+RANKS = ["cuda:0 (NVIDIA <H100>)", "cuda:1 (NVIDIA <H100>)"]
+ENVIRONMENT = {"ranks": RANKS, "devices": ["NVIDIA <H100>", "NVIDIA <H100>", "A processor"]}
+
+
+def a_run(results: Path, name: str, *, steps: int = 200, **files: Any) -> Path:
+    """Write a run's folder; a file that is given as a text is written as it is, and None is left out."""
+    folder = results / name
+    folder.mkdir(parents=True)
+    every = 50
+    log = [
+        {"step": step, "seconds": step / 10, "loss": 1.0, "windows_per_second": 1000 + step}
+        for step in range(every, steps + 1, every)
+    ]
+    for line in log[1::2]:
+        line["val_mse"] = 10 / line["step"]
+    given = {"config.json": CONFIG, "environment.json": ENVIRONMENT, "metrics.json": METRICS}
+    given |= {"log.jsonl": "".join(json.dumps(line) + "\n" for line in log)}
+    for file, content in (given | {key.replace("__", "."): value for key, value in files.items()}).items():
+        if content is not None:
+            text = content if isinstance(content, str) else json.dumps(content)
+            (folder / file).write_text(text, encoding="utf-8")
+    return folder
+
+
+def test_a_finished_run(tmp_path: Path) -> None:
+    (run,) = compare_runs.summaries(a_run(tmp_path, "informer-1").parent)
+    assert (run.name, run.state) == ("informer-1", compare_runs.FINISHED)
+    assert (run.device, run.ranks) == ("NVIDIA <H100>", 2)
+    assert (run.precision, run.batch, run.rate, run.test) == ("bfloat16", 64, 1234.5, 0.2)
+    assert (run.validation, run.seconds, run.curve) == (0.05, 20.0, [(10.0, 0.1), (20.0, 0.05)])
+
+
+@pytest.mark.parametrize(
+    ("files", "state", "known"),
+    [
+        ({"metrics__json": None, "steps": 100}, "50% done", 0.1),
+        ({"metrics__json": None, "steps": 0}, "nothing logged yet", None),
+        ({"metrics__json": '{"test": {"Infor'}, "damaged: metrics.json", 0.05),
+        ({"config__json": None}, "damaged: config.json", 0.05),
+        ({"config__json": "[" * 100_000, "metrics__json": None}, "damaged: config.json", 0.05),
+        ({"environment__json": "\x00\x00"}, "damaged: environment.json", 0.05),
+        ({"environment__json": None}, "finished", 0.05),
+        ({"environment__json": {"ranks": "cpu"}}, "finished", 0.05),
+        ({"log__jsonl": None}, "finished", None),
+        (
+            {"log__jsonl": '{"step": 5}\n{"step": 10, "seconds": "many", "val_mse": NaN}\n{"st'},
+            "finished",
+            None,
+        ),
+        ({"metrics__json": {"test": None, "windows_per_second": None}}, "finished", 0.05),
+        ({"metrics__json": {"test": {"Informer": [1]}}}, "finished", 0.05),
+        ({"config__json": {"batch": "64", "precision": 32, "steps": True}}, "finished", 0.05),
+    ],
+)
+def test_whatever_has_happened_to_a_run(
+    files: dict[str, Any], state: str, known: float | None, tmp_path: Path
+) -> None:
+    steps = files.pop("steps", 200)
+    folder = a_run(tmp_path, "odd <name>", steps=steps, **files)
+    run = compare_runs.summary(folder)
+    assert (run.state.en, run.validation) == (state, known)
+    shown = compare_runs.compare_runs(tmp_path)._repr_mimebundle_()
+    assert_nested(shown["text/html"])
+    assert "odd &lt;name&gt;" in shown["text/html"] and state in shown["text/plain"]
+
+
+def test_bytes_that_are_no_text(tmp_path: Path) -> None:
+    folder = a_run(tmp_path, "run")
+    (folder / "config.json").write_bytes(b"\xff\xfe\x00")
+    (folder / "log.jsonl").write_bytes(b"\xff\xfe\n" + b'{"step": 5, "seconds": 1, "val_mse": 0.5}\n')
+    run = compare_runs.summary(folder)
+    assert run.state.en == "damaged: config.json" and run.curve == [(1, 0.5)]
+
+
+def test_the_table_lists_the_oldest_run_first_and_no_hidden_folder(tmp_path: Path) -> None:
+    for age, name in enumerate(("new", "old", ".new-abc")):
+        folder = a_run(tmp_path, name)
+        os.utime(folder, (10**9 - age, 10**9 - age))
+    (tmp_path / "notes.txt").write_text("no run")
+    assert [run.name for run in compare_runs.summaries(tmp_path)] == ["old", "new"]
+    page = compare_runs.compare_runs(tmp_path)._repr_mimebundle_()["text/html"]
+    assert page.count("<tr>") == 3 and page.count("<img") == 1
+
+
+def test_no_results_yet(tmp_path: Path) -> None:
+    for folder in (tmp_path, tmp_path / "none"):
+        assert "There is no run" in compare_runs.compare_runs(folder)._repr_mimebundle_()["text/plain"]
+
+
+# --- the newest finished run ----------------------------------------------------------------------------------
+
+
+def test_the_newest_run_that_was_tested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(finished_run, "RESULTS", tmp_path)
+    monkeypatch.setattr(finished_run, "launch", lambda *_, **__: pytest.fail("there is a finished run"))
+    for age, (name, files) in enumerate(
+        [
+            ("damaged", {"metrics__json": "{"}),
+            ("other", {"metrics__json": {"test": {"Informer": ERRORS}}}),
+            ("of another series", {"config__json": CONFIG | {"data": "/short.csv"}}),
+            ("newest", {}),
+            ("older", {"metrics__json": METRICS | {"windows_per_second": 1}}),
+        ]
+    ):
+        file = a_run(tmp_path, name, **files) / "metrics.json"
+        os.utime(file, (10**9 - age, 10**9 - age))
+    a_run(tmp_path, "unfinished", metrics__json=None)
+    a_run(tmp_path / "short", "of another series")
+    assert finished_run.finished_run() == METRICS
+
+
+def test_without_one_a_short_run_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    launched: list[tuple] = []
+
+    class Launched:
+        def check(self) -> None:
+            if len(launched) == 1:
+                a_run(tmp_path, "one-epoch")
+
+    def launch(*words: object, **settings: object) -> Launched:
+        launched.append((words, settings))
+        return Launched()
+
+    monkeypatch.setattr(finished_run, "RESULTS", tmp_path)
+    monkeypatch.setattr(finished_run, "launch", launch)
+    assert finished_run.finished_run() == METRICS
+    assert finished_run.finished_run() == METRICS and len(launched) == 1
+    monkeypatch.setattr(finished_run, "RESULTS", tmp_path / "elsewhere")
+    with pytest.raises(RuntimeError, match="left no run"):
+        finished_run.finished_run()
+
+
+def test_the_short_run_is_what_the_script_takes() -> None:
+    options = command_line.arguments(finished_run.SHORT)
+    assert (options.epochs, options.batch, options.size) == (1, 32, "small")
+
+
+# --- the picture ----------------------------------------------------------------------------------------------
+
+
+def test_the_recorded_run_beats_all_baselines() -> None:
+    """What 8.8 says of it: better than everything on the whole, but not than the linear map in the first hours."""
+    recorded = forecast_picture.whole_run()
+    test = recorded["test"]
+    model, linear = test.pop("Informer"), test["linear, all columns"]
+    assert all(model["mse"] < 0.9 * own["mse"] for own in test.values()), (
+        "the margin is gone: the text must change"
+    )
+    assert model["per_horizon"][0] > linear["per_horizon"][0]
+    assert model["per_horizon"][-1] < linear["per_horizon"][-1]
+    for own in (model, *test.values()):
+        assert math.isclose(sum(own["per_horizon"]) / 24, own["mse"], rel_tol=0.01)
+    assert Bilingual(**recorded["made"])
+
+
+def test_the_picture_of_a_run(capsys: Any) -> None:
+    window = {"past": [0.0] * 96, "truth": [1.0] * 24, "forecast": [0.5] * 24, "column": "price"}
+    test = {name: {"per_horizon": [0.1 * n] * 24} for n, name in enumerate(forecast_picture.STYLES, 1)}
+    metrics = {"examples": [window], "test": test | {"unknown": ERRORS}}
+    figure = forecast_picture.draw(metrics, forecast_picture.whole_run())
+    labels = [line.get_label() for line in figure.axes[1].lines]
+    assert labels == [*forecast_picture.STYLES, forecast_picture.WHOLE]
+    forecast_picture.show(metrics)

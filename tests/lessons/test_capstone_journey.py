@@ -1,0 +1,373 @@
+"""The journey of lesson 08: its programs learn the same, its table keeps and compares, and nobody's old file stops it."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from typing import Any
+
+import pytest
+import torch
+from html_nesting import assert_nested
+from lesson_cells import cells
+
+from course_utils import figures, lesson, needs, recordings, settings
+from lesson_08 import journey, journey_measuring, programs
+from lesson_08.journey import RULE, Row
+from lesson_08.journey_picture import LIMITS, STEPS, board, table_of
+from shared.timeline import Span, Timeline
+from torch_doctor.bilingual import Bilingual
+
+CPU, F64 = torch.device("cpu"), torch.float64
+ROW = Row(100.0, 0.5, 2.0, "data", "", "cpu", "A processor", "A processor", "2.13.0", "2026-11-23", RULE)
+SOURCES = (programs.from_table, programs.from_loader, programs.from_device)
+
+
+@pytest.fixture(autouse=True)
+def in_lesson(monkeypatch: pytest.MonkeyPatch, one_thread: None) -> None:
+    lesson.use("08")
+    monkeypatch.setattr(journey, "_last", {})
+    monkeypatch.setattr(journey, "try_gpu", lambda: CPU)
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Return what is displayed from now on."""
+    objects: list[Any] = []
+    monkeypatch.setattr(journey, "display", objects.append)
+    return objects
+
+
+# --- the programs --------------------------------------------------------------------------------------------
+
+
+def functions(source: str) -> dict[str, str]:
+    """Return the functions of a program by name, without docstrings, types and comments."""
+    found = {}
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef):
+            if ast.get_docstring(node) is not None:
+                node.body = node.body[1:]
+            node.returns = None
+            for argument in node.args.args:
+                argument.annotation = None
+            found[node.name] = ast.unparse(node)
+    return found
+
+
+@pytest.mark.parametrize("name", ["circle", "from_table", "report_each", "train"])
+def test_the_notebook_shows_the_slow_program_as_it_is(name: str) -> None:
+    shown: dict[str, str] = {}
+    for cell in cells("code"):
+        if cell.lesson == "08" and cell.id.startswith("slow-"):
+            shown |= functions(cell.text)
+    assert shown[name] == functions(inspect.getsource(programs))[name]
+
+
+def test_all_sources_give_the_same_batches_in_the_same_order() -> None:
+    found = [list(source(programs.ready(), programs.order(20), 8, CPU, F64)) for source in SOURCES]
+    assert [len(batches) for batches in found] == [3, 3, 3] and len(found[0][2][0]) == 4
+    for batches in found[1:]:
+        for mine, other in zip(found[0], batches, strict=True):
+            assert all(torch.equal(a, b) for a, b in zip(mine, other, strict=True))
+
+
+def test_the_first_losses_are_the_same_from_all_sources_and_in_both_loops() -> None:
+    runs = [programs.train(CPU, programs.order(24), source)[1] for source in SOURCES]
+    runs.append(programs.train(CPU, programs.order(24), programs.from_device, programs.keep_losses)[1])
+    for losses in runs[1:]:
+        assert losses == pytest.approx(runs[0], rel=0, abs=1e-9)
+    other = programs.train(CPU, programs.order(24).flip(0), programs.from_device)[1]
+    assert other != pytest.approx(runs[0], abs=1e-9), "another order would be noticed"
+
+
+def test_a_larger_batch_and_another_type_still_learn() -> None:
+    model, losses = programs.train(
+        CPU, programs.order(256), programs.from_device, programs.keep_losses, 32, 4e-3, torch.float32
+    )
+    untrained = programs.train(CPU, programs.order(8), programs.from_device, rate=0.0)[0]
+    assert programs.error(model) < 0.9 * programs.error(untrained) and losses[-1] < losses[0]
+    half = 32, 4e-3, torch.float32, programs.in_bfloat16
+    low = programs.train(CPU, programs.order(64), programs.from_device, programs.keep_losses, *half)[1]
+    assert low == pytest.approx(losses[:2], rel=0.05) and low != losses[:2]
+
+
+def test_looking_at_the_error_changes_nothing() -> None:
+    model, _ = programs.train(CPU, programs.order(8), programs.from_device)
+    before = torch.get_rng_state()
+    assert programs.error(model) == programs.error(model) and model.training
+    assert torch.equal(before, torch.get_rng_state())
+
+
+def test_the_order_is_one_permutation_after_the_other() -> None:
+    total = len(programs.ready().windows(CPU, F64))
+    two = programs.order(2 * total)
+    assert torch.equal(two[:50], programs.order(50))
+    assert all(torch.equal(half.sort().values, torch.arange(total)) for half in two.split(total))
+    assert not torch.equal(*two.split(total))
+
+
+def test_windows_come_from_the_training_rows_only() -> None:
+    data = programs.ready()
+    rows = programs.order(10_000).max().item() + programs.PAST + programs.AHEAD
+    assert rows <= data.rows["train"].stop < len(data.table) and data.columns[0] == "temperature"
+
+
+# --- measuring -----------------------------------------------------------------------------------------------
+
+
+def test_waits_are_counted() -> None:
+    assert journey.waits(programs.report_each) == 2 and journey.waits(programs.keep_losses) == 0.25
+
+
+def test_the_best_of_several_runs_counts_after_a_warm_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+    speeds = iter([10, 1000, 500, 2000, 700, 800])
+
+    def timed(train: Any, device: Any, count: int, **part: Any) -> tuple[Any, float]:
+        calls.append(count)
+        return None, count / next(speeds)
+
+    monkeypatch.setattr(journey_measuring, "timed", timed)
+    monkeypatch.setattr(programs, "error", lambda model: 0.25)
+    assert journey.rate(None, CPU, batch=32) == (2000, 0.25)  # type: ignore[arg-type]
+    assert calls == [64, 2048, 160, 160, 160, 160], "two steps, what is compared, then about 0.15 s each"
+    speeds = iter([1e9] * 2 + [1.0] * 4)
+    assert journey.rate(None, CPU, learn=False)[0] == pytest.approx(1e9)  # type: ignore[arg-type]
+    assert calls[6:] == [16, 64, 8192, 8192, 8192, 8192]
+
+
+@pytest.mark.parametrize(
+    ("data", "computing", "limit"),
+    [(0.5, True, "data"), (0.5, False, "data"), (0.1, True, "compute"), (0.1, False, "launch")],
+)
+def test_what_limits_is_named(data: float, computing: bool, limit: str) -> None:
+    assert journey_measuring._named(data, computing) == limit in LIMITS
+
+
+def timeline_of(data: float, gpu: float) -> Timeline:
+    """Return a timeline of one second: a share of it waits for data, in another a GPU computes."""
+    spans = [Span("host 1", "data", 0.0, data / 2), Span("host 1", "data", 1 - data / 2, 1.0)]
+    return Timeline([*spans, *([Span("GPU stream 1 work", "data", 0.0, gpu)] if gpu else [])])
+
+
+@pytest.mark.parametrize(
+    ("recorded", "small", "limit"),
+    [
+        (timeline_of(0.4, 0.0), 1.0, "data"),
+        (timeline_of(0.1, 0.0), 0.9, "launch"),
+        (timeline_of(0.1, 0.0), 0.2, "compute"),
+        (timeline_of(0.1, 0.9), 0.9, "compute"),
+        (timeline_of(0.1, 0.2), 0.2, "launch"),
+        (timeline_of(0.5, 0.2), 0.2, "data"),
+    ],
+)
+def test_the_limit_is_read_from_a_timeline(
+    recorded: Timeline, small: float, limit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def timed(train: Any, device: Any, count: int, **part: Any) -> tuple[Any, float]:
+        return None, small if part["batch"] == 1 else 1.0
+
+    monkeypatch.setattr(journey_measuring.timeline, "record", lambda action: recorded)
+    monkeypatch.setattr(journey_measuring, "timed", timed)
+    assert journey_measuring.limit(programs.train, CPU, batch=8) == limit
+
+
+def test_a_marked_source_gives_the_same_batches_and_a_span_for_each() -> None:
+    source = journey_measuring._marked(programs.from_device)
+    recorded = journey_measuring.timeline.record(
+        lambda: list(source(programs.ready(), programs.order(24), 8, CPU, F64)), warm_up=0
+    )
+    assert [span.name for span in recorded.spans] == ["data"] * 4, "three batches, and the end"
+
+
+def test_a_step_is_measured_and_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The whole way, with few windows."""
+    for name, value in {"LEARN": 64, "FEWEST": 32, "SECONDS": 0.0, "RUNS": 1}.items():
+        monkeypatch.setattr(journey_measuring, name, value)
+    speed = journey.measure("batch", programs.train, batches=programs.from_device, batch=32)
+    row = journey.rows()["batch"]
+    assert row.rate == speed > 0 and row.waits == 2 and row.limit in LIMITS and row.rule == RULE
+    assert row.error is not None and 0 < row.error < 10 and row.torch == torch.__version__
+    journey.measure("slow", programs.train, batches=programs.from_device)
+    assert journey.rows()["slow"].error is None and list(journey.rows()) == ["slow", "batch"]
+    from IPython.core.formatters import DisplayFormatter
+
+    assert DisplayFormatter().format(speed) == ({}, {})
+
+
+# --- compiling -----------------------------------------------------------------------------------------------
+
+
+def compiling(seen_steps: list[Any], patient: bool = True) -> str:
+    def pays(*seconds: float) -> float:
+        seen_steps.append(seconds)
+        return 12.0
+
+    return str(journey.try_compile(programs.train, pays, patient, batches=programs.from_device).text)
+
+
+def test_without_patience_or_a_compiler_nothing_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "compile", lambda model: pytest.fail("compiled"))
+    called: list[Any] = []
+    assert "patient = False" in compiling(called, patient=False)
+    monkeypatch.setattr(needs, "missing", lambda need: Bilingual("needs a C++ compiler", "需要 C++ 編譯器"))
+    assert "needs a C++ compiler" in compiling(called) and not called and journey.rows() == {}
+
+
+def test_a_compiler_that_fails_is_quoted_and_keeps_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(model: Any) -> Any:
+        raise RuntimeError("no Python.h\nmore")
+
+    monkeypatch.setattr(needs, "missing", lambda need: None)
+    monkeypatch.setattr(torch, "compile", broken)
+    monkeypatch.setattr(journey, "rate", lambda *_, **__: (100.0, None))
+    assert "failed: no Python.h" in compiling([]) and journey.rows() == {}
+
+
+def test_compiling_is_counted_against_what_it_saves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(needs, "missing", lambda need: None)
+    monkeypatch.setattr(torch, "compile", lambda model: model)
+    rates = iter([(100.0, None), (400.0, 0.25)])
+    monkeypatch.setattr(journey, "rate", lambda *_, **__: next(rates))
+    monkeypatch.setattr(journey, "timed", lambda *_, **__: (None, 30.0))
+    monkeypatch.setattr(journey, "limit", lambda *_, **__: "compute")
+    called: list[Any] = []
+    text = compiling(called)
+    assert called == [(30.0, 0.08, 0.02)] and "30 s" in text and "80 ms" in text and "12" in text
+    assert journey.rows()["compile"].rate == 400 and journey.rows()["compile"].error == 0.25
+
+
+# --- what is kept --------------------------------------------------------------------------------------------
+
+
+def test_a_row_from_elsewhere_is_kept_in_its_place() -> None:
+    journey.add("ranks", 500, note="2 processes")
+    journey.add("slow", 100.0)
+    assert list(journey.rows()) == ["slow", "ranks"]
+    assert "2 processes" in journey.table().text and "5 ×" in journey.table().text
+
+
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [
+        (("fast", 1.0), "fast"),
+        (("slow", 0.0), "0"),
+        (("slow", float("nan")), "nan"),
+        (("slow", float("inf")), "inf"),
+    ],
+)
+def test_what_cannot_be_a_row_is_refused(given: tuple[str, float], word: str) -> None:
+    with pytest.raises(ValueError, match=word):
+        journey.add(*given)
+    with pytest.raises(ValueError, match="choose one of"):
+        journey.add("slow", 1.0, limit="nothing")
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", '{"slow": 3}', '{"slow": {"rate": 1}}', '{"slow": null}', "[" * 100_000]
+)
+def test_a_damaged_file_counts_as_an_empty_table(content: str, data: Any) -> None:
+    data.mkdir(exist_ok=True)
+    (data / "journey.json").write_text(content, encoding="utf-8")
+    assert journey.rows() == {} and "–" in journey.table().text
+    journey.add("slow", 100.0)
+    assert set(journey.rows()) == {"slow"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"rate": "fast"}, {"rate": -1}, {"rate": 0}, {"rate": float("inf")}, {"error": float("nan")}, {"error": "x"},
+     {"waits": -1}, {"limit": "moon"}, {"limit": []}, {"machine": None}, {"rule": "1"}, {"more": 1}],
+)  # fmt: skip
+def test_a_damaged_row_is_left_out_and_the_others_stay(change: dict[str, Any]) -> None:
+    settings.write("journey", {"slow": asdict(ROW), "batch": asdict(ROW) | change, "other": asdict(ROW)})
+    assert set(journey.rows()) == {"slow"}
+
+
+def test_where_nothing_can_be_saved_the_session_remembers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings, "write", lambda *_: False)
+    journey.add("slow", 100.0)
+    assert journey.rows() == {} and journey.known()["slow"].rate == 100
+
+
+# --- the table and the board ---------------------------------------------------------------------------------
+
+
+def test_the_table_has_a_line_for_each_step_and_marks_what_differs_between_machines() -> None:
+    block = table_of({"slow": ROW, "gather": replace(ROW, rate=250.0, error=None, limit="compute")})
+    assert_nested(block.html)
+    bare = re.sub("⟨[^⟩]*⟩", "", block.text)
+    assert len(block.text.splitlines()) == len(STEPS) + 1 and not re.search(r"\d", bare)
+    assert bare == re.sub("⟨[^⟩]*⟩", "", table_of({}).text), "the checks compare the same whatever is kept"
+    assert "2.5 ×" in block.text and "等資料" in block.text
+
+
+@pytest.mark.parametrize(
+    ("change", "same"),
+    [
+        ({"device": "cuda", "machine": "A GPU"}, True),
+        ({"machine": "Another"}, False),
+        ({"cpu": "Another", "device": "cuda", "machine": "A GPU"}, False),
+        ({"torch": "2.6.0"}, False),
+        ({"rule": 0}, False),
+    ],
+)
+def test_gains_are_counted_on_one_computer_only(change: dict[str, Any], same: bool) -> None:
+    other = replace(ROW, rate=200.0, **change)
+    assert ROW.comparable(other) is same
+    assert ("2 ×" in table_of({"slow": ROW, "loader": other}).text) is same
+
+
+def bars(picture: figures.Picture) -> list[tuple[int, float, bool]]:
+    """Return row, length and whether it is hatched, of each bar."""
+    (axes,) = picture.figure.axes
+    return [(round(p.get_y() + p.get_height() / 2), p.get_width(), bool(p.get_hatch())) for p in axes.patches]
+
+
+def test_the_board_has_a_bar_for_each_step(no_warnings: Callable[..., None]) -> None:
+    rows = {
+        "slow": replace(ROW, torch="2.6.0"),
+        "gather": replace(ROW, rate=900.0),
+        "ranks": replace(ROW, rate=1e6),
+    }
+    picture = board(rows, "ranks")
+    assert bars(picture) == [(0, 100, True), (2, 900, False), (7, 1e6, False)]
+    assert "published" in picture.beside and "Informer2020" in picture.beside
+    assert "windows per second" in picture.figure.axes[0].get_xlabel() and len(picture.html()) > 1000
+
+
+@pytest.mark.parametrize("gpu", [True, False])
+def test_recorded_numbers_stand_beside(
+    gpu: bool, monkeypatch: pytest.MonkeyPatch, no_warnings: Callable[..., None]
+) -> None:
+    machine = {"gpus": [{"name": "H100"}] if gpu else [], "cpu": "A processor", "torch": "2.13.0+cu130"}
+    curves = {"journey-slow": {"rate": 120.0}, "journey-waits": {"rate": 9e4}}
+    run = {"machine": machine, "date": "2026-11-23", "curves": curves, "claims": {}}
+    monkeypatch.setattr(recordings, "runs", lambda: [run])
+    picture = board({"slow": ROW}, "slow")
+    assert [length for _, length, _ in bars(picture)] == [100, 120, 9e4]
+    assert ("H100" in picture.beside) is gpu and ("A processor" in picture.caption.en) is not gpu
+
+
+def test_the_board_is_shown(seen: list[Any]) -> None:
+    journey.add("slow", 100.0)
+    journey.show("slow")
+    assert isinstance(seen[0], figures.Picture)
+
+
+# --- the learner's own functions -----------------------------------------------------------------------------
+
+
+def test_the_learners_function_is_taken_once_it_is_right(seen: list[Any]) -> None:
+    def mine(rate: float, batch: int, new_batch: int) -> float:
+        return rate * (new_batch / batch) ** 0.5
+
+    assert journey.yours("new_rate", mine, programs.new_rate) is mine and "your function" in str(seen[-1])
+    for wrong in (lambda *_: ..., lambda rate, batch, new: rate, None):
+        assert journey.yours("new_rate", wrong, programs.new_rate) is programs.new_rate
+        assert "until yours passes" in str(seen[-1])
+    assert len({re.sub("⟨[^⟩]*⟩", "", shown.text) for shown in seen}) == 1
