@@ -28,9 +28,9 @@ test-nightly: .venv/test  ## run every test, the slow rehearsals too · 執行�
 machines: .venv/test  ## run the lessons on staged machines (ARGS=--list; ARGS="oldest-cpu no-fonts") · 在各種模擬的機器上執行課程（ARGS=--list）
 	@$(IN) -m tools.machines $(ARGS)
 
-# Lessons 06 and 07 take longer than a minute to execute, so `make check LESSON=06` leaves their cells to `make test`.
+# Lessons 06 to 08 take longer than a minute to execute, so `make check LESSON=06` leaves their cells to `make test`.
 FILES = $(wildcard notebooks/$(LESSON)_*.ipynb notebooks/lesson_$(LESSON))
-TESTS = tests/lessons $(filter-out notebooks/06_% notebooks/07_%,$(filter %.ipynb,$(FILES))) -k "lesson_$(LESSON) or $(LESSON)_ or $(LESSON)/"
+TESTS = tests/lessons $(filter-out notebooks/06_% notebooks/07_% notebooks/08_%,$(filter %.ipynb,$(FILES))) -k "lesson_$(LESSON) or $(LESSON)_ or $(LESSON)/"
 check: .venv/test  ## check the form of all texts and the style, or one lesson in a minute (LESSON=05) · 檢查文字與格式，或單獨一課
 	@$(if $(LESSON),$(if $(FILES),,$(error There is no lesson $(LESSON); give two digits, for example LESSON=05)))
 	@$(IN) -m tools.check $(if $(LESSON),$(FILES)); form=$$?; \

@@ -52,6 +52,15 @@ def no_warnings() -> Iterator[None]:
 
 
 @pytest.fixture
+def one_thread() -> Iterator[None]:
+    """Compute with one thread: on a busy machine, small operations wait for the others' threads most of the time."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture
 def shown(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Return the list of what is displayed from now on."""
     objects: list[Any] = []

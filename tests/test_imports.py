@@ -3,6 +3,7 @@
 The layers, from the top: a lesson's room (`notebooks/lesson_05`), `notebooks/shared`, `course_utils`,
 `notebook_torchrun`, `torch_doctor`.
 A module imports from its own layer or below, and no two modules import each other, not inside functions either.
+The project that lesson 08 copies for its learner stands apart: it works without the course.
 """
 
 from __future__ import annotations
@@ -30,6 +31,10 @@ NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
 ROOMS = sorted(path.parent.name for path in (ROOT / "notebooks").glob("lesson_*/__init__.py"))
 LIBRARIES = ["course_utils", "notebook_torchrun", "torch_doctor"]
 OWN = [*LIBRARIES, "shared", *ROOMS]
+PROJECT = sorted((ROOT / "notebooks" / "workers" / "forecast").glob("*.py"))
+MODULES = {path.stem for path in PROJECT}  # of the project; only lesson 08 imports them
+NEEDED = {"torch", "numpy", "pandas", "matplotlib", *sys.stdlib_module_names}
+OPTIONAL = {"tensorboard", "pynvml", "psutil", "torch.utils.tensorboard"}  # imported where they are used
 
 
 # --- layers and cycles ---------------------------------------------------------------------------------------
@@ -140,10 +145,75 @@ def test_every_imported_package_is_declared() -> None:
     graph = grimp.build_graph(*OWN, include_external_packages=True, cache_dir=None)
     outside = {name for name in graph.modules if graph.is_module_squashed(name)}
     outside -= {*OWN, *sys.stdlib_module_names, *(name for name in outside if name.split(".")[0] in OWN)}
+    importers = {name: graph.find_modules_that_directly_import(name) for name in outside & MODULES}
+    assert not [name for names in importers.values() for name in names if not name.startswith("lesson_08")]
+    outside -= MODULES
     homes = packages_distributions()
     unknown = {name for name in outside if not declared & {home.lower() for home in homes.get(name, [])}}
     assert unknown == set()
     assert {"torch", "numpy"} <= outside
+
+
+# --- the project of lesson 08 --------------------------------------------------------------------------------
+
+
+def foreign(path: Path, modules: set[str]) -> list[str]:
+    """Return what a module of the project imports although an empty folder may not have it, or has it too late."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    inside = {
+        id(node)
+        for function in ast.walk(tree)
+        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
+        for node in ast.walk(function)
+    }
+    found = []
+    for node in ast.walk(tree):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom):
+            names = ["." * node.level + (node.module or "")]
+        for name in names:
+            top = name.partition(".")[0]
+            if {name, top} & OPTIONAL:
+                found += [] if id(node) in inside else [f"{name} at the top"]
+            elif top not in NEEDED | modules:
+                found.append(name)
+    return found
+
+
+def test_the_project_imports_itself_and_libraries_only() -> None:
+    assert {path.name: names for path in PROJECT if (names := foreign(path, MODULES))} == {}
+    graph = {path.stem: project_imports(path) for path in PROJECT}
+    TopologicalSorter(graph).prepare()  # raises for a circle
+
+
+def project_imports(path: Path) -> set[str]:
+    """Return the modules of the project that one of them imports."""
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    return MODULES & (names | {node.module for node in nodes if isinstance(node, ast.ImportFrom)})
+
+
+def test_no_module_of_the_project_hides_another() -> None:
+    """Its folder comes first on the path: a name that a library uses would break that library."""
+    assert not MODULES & {*sys.stdlib_module_names, *OWN, "tools", "tests", *packages_distributions()}
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("import json, torch\nfrom torch import nn\nfrom other import x", []),
+        ("from course_utils import facts", ["course_utils"]),
+        ("def f():\n    import polars.io", ["polars.io"]),
+        ("def f():\n    import pynvml\n    from torch.utils.tensorboard import SummaryWriter", []),
+        ("from torch.utils.tensorboard import SummaryWriter", ["torch.utils.tensorboard at the top"]),
+        ("import psutil", ["psutil at the top"]),
+        ("from . import other", ["."]),
+    ],
+)
+def test_what_the_project_may_not_import_is_found(source: str, found: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "module.py"
+    path.write_text(source, encoding="utf-8")
+    assert foreign(path, {"other"}) == found
 
 
 # --- the public face -----------------------------------------------------------------------------------------
@@ -241,11 +311,11 @@ def test_the_package_works_without_the_repository(tmp_path: Path) -> None:
     """Build the wheel, install it into a folder, and use it from there as a learner's own notebook would."""
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
     wheel = [*pip, "wheel", "--no-deps", "--no-build-isolation", f"--wheel-dir={tmp_path}", str(ROOT)]
-    subprocess.run(wheel, check=True, timeout=120)
+    subprocess.run(wheel, check=True, timeout=400)
     (built,) = tmp_path.glob("*.whl")
     installed = tmp_path / "installed"
     subprocess.run(
-        [*pip, "install", "--no-deps", f"--target={installed}", str(built)], check=True, timeout=120
+        [*pip, "install", "--no-deps", f"--target={installed}", str(built)], check=True, timeout=400
     )
     (tmp_path / "use.py").write_text(USE, encoding="utf-8")
     (tmp_path / "ranks.py").write_text(RANKS, encoding="utf-8")
@@ -256,6 +326,6 @@ def test_the_package_works_without_the_repository(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         encoding="utf-8",
-        timeout=120,
+        timeout=400,
     )
     assert result.stdout.rstrip().endswith("used"), result.stdout + result.stderr

@@ -1,7 +1,7 @@
 """Scripts that a lesson's cells write: ``%%writefile mine/NAME.py``, and the folder in which they are written.
 
-``notebooks/mine/`` belongs to the learner. Whatever executes a lesson for us does so in a folder that looks like
-``notebooks/`` and has a ``mine/`` of its own: nothing of a learner is overwritten, no run finds what another one left, and
+``notebooks/mine/`` and ``notebooks/results/`` belong to the learner. Whatever executes a lesson for us does so in a folder that
+looks like ``notebooks/`` and has both of its own: nothing of a learner is overwritten, no run finds what another one left, and
 lessons that run at the same time do not write into each other's scripts.
 """
 
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MINE = "mine"
+LEARNERS = frozenset({MINE, "results"})  # folders of the learner; git ignores them
 LONGEST = 45  # lines, the magic's included
 WIDEST = 88  # characters
 
@@ -44,15 +45,15 @@ def workplace(notebooks: Path, scratch: Path) -> Path:
         scratch: A folder of this run, which is removed after it.
 
     Returns:
-        A folder in `scratch` that has links to all that is in `notebooks`, and a `mine/` that the cells make themselves; or
-        `notebooks` itself, if it holds no lessons.
+        A folder in `scratch` that has links to all that is in `notebooks`, without the learner's folders, which the cells make
+        themselves; or `notebooks` itself, if it holds no lessons.
     """
     if not any(notebooks.glob("lesson_[0-9][0-9]")):
         return notebooks
     place = scratch / "notebooks"
     place.mkdir(parents=True)
     for entry in notebooks.resolve().iterdir():
-        if entry.name in (MINE, "__pycache__") or entry.name.startswith("."):
+        if entry.name in {*LEARNERS, "__pycache__"} or entry.name.startswith("."):
             continue
         try:
             os.symlink(entry, place / entry.name, target_is_directory=entry.is_dir())

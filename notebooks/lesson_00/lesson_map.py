@@ -15,11 +15,6 @@ from torch_doctor.bilingual import Bilingual, measured
 PATTERN = "[0-9][0-9]_*.ipynb"
 _CHECK = re.compile(r"^check\(\"(\w+)\"", re.M)
 
-# Lessons without a notebook yet. Remove the line when the notebook exists: titles are read from the notebook.
-PLANNED = {
-    "08": Bilingual("Capstone project", "總結專題"),
-}
-
 
 @dataclass(frozen=True)
 class Lesson:
@@ -28,7 +23,7 @@ class Lesson:
     Attributes:
         number: Two digits.
         title: As in the notebook's heading.
-        file: The notebook's file name, or None while the lesson is being written.
+        file: The notebook's file name.
         minutes: How long it takes.
         needs: Which hardware it needs, and what more hardware adds.
         exercises: How many it has.
@@ -37,11 +32,11 @@ class Lesson:
 
     number: str
     title: Bilingual
-    file: str | None = None
-    minutes: int | None = None
-    needs: Bilingual | None = None
-    exercises: int = 0
-    solved: int = 0
+    file: str
+    minutes: int
+    needs: Bilingual
+    exercises: int
+    solved: int
 
 
 def _read(path: Path) -> Lesson | None:
@@ -66,13 +61,13 @@ def _read(path: Path) -> Lesson | None:
 
 
 def lessons(folder: Path | None = None) -> list[Lesson]:
-    """Return the lessons of the course in order: those with a notebook, and those that are planned.
+    """Return the lessons of the course in order.
 
     Args:
         folder: Folder of the notebooks; by default :func:`course_utils.lesson.notebooks`. A learner's copies of a lesson
             ("…-Copy1.ipynb") and notebooks that do not belong to the course are left out.
     """
-    found = {number: Lesson(number, title) for number, title in PLANNED.items()}
+    found: dict[str, Lesson] = {}
     # Longest name first: of several notebooks of one lesson the last one stays, and copies have longer names.
     for path in sorted((folder or lesson.notebooks()).glob(PATTERN), key=lambda p: (-len(p.name), p.name)):
         entry = _read(path)
@@ -86,8 +81,6 @@ _HEAD = (
     Bilingual("Minutes", "分鐘"),
     Bilingual("Solved", "完成"),
 )
-_COMING = Bilingual("coming", "準備中")
-
 
 _NOTHING = ("Nothing.", "什麼都不用準備。")  # what every lesson begins with; the page says it once
 
@@ -117,16 +110,12 @@ class Map:
 
     def _row(self, entry: Lesson) -> str:
         title = f"{entry.number} {entry.title.html()}"
-        if entry.file is None or entry.needs is None:
-            return f'<tr><td>{title}</td><td colspan="2">{_COMING.html()}</td></tr>'
         link = f'<a href="{html.escape(entry.file, quote=True)}">{title}</a>'
         more = _beyond_nothing(entry.needs)
         needs = f"<br><small>{more.html()}</small>" if more else ""
         return f"<tr><td>{link}{needs}</td><td>{entry.minutes}</td><td>{_solved(entry).html()}</td></tr>"
 
     def _line(self, entry: Lesson) -> str:
-        if entry.file is None:
-            return f"{entry.number} {entry.title}: {_COMING}"
         return f"{entry.number} {entry.title}: {entry.minutes} min, {_solved(entry)}"
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:

@@ -273,7 +273,9 @@ def test_a_failed_test_is_stored_with_its_text_and_fails_the_command(
     assert command.main(["as-it-is", "--table", f"--results={tmp_path}"]) == 1
     shown = capsys.readouterr().out
     assert (
-        "assert 'this' == 'that'" in shown and "claim 1.1 unclear" in shown and "9 files did not run" in shown
+        "assert 'this' == 'that'" in shown
+        and "claim 1.1 unclear" in shown
+        and f"{len(ALL)} files did not run" in shown
     )
     assert "claim 1.1: 1.10 on as-it-is" in shown
     assert json.loads((tmp_path / "margins.json").read_text(encoding="utf-8"))["1.1"]["machine"] == "as-it-is"

@@ -99,7 +99,7 @@ def running(process: int) -> bool:
         return False
 
 
-@pytest.mark.parametrize("minutes", [1, 0.05], ids=["its own limit", "the end of the run"])
+@pytest.mark.parametrize("minutes", [1, 0.1], ids=["its own limit", "the end of the run"])
 def test_a_process_is_killed_in_time_with_all_that_it_started(session: Session, minutes: float) -> None:
     session.minutes = minutes
     code = (
@@ -109,10 +109,10 @@ def test_a_process_is_killed_in_time_with_all_that_it_started(session: Session, 
     )
     began = time.monotonic()
     with pytest.raises(Failed, match=r"^still ran after \d s and was killed"):
-        session.python("one", ["-c", code], 3 if minutes == 1 else 60)
-    assert time.monotonic() - began < 15
+        session.python("one", ["-c", code], 6 if minutes == 1 else 60)
+    assert time.monotonic() - began < 50
     child = int((session.folder / "logs" / "one.log").read_text(encoding="utf-8"))
-    end = time.monotonic() + 5  # a killed process is gone a moment later
+    end = time.monotonic() + 60  # a killed process is gone a moment later
     while running(child) and time.monotonic() < end:
         time.sleep(0.05)
     assert not running(child)
@@ -381,7 +381,11 @@ def lesson(*sources: str, prose: str = "words") -> str:
     return nbformat.writes(new_notebook(cells=[*cells, new_markdown_cell(prose, id="prose")]))
 
 
-LESSONS = {"01_a.ipynb": lesson("x = 1", "print(x)"), "workers/w.py": "print(1)\n"}
+LESSONS = {
+    "01_a.ipynb": lesson("x = 1", "print(x)"),
+    "workers/w.py": "print(1)\n",
+    "workers/p/m.py": "A = 1\n",
+}
 
 
 def test_only_code_decides_whether_lessons_are_the_same() -> None:
@@ -636,7 +640,7 @@ def test_a_rehearsal_from_end_to_end(tmp_path: Path) -> None:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=400,
     )
     assert taken.returncode == 1
     assert "is a rehearsal" in taken.stderr and "Nothing was changed" in taken.stderr

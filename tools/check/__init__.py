@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tools.written import MINE
+from tools.written import LEARNERS
 
 from . import text as texts
 from .findings import Finding, Findings
@@ -25,7 +25,7 @@ SUFFIXES = (".ipynb", ".py", ".toml", ".md")
 
 
 def files(paths: list[Path]) -> list[Path]:
-    """Return the files to check under the given files and folders; not what a learner wrote into ``mine/``.
+    """Return the files to check under the given files and folders; not what a learner has in ``mine/`` and ``results/``.
 
     Raises:
         FileNotFoundError: A path does not exist.
@@ -38,7 +38,8 @@ def files(paths: list[Path]) -> list[Path]:
         found += [
             file
             for file in inside
-            if file.suffix in SUFFIXES and not {".ipynb_checkpoints", MINE} & set(file.parts)
+            if file.suffix in SUFFIXES
+            and not {".ipynb_checkpoints", *LEARNERS} & set(file.relative_to(path).parts)
         ]
     return found
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from tools.written import MINE
+from tools.written import LEARNERS
 
 from .findings import Findings
 
@@ -28,7 +28,7 @@ def showing() -> frozenset[str]:
         node
         for folder in COURSE
         for path in sorted((ROOT / folder).rglob("*.py"))
-        if MINE not in path.parts
+        if not LEARNERS & set(path.relative_to(ROOT).parts)
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
     ]
     classes = {

@@ -11,7 +11,7 @@ from . import text as texts
 from .findings import Findings
 from .reading import Cell, passages
 
-SECOND_EDITION = ("00", "01", "02", "03", "04", "05", "06", "07")  # 09 has few terms of its own
+SECOND_EDITION = ("00", "01", "02", "03", "04", "05", "06", "07", "08")  # 09 has few terms of its own
 _PLACES = re.compile(
     rf"notebooks/(?:lesson_)?(?:{'|'.join(SECOND_EDITION)})[_/]|notebooks/shared/|course_utils/"
 )

@@ -20,7 +20,8 @@ from torch_doctor.diagnosis.privacy import clean
 FORMAT = 1
 MANIFEST = "manifest.json"
 GPU, REHEARSAL = "gpu", "rehearsal"
-LESSONS = ("*.ipynb", "workers/*.py")  # below notebooks/: what decides about what is measured
+# Below notebooks/: what decides about what is measured.
+LESSONS = ("*.ipynb", "workers/*.py", "workers/*/*.py")
 
 # A row of the second box of nvidia-smi: "|    0   N/A  N/A     4242      C   python train.py     400MiB |".
 _PROCESS = re.compile(
