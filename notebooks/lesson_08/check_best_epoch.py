@@ -75,7 +75,7 @@ def _explain(got: float, errors: list[float]) -> None:
     )
 
 
-def show(answer: Any) -> Block:
+def shown(answer: Any) -> Block:
     """Return a table of what the answer says about the first log."""
     errors, losses = CASES[0]
     rows = {
@@ -100,5 +100,5 @@ EXERCISE = Exercise(
         ),
     ),
     level="easy",
-    show=show,
+    show=shown,
 )

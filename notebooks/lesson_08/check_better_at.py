@@ -56,7 +56,7 @@ def _explain(got: list, model: list[float], other: list[float]) -> None:
     )
 
 
-def show(answer: Any) -> Block:
+def shown(answer: Any) -> Block:
     """Return a table of what the answer says."""
     rows = {f"better_at({model}, {other})": answer(list(model), list(other)) for model, other in CASES[:2]}
     return facts(fixed=rows)
@@ -77,5 +77,5 @@ EXERCISE = Exercise(
         ),
     ),
     level="easy",
-    show=show,
+    show=shown,
 )

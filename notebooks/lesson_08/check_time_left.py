@@ -57,7 +57,7 @@ def _explain(got: float, lines: list[dict], steps: int, pace: float) -> None:
     )
 
 
-def show(answer: Any) -> Block:
+def shown(answer: Any) -> Block:
     """Return a table of what the answer says as a run goes on."""
     points = ((10, 4.0), (25, 10.0), (50, 24.0), (100, 50.0))
     rows = {
@@ -81,5 +81,5 @@ EXERCISE = Exercise(
         Bilingual("Seconds per step, times the steps that are left.", "每一步的秒數，乘上剩下的步數。"),
     ),
     level="easy",
-    show=show,
+    show=shown,
 )

@@ -127,7 +127,7 @@ def _cells(run: Summary) -> list[str]:
     ]
 
 
-class Comparison:
+class ComparedRuns:
     """The table and the picture of some runs."""
 
     def __init__(self, results: str | Path) -> None:
@@ -157,7 +157,7 @@ class Comparison:
         return block._repr_mimebundle_()
 
 
-def compare_runs(results: str | Path) -> Comparison:
+def compare_runs(results: str | Path) -> ComparedRuns:
     """Compare all runs in a results folder, also unfinished and damaged ones.
 
     Args:
@@ -166,4 +166,4 @@ def compare_runs(results: str | Path) -> Comparison:
     Returns:
         What a notebook shows as a table and a picture; `runs` holds what was read.
     """
-    return Comparison(results)
+    return ComparedRuns(results)

@@ -158,8 +158,6 @@ WRONG: dict[str, list[Row]] = {
             "windows that the model never learned from",
             "模型沒學過的視窗",
         ),
-        (_best_epoch("lines[-1]['epoch']"), "the last epoch", "最後一個 epoch"),
-        ("def best_epoch(lines):\n    return lines[-1]['epoch']", "the last epoch", "最後一個訓練週期"),
         (_best_epoch("lines[-1]['epoch']"), "the last epoch", "最後一個訓練週期"),
         (
             _best_epoch("min(line['val_mse'] for line in lines if 'val_mse' in line)"),

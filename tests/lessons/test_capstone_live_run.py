@@ -148,6 +148,15 @@ def test_the_panel_shows_every_device_by_name() -> None:
 # --- how it ends ----------------------------------------------------------------------------------------------
 
 
+@pytest.fixture(autouse=True)
+def no_running_loop() -> Iterator[None]:
+    """Hide Playwright's event loop, which counts as running in this thread after a browser test."""
+    loop = asyncio._get_running_loop()
+    asyncio._set_running_loop(None)
+    yield
+    asyncio._set_running_loop(loop)
+
+
 @pytest.fixture
 def results(tmp_path: Path) -> Iterator[Path]:
     """Return a folder for a run; afterwards nobody may run the script any more."""
@@ -239,10 +248,13 @@ def test_a_run_of_a_terminal_is_watched_and_stopped(results: Path, monkeypatch: 
 
     with monkeypatch.context() as patch, subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
         patch.setattr(live_run.View, "update", pressed)
-        while not (results / "config.json").exists():
-            time.sleep(0.05)
-        run = asyncio.run(live_run.watch_folder(results))
-        assert process.wait(60) == 0
+        try:
+            while not (results / "config.json").exists():
+                time.sleep(0.05)
+            run = asyncio.run(live_run.watch_folder(results))
+            assert process.wait(60) == 0
+        finally:
+            process.kill()  # otherwise the end of the block would wait for it
     assert (run.state, run.launched) == ("stopped", None)
 
 
