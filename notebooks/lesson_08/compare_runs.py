@@ -19,7 +19,6 @@ HEAD = (
     Bilingual("windows/s", "視窗／秒"),
     Bilingual("MSE: validation, test", "MSE：驗證、測試"),
     Bilingual("seconds", "秒數"),
-    Bilingual("state", "狀態"),
 )
 FINISHED, DAMAGED = Bilingual("finished", "已完成"), Bilingual("damaged: {file}", "損壞：{file}")
 EMPTY, PARTLY = Bilingual("nothing logged yet", "還沒有紀錄"), Bilingual("{share}% done", "完成 {share}%")
@@ -150,7 +149,9 @@ class ComparedRuns:
         if not self.runs:
             text = NONE.format(folder=self.results.as_posix())
             return text._repr_mimebundle_()
-        rows = [[markup(measured(cell)) for cell in _cells(run)] + [run.state.html()] for run in self.runs]
+        rows = [[markup(measured(cell)) for cell in _cells(run)] for run in self.runs]
+        for row, run in zip(rows, self.runs, strict=True):
+            row[0] += f"<br>{run.state.html()}"  # a column of its own would be cut off on a projector
         table, picture = html_table(rows, [title.html() for title in HEAD]), self.picture()
         lines = [f"{measured(' | '.join(_cells(run)))} | {run.state}" for run in self.runs]
         block = Block(table + (picture.html() if picture else ""), "\n".join(lines))
