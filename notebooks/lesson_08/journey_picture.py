@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from course_utils import figures, published, recordings
 from course_utils.tables import html_table
 from course_utils.units import number
-from shared.scoreboard_picture import draw_bars
+from shared.scoreboard_picture import draw_bars, recorded
 from torch_doctor.bilingual import Bilingual, Block, measured, measured_spans
 
 STEPS = {
@@ -99,17 +98,6 @@ def _cells(row: Row | None, slow: Row | None) -> list[Bilingual]:
     return [*(Bilingual(text, text) for text in texts), LIMITS[row.limit]]
 
 
-def recorded() -> tuple[dict[str, float], dict[str, Any] | None]:
-    """Return the recorded rates by step, and the run: the newest with a GPU, or else the newest on a CPU."""
-    for on_gpu in (True, False):
-        for run in recordings.runs():
-            found = {key: run["curves"].get(f"journey-{key}") for key in STEPS}
-            rates = {key: values["rate"] for key, values in found.items() if values}
-            if rates and bool(run["machine"]["gpus"]) == on_gpu:
-                return rates, run
-    return {}, None
-
-
 def board(rows: Mapping[str, Row], key: str) -> figures.Picture:
     """Return the board's picture.
 
@@ -117,7 +105,7 @@ def board(rows: Mapping[str, Row], key: str) -> figures.Picture:
         rows: What was reached, by step.
         key: The step that was measured last: what cannot be compared with it is hatched.
     """
-    there, run = recorded()
+    there, run = recorded(STEPS, "journey-")
     figure, axes = figures.new(height=3.8)
     names = {
         step: f"{text.en} · {text.zh}" if text.en != text.zh else text.en for step, text in STEPS.items()

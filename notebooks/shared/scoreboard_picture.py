@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -79,12 +79,17 @@ def gain(entries: Mapping[str, Entry], lesson: str) -> Bilingual:
     return Bilingual(f"Lesson {lesson}: {en}.", f"第 {int(lesson)} 課：{zh}。")
 
 
-def recorded() -> tuple[dict[str, float], dict[str, Any] | None]:
-    """Return the recorded rates by lesson, and the run: the newest with a GPU, or else the newest on a CPU."""
+def recorded(names: Iterable[str], curve: str) -> tuple[dict[str, float], dict[str, Any] | None]:
+    """Return recorded rates by name, and the run: the newest with a GPU, or else the newest on a CPU.
+
+    Args:
+        names: The bars of a board: lessons, or steps.
+        curve: What the names of the recorded curves begin with, for instance "score-".
+    """
     for on_gpu in (True, False):
         for run in recordings.runs():
-            found = {key: run["curves"].get(f"score-{key}") for key in STAGES}
-            rates = {key: values["rate"] for key, values in found.items() if values}
+            found = {name: run["curves"].get(f"{curve}{name}") for name in names}
+            rates = {name: values["rate"] for name, values in found.items() if values}
             if rates and bool(run["machine"]["gpus"]) == on_gpu:
                 return rates, run
     return {}, None
@@ -97,7 +102,7 @@ def board(entries: Mapping[str, Entry], lesson: str) -> figures.Picture:
         entries: What was reached, by lesson.
         lesson: The lesson that was just measured.
     """
-    there, run = recorded()
+    there, run = recorded(STAGES, "score-")
     now = entries[lesson]
     figure, axes = figures.new(height=3.4)
     names = {key: f"{key}  {text.en} · {text.zh}" for key, text in STAGES.items()}
