@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+import tomllib
 from collections.abc import Callable, Iterator
 
 import clinic_ordinary
@@ -100,7 +101,7 @@ def test_a_faulty_file_is_refused(change: dict[str, object], complaint: str) -> 
 
     lines = [f"{key} = {toml(value)}" for key, value in entry.items() if value is not None]
     with pytest.raises(ValueError, match=complaint):
-        catalogue.read("f.toml", '[topic]\nen = "t"\nzh = "t"\n[x]\n' + "\n".join(lines))
+        catalogue.read("f.toml", tomllib.loads('[topic]\nen = "t"\nzh = "t"\n[x]\n' + "\n".join(lines)))
 
 
 # --- finding ------------------------------------------------------------------------------------------

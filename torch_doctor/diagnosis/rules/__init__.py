@@ -1,1 +1,1 @@
-"""Rules: one function per cause, which looks at the evidence. The texts of a cause are in ``causes.toml``."""
+"""Rules: one function per cause, which looks at the evidence. The texts of a cause are in ``texts/*.toml``."""

@@ -24,13 +24,13 @@ The fields of a section:
 from __future__ import annotations
 
 import re
-import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from typing import Any
 
 from torch_doctor.bilingual import Bilingual
+from torch_doctor.data import read_folder
 
 ROLES = ("cause", "symptom", "victim", "wrapper", "warning")
 REQUIREMENTS = ("cpu", "cpu_build", "cuda", "two_gpus", "special")
@@ -88,19 +88,18 @@ def _entry(file: str, name: str, topic: Bilingual, fields: dict[str, Any]) -> En
     return Entry(name=name, topic=topic, **{**fields, **lists, **texts})
 
 
-def read(file: str, text: str) -> dict[str, Entry]:
-    """Return the entries of one TOML file by name.
+def read(file: str, sections: Mapping[str, Any]) -> dict[str, Entry]:
+    """Return the entries of one file by name.
 
     Args:
         file: Its name, for error messages.
-        text: Its content.
+        sections: Its content.
 
     Raises:
         ValueError: A field is missing or unknown, or has a value that is not allowed.
     """
-    sections = tomllib.loads(text)
-    topic = Bilingual(**sections.pop("topic"))
-    return {name: _entry(file, name, topic, fields) for name, fields in sections.items()}
+    topic = Bilingual(**sections["topic"])
+    return {name: _entry(file, name, topic, fields) for name, fields in sections.items() if name != "topic"}
 
 
 @cache
@@ -111,12 +110,11 @@ def entries() -> dict[str, Entry]:
         ValueError: A name is used twice, or a field is wrong.
     """
     found: dict[str, Entry] = {}
-    for file in sorted(resources.files(__name__).iterdir(), key=lambda f: f.name):
-        if file.name.endswith(".toml"):
-            new = read(file.name, file.read_text(encoding="utf-8"))
-            if twice := set(found) & set(new):
-                raise ValueError(f"{file.name}: {', '.join(sorted(twice))} is in another file already.")
-            found |= new
+    for file, sections in read_folder("torch_doctor.errors", "catalogue"):
+        new = read(file, sections)
+        if twice := set(found) & set(new):
+            raise ValueError(f"{file}: {', '.join(sorted(twice))} is in another file already.")
+        found |= new
     return found
 
 
