@@ -61,6 +61,15 @@ int nvmlDeviceGetUtilizationRates(void *h, unsigned *u) { u[0] = number("FAKE_BU
 int nvmlDeviceGetTemperature(void *h, int s, unsigned *t) { *t = 50; return 0; }
 int nvmlDeviceGetCurrentClocksEventReasons(void *h, unsigned long long *r) { *r = number("FAKE_THROTTLE", 0); return 0; }
 int nvmlDeviceGetComputeRunningProcesses_v3(void *h, unsigned *n, void *p) { *n = number("FAKE_PROCESSES", 0); return 0; }
+int nvmlDeviceGetVirtualizationMode(void *h, unsigned *m) { *m = number("FAKE_VGPU", 0); return 0; }
+int nvmlDeviceGetGridLicensableFeatures_v4(void *h, unsigned *f) {
+    f[0] = f[1] = number("FAKE_VGPU", 0) == 2;
+    f[2] = 3; f[3] = number("FAKE_LICENSED", 0);
+    return 0;
+}
+int nvmlDeviceGetGpuFabricInfo(void *h, unsigned char *f) { f[24] = number("FAKE_FABRIC", 0); return 0; }
+int nvmlSystemGetConfComputeState(unsigned *s) { s[1] = number("FAKE_CONFIDENTIAL", 0); return s[1] ? 0 : 3; }
+int nvmlSystemGetConfComputeGpusReadyState(unsigned *r) { *r = number("FAKE_READY", 0); return 0; }
 """
 
 # A stand-in for both where there is no C compiler: it answers for ctypes, in every process that starts.
@@ -111,6 +120,18 @@ class _Nvml:
     def nvmlDeviceGetTemperature(self, h, s, t): return _write(t, 50)
     def nvmlDeviceGetCurrentClocksEventReasons(self, h, r): return _write(r, _number("FAKE_THROTTLE"))
     def nvmlDeviceGetComputeRunningProcesses_v3(self, h, n, p): return _write(n, _number("FAKE_PROCESSES"))
+    def nvmlDeviceGetVirtualizationMode(self, h, m): return _write(m, _number("FAKE_VGPU"))
+    def nvmlDeviceGetGridLicensableFeatures_v4(self, h, f):
+        f._obj[0] = f._obj[1] = _number("FAKE_VGPU") == 2
+        f._obj[2], f._obj[3] = 3, _number("FAKE_LICENSED")
+        return 0
+    def nvmlDeviceGetGpuFabricInfo(self, h, f):
+        f._obj.state = _number("FAKE_FABRIC")
+        return 0
+    def nvmlSystemGetConfComputeState(self, s):
+        s._obj.feature = _number("FAKE_CONFIDENTIAL")
+        return 0 if s._obj.feature else 3
+    def nvmlSystemGetConfComputeGpusReadyState(self, r): return _write(r, _number("FAKE_READY"))
 def _load(name, *rest, **named):
     kind = {"libcuda.so.1": _Cuda, "libnvidia-ml.so.1": _Nvml}.get(name)
     if kind is None:
@@ -250,6 +271,13 @@ class Machine:
         target.write_text(text)
         return self
 
+    def project(self, path: str, text: str = "") -> Machine:
+        """Put a file into the folder from which the program is started."""
+        target = self.folder / "project" / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+        return self
+
     def set(self, **variables: object) -> Machine:
         """Set environment variables."""
         self.environment |= {name: str(value) for name, value in variables.items()}
@@ -264,7 +292,7 @@ class Machine:
 
     def smi(self, text: str = "GPU 0: Fake GPU (UUID: GPU-12345678-1234)", code: int = 0) -> Machine:
         """Let ``nvidia-smi`` print `text` and exit with `code`."""
-        return self.command("nvidia-smi", f"cat <<'EOF'\n{text}\nEOF\nexit {code}".replace("cat", "/bin/cat"))
+        return self.command("nvidia-smi", f"/bin/cat <<'EOF'\n{text}\nEOF\nexit {code}")
 
     def cards(
         self, count: int, driver: str = "nvidia", vendor: str = "nvidia", power: str = "active"

@@ -5,8 +5,8 @@ The fields of a cause:
 ``kind``        ``fault`` (the default), ``fine``, ``unknown`` or ``remark``.
 ``en``, ``zh``  the cause in one sentence: one cause, never a choice of several.
 ``why_en``, ``why_zh``      (optional) the reason, for somebody who reads these words for the first time.
-``check``                   (optional) commands that confirm the cause and change nothing; ``check_windows`` and
-                            ``check_macos`` replace it there (empty: none there).
+``check``                   (optional) commands that confirm the cause and change nothing; ``check_windows``,
+                            ``check_macos``, ``check_patient`` and ``check_apptainer`` replace it there (empty: none there).
 ``check_en``, ``check_zh``  how to read what they print.
 ``step``        what to do next, in this order. Of a step:
 
@@ -15,28 +15,29 @@ The fields of a cause:
     ``then_en``, ``then_zh``  (optional) what to do after the command.
     ``costs``       (optional) true if the step removes, replaces or restarts something.
     ``on``, ``off`` (optional) the step is shown if the place has one of `on` and none of `off`
-                    (see :attr:`torch_doctor.diagnosis.evidence.Evidence.places`).
+                    (see :mod:`torch_doctor.diagnosis.places`).
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from torch_doctor.bilingual import Bilingual
 from torch_doctor.data import read_folder
-from torch_doctor.diagnosis.commands import placeholders
+from torch_doctor.diagnosis.commands import placeholders, said, typed
 from torch_doctor.diagnosis.evidence import Evidence
+from torch_doctor.diagnosis.places import places_of
 
 
 @cache
 def catalogue() -> dict[str, dict[str, Any]]:
     """Return the texts of all causes by name."""
     found: dict[str, dict[str, Any]] = {}
-    for _, causes in read_folder("torch_doctor.diagnosis", "texts"):
-        found |= causes
+    for name, causes in read_folder("torch_doctor.diagnosis", "texts").items():
+        if name != "words":  # the technical words of all causes, see words.py
+            found |= causes
     return found
 
 
@@ -55,11 +56,6 @@ class Step:
     run: str = ""
     then: Bilingual | None = None
     costs: bool = False
-
-
-def _fill(text: str, values: dict[str, object]) -> str:
-    """Fill in the ``{placeholders}`` that are known; other braces are code and stay."""
-    return re.sub(r"\{(\w+)\}", lambda found: str(values.get(found[1], found[0])), text)
 
 
 @dataclass(frozen=True)
@@ -87,17 +83,17 @@ class Cause:
     @classmethod
     def of(cls, name: str, e: Evidence) -> Cause:
         """Return the texts about the cause `name` for the machine with the evidence `e`."""
-        entry, values, places = catalogue()[name], placeholders(e), e.places
+        entry, values, places = catalogue()[name], placeholders(e), places_of(e)
 
         def text(prefix: str, table: dict[str, Any] = entry) -> Bilingual | None:
             if f"{prefix}en" not in table:
                 return None
-            return Bilingual(_fill(table[f"{prefix}en"], values), _fill(table[f"{prefix}zh"], values))
+            return Bilingual(said(table[f"{prefix}en"], values), said(table[f"{prefix}zh"], values))
 
         steps = [
             Step(
                 text("", step),
-                _fill(step.get("run", ""), values),
+                typed(step.get("run", ""), values),
                 text("then_", step),
                 step.get("costs", False),
             )  # type: ignore[arg-type]
@@ -106,8 +102,8 @@ class Cause:
         ]
         title = text("")
         assert title is not None, name
-        # Windows and macOS may have a check of their own, or (with an empty command) none.
-        check = next((f"check_{place}" for place in ("windows", "macos") if place in places
+        # Some places have a check of their own, or (with an empty command) none.
+        check = next((f"check_{place}" for place in ("patient", "windows", "macos", "apptainer") if place in places
                       and f"check_{place}" in entry), "check")  # fmt: skip
         return cls(name, entry.get("kind", "fault"), title, text("why_"),
-                   _fill(entry.get(check, ""), values), text(f"{check}_"), tuple(steps))  # fmt: skip
+                   typed(entry.get(check, ""), values), text(f"{check}_"), tuple(steps))  # fmt: skip

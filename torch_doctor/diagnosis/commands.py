@@ -1,9 +1,32 @@
-"""The commands that work on this machine: for this very Python, environment, shell and system."""
+"""The commands that work on this machine: for this very Python, environment, shell and system.
+
+``run`` and ``check`` of a cause may name these placeholders (the text of a cause, too):
+
+``{python}``        This very Python, as it is typed here: ``python`` if that is the same executable, else its path.
+``{command}``       The doctor, as it was started here.
+``{install}``       Installs the fitting build in place of the installed one: torch, and with it torchvision and torchaudio
+                    if they are installed, in releases that belong together. ``{add_torch}``: the same where there is
+                    none to replace. ``{install_12_6}``: the build for CUDA 12.6; ``{tag}``: the build (``cu130``).
+``{fresh}``         Makes a new environment ``torch-env`` in the home folder, with the fitting build in it;
+                    ``{start_fresh_en}``, ``{start_fresh_zh}`` say how it is used.
+``{uninstall}``     Removes torch, torchvision and torchaudio; ``{pip_list}`` lists the packages. ``{conda_remove}`` and
+                    ``{conda_list}`` do so with conda.
+``{other}``         The Python of another environment, which has torch; ``{other_kernel}`` makes it a kernel of Jupyter.
+``{rename}``        Gives another name to ``{shadow}``, which hides torch.
+``{shell}``         ``!`` in a notebook, nothing in a terminal: before any other shell command.
+
+A line with ``{python}``, ``{command}`` or an installation becomes a ``!`` line if a notebook asks.
+"""
 
 from __future__ import annotations
 
-from torch_doctor.diagnosis import cuda_tables
+import re
+
+from torch_doctor.diagnosis import cuda_tables, install_command
 from torch_doctor.diagnosis.evidence import Evidence
+from torch_doctor.diagnosis.releases import fitting
+from torch_doctor.diagnosis.rules import answers, base
+from torch_doctor.diagnosis.shells import KERNEL, Shell
 
 
 def _dotted(version: int | None) -> str:
@@ -11,51 +34,72 @@ def _dotted(version: int | None) -> str:
     return f"{version // 1000}.{version % 1000 // 10}" if version else "?"
 
 
-def _install(e: Evidence, package: str, tag: str) -> str:
-    """Return the commands that replace the installed PyTorch by a build for `tag` (``"cu126"``).
-
-    uv finds the package index of each build by itself; ``python -m uv`` installs for the Python that runs it.
-    """
-    python = "py" if e.os == "windows" else "python"
-    command = f"-m uv pip install --torch-backend={tag} --reinstall-package torch {package}"
-    if e.get("caller.notebook"):
-        return f'%pip install uv\nimport sys\n!"{{sys.executable}}" {command}'
-    return f"{python} -m pip install uv\n{python} {command}"
+def _doctor(e: Evidence, shell: Shell) -> str:
+    """Return the doctor as it was started here: ``caller.command`` holds its words."""
+    words = e.get("caller.command")
+    if shell.notebook or not words:
+        return f"{shell.python()} -m torch_doctor"
+    first = (
+        shell.python() if words[0] == e.get("interpreter.executable") else shell.path(words[0], first=True)
+    )
+    return " ".join([first, *(shell.path(word) for word in words[1:])])
 
 
 def placeholders(e: Evidence) -> dict[str, object]:
     """Return the values of the ``{placeholders}`` on this machine."""
-    package, tag = e.wheel()
+    here = Shell(e)
     wants = str(e.get("pytorch.cuda") or "?")
     major = wants.split(".")[0]
-    python = "py" if e.os == "windows" else "python"
-    other = next((other for other in e.get("interpreter.others", []) if other.get("torch")), {})
-    folder = other.get("prefix", "")
     driver = str(e.get("bus.module") or e.get("nvml.driver") or "")
     table = cuda_tables.WINDOWS_DRIVER_FOR_CUDA if e.os == "windows" or e.wsl else cuda_tables.DRIVER_FOR_CUDA
-    conda = {build.split("-")[0] for build in e.get("interpreter.conda_torch", [])}
-    quota = int(e.get("bus.cpu_quota", 0))
-    return {
-        "works": e.works,
-        "visible": e.visible,
-        "devices": e.devices,
-        "pip": "%pip" if e.get("caller.notebook") else f"{python} -m pip",
-        "conda": "%conda" if e.get("caller.notebook") else "conda",
-        "command": f"{python} -m torch_doctor",
-        "package": package,
-        "tag": tag,
-        "install": _install(e, package, tag),
-        "install_12_6": _install(e, "torch", "cu126"),
-        "other": f"{folder}\\Scripts\\python" if e.os == "windows" else f"{folder}/bin/python",
-        "driver_major": driver.split(".")[0] or "XXX",
-        "driver_cuda": _dotted(e.driver_cuda),
-        "torch_cuda": wants,
-        "torch_major": major,
-        "needed": table.get(int(major), "?") if major.isdigit() else "?",
-        "conda_packages": " ".join(sorted(conda, reverse=True)) or "pytorch",
-        "quota": max(quota, 1),
-        "cores": e.get("speed.cores", "?"),
-        "threads": e.get("speed.threads", "?"),
-        "shm": f"{(e.get('bus.shm') or 0) / 2**20:.0f}",
-        "port": e.get("job.port") or "29500",
-    }
+    return (
+        {
+            "works": e.works,
+            "visible": e.visible,
+            "devices": e.devices,
+            "python": here.python(),
+            "command": _doctor(e, here),
+            "tag": fitting(e)[1],
+            **install_command.placeholders(e, here),
+            "shell": here.mark,
+            "driver_major": driver.split(".")[0] or "XXX",
+            "driver_cuda": _dotted(e.driver_cuda),
+            "torch_cuda": wants,
+            "needed": table.get(int(major), "?") if major.isdigit() else "?",
+        }
+        | base.values(e)
+        | answers.values(e)
+    )
+
+
+def fill(text: str, values: dict[str, object]) -> str:
+    """Fill in the ``{placeholders}`` that are known; other braces are code and stay."""
+    return re.sub(r"\{(\w+)\}", lambda found: str(values.get(found[1], found[0])), text)
+
+
+def typed(run: str, values: dict[str, object]) -> str:
+    """Fill in the placeholders of commands; those for the Python of a notebook become lines of a cell."""
+    text = fill(run, values)
+    if KERNEL not in text:
+        return text
+    lines = [f"!{line}" if KERNEL in line and line[0] not in "!%" else line for line in text.splitlines()]
+    return "\n".join(["import sys", *lines])
+
+
+# What a notebook calls it.
+_IN_A_NOTEBOOK = {
+    "Start Python again": "Restart the kernel",
+    "start Python again": "restart the kernel",
+    "start Python from this terminal": "start Jupyter from this terminal",
+    "重新啟動 Python": "重新啟動 Jupyter 核心（kernel）",
+    "從這個終端機啟動 Python。": "從這個終端機啟動 Jupyter。",
+}
+
+
+def said(text: str, values: dict[str, object]) -> str:
+    """Fill in the placeholders of a sentence, which names the function and the kernel where a notebook asks."""
+    if KERNEL in str(values["command"]):
+        values = {**values, "command": "doctor()", "python": "python"}
+        for words, notebook in _IN_A_NOTEBOOK.items():
+            text = text.replace(words, notebook)
+    return fill(text, values)

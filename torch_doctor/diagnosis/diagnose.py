@@ -6,20 +6,45 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from torch_doctor.diagnosis import QUESTIONS
 from torch_doctor.diagnosis.causes import Cause
 from torch_doctor.diagnosis.evidence import PROBES, Evidence, Line, no_answer
-from torch_doctor.diagnosis.rules import driver_library, driver_module, hang, install, machine, slow, usable
-from torch_doctor.diagnosis.rules.base import LIKELY, SURE, Rule, build_line, bus_line, cuinit_line, nvml_line
-
-QUESTIONS = ("cuda", "slow", "hang")
+from torch_doctor.diagnosis.rules import (
+    access,
+    answers,
+    card_start,
+    driver_library,
+    driver_module,
+    driver_start,
+    install,
+    machine,
+    memory,
+    usable,
+    wsl,
+)
+from torch_doctor.diagnosis.rules.base import (
+    LIKELY,
+    SURE,
+    Rule,
+    build_line,
+    bus_line,
+    cuinit_line,
+    hiding_programs,
+    library_fact,
+    node_line,
+    nvml_line,
+    place_of,
+)
 
 # From the Python environment to the GPU: of causes that are equally sure, the first one is the answer.
 CUDA_RULES: dict[str, Rule] = {
-    **install.RULES, **machine.RULES, **driver_module.RULES, **driver_library.RULES, **usable.RULES,
+    **install.RULES, **machine.RULES, **card_start.RULES, **driver_module.RULES, **access.RULES, **wsl.RULES,
+    **driver_library.RULES, **driver_start.RULES, **memory.RULES,
+    **usable.RULES,
 }  # fmt: skip
 
 # Only these are possible while every visible GPU computes correctly.
-WHILE_WORKING = ("forked", "dead-context", "stale", "gpu-lost")
+WHILE_WORKING = ("forked", "dead-context", "stale", "gpu-lost", "card-not-started")
 
 
 @dataclass(frozen=True)
@@ -47,8 +72,9 @@ class Diagnosis:
 
     @property
     def kind(self) -> str:
-        """``"fine"``, ``"fault"`` or ``"unknown"``."""
-        return self.first.cause.kind
+        """``"fine"``, ``"fault"`` or ``"unknown"``; a fault also if it stands behind an answer that is fine."""
+        kinds = {one.cause.kind for one in self.verdicts if one.sure >= LIKELY}
+        return "fault" if self.first.cause.kind == "fine" and "fault" in kinds else self.first.cause.kind
 
 
 def verdicts_of(e: Evidence, table: Mapping[str, Rule]) -> list[Verdict]:
@@ -79,15 +105,35 @@ def about_cuda(e: Evidence) -> list[Verdict]:
 
 
 def _overview(e: Evidence) -> list[Line]:
-    """Return what each probe found, for a report without a verdict."""
+    """Return what each probe found, for a report without a verdict: above all what does not work."""
     lines = [build_line(e)] if e.torch == "imported" else [Line("pytorch", e.import_error or e.torch)]
     if e.build == "cuda":
         lines.append(Line("pytorch", f"is_available() = {e.get('pytorch.available')}"))
-    lines += [bus_line(e), cuinit_line(e)]
+    if e.container or e.wsl:
+        where = " ".join(filter(None, (e.container, f"WSL {e.wsl}" if e.wsl else "")))
+        lines.append(
+            Line("bus", f"container: {where}", f"容器：{where}") if e.container else Line("bus", where)
+        )
+    lines.append(bus_line(e))
+    lines += [node_line(name, how) for name, how in e.nodes.items() if how != "ok"][:3]
+    if e.cuinit is not None:
+        lines.append(cuinit_line(e))
+    elif e.library is not None:
+        lines.append(Line("driver", library_fact(e)))
     if e.get("nvml.init") is not None:
         lines.append(nvml_line(e))
+    elif e.get("nvml.error"):
+        lines.append(Line("nvml", str(e.get("nvml.error"))[:200]))
+    if e.get("smi.code"):
+        lines.append(Line("smi", next(iter(e.smi_text.splitlines()), f"status {e.get('smi.code')}")[:200]))
+    silent = [no_answer(e, probe) for probe in PROBES if e.hung(probe)]
+    died = [
+        Line(probe, str(e.get(f"{probe}.exit"))[:200])
+        for probe in PROBES
+        if e.ended(probe) == "failed" and e.get(f"{probe}.exit")
+    ]
     message = next(iter(e.complaints.splitlines()), "")
-    return [*lines, *([Line("pytorch", message[:200])] if message else [])]
+    return [*lines, *silent, *died, *([Line("pytorch", message[:200])] if message else [])]
 
 
 def _remarks(e: Evidence) -> list[Verdict]:
@@ -96,6 +142,9 @@ def _remarks(e: Evidence) -> list[Verdict]:
     if e.works and 0 < e.visible < e.devices:
         value = e.environment("CUDA_VISIBLE_DEVICES")
         found.append(("some-hidden", Line("interpreter", f"CUDA_VISIBLE_DEVICES = {value!r}")))
+    if e.works and hiding_programs(e):
+        line = hiding_programs(e)[0]
+        found.append(("program-hides", Line("pytorch", f"{place_of(line)}: {line['value']!r}")))
     if e.works and e.get("caller.notebook") and not e.get("caller.initialized"):
         found.append(("restart-if", Line("caller", "torch.cuda.is_initialized() = False")))
     if e.environment("PYTORCH_NVML_BASED_CUDA_CHECK") == "1":
@@ -125,12 +174,17 @@ def diagnose(found: Mapping[str, Mapping[str, Any]], question: str = "cuda") -> 
     verdicts = about_cuda(e)
     if question == "cuda":
         return Diagnosis(question, tuple(verdicts), tuple(_remarks(e)), e)
-    about = verdicts_of(e, (slow if question == "slow" else hang).RULES)
-    if not about or about[0].sure < LIKELY:
-        name, sure = slow.NOTHING_FOUND if question == "slow" else hang.nothing_found(e)
-        lines = slow.overview(e) if question == "slow" else hang.overview(e)
-        about = [Verdict(Cause.of(name, e), sure, tuple(lines)), *about]
-    # A GPU that cannot be used explains slowness better than any other cause.
-    faults = [verdict for verdict in verdicts if verdict.cause.kind == "fault" and verdict.sure >= LIKELY]
-    ordered = [*faults, *about] if question == "slow" else [*about, *faults]
-    return Diagnosis(question, tuple(ordered), tuple(_remarks(e)), e)
+    return Diagnosis(question, tuple(_about(question, e, verdicts)), tuple(_remarks(e)), e)
+
+
+def _about(question: str, e: Evidence, cuda: list[Verdict]) -> list[Verdict]:
+    """Return the verdicts about slowness or hanging: first what is wrong, then that nothing is, then what is possible."""
+    trouble = [one for one in cuda if one.sure >= LIKELY and one.cause.kind in ("fault", "unknown")]
+    leading = [one for one in trouble if answers.explains(question, e, one.cause.name)]
+    found = verdicts_of(e, answers.RULES[question])
+    likely = [one for one in found if one.sure >= LIKELY]
+    without_gpu = cuda[0].sure if cuda[0].cause.kind == "fine" and not e.works else 0
+    last = answers.otherwise(question, e, without_gpu, explained=bool(leading or likely))
+    behind = [Verdict(Cause.of(last[0], e), last[1], tuple(last[2]))] if last else []
+    beside = [one for one in trouble if one not in leading and one.cause.kind == "fault"]
+    return [*leading, *likely, *behind, *beside, *found[len(likely) :]]

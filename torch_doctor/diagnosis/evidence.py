@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any
 
 from torch_doctor.bilingual import Bilingual
-from torch_doctor.diagnosis import cuda_tables
 
 # The probes in the order of a report, and their names.
 PROBES = {
@@ -17,12 +16,12 @@ PROBES = {
     "interpreter": Bilingual("Python", "Python"),
     "pytorch": Bilingual("PyTorch", "PyTorch"),
     "bus": Bilingual("system", "系統"),
-    "driver": Bilingual("driver library", "驅動程式的函式庫"),
-    "unmasked": Bilingual("driver, nothing hidden", "驅動程式（不隱藏 GPU）"),
+    "driver": Bilingual("driver's library", "驅動程式的函式庫"),
+    "unmasked": Bilingual("driver, all GPUs shown", "驅動程式（顯示全部 GPU）"),
     "nvml": Bilingual("NVML", "NVML"),
     "smi": Bilingual("nvidia-smi", "nvidia-smi"),
-    "usable": Bilingual("a small job", "小測試"),
-    "speed": Bilingual("a measurement", "量測"),
+    "usable": Bilingual("test computation", "計算測試"),
+    "speed": Bilingual("measurement", "量測"),
     "job": Bilingual("two processes", "兩個行程"),
 }
 
@@ -39,9 +38,8 @@ class Line:
     zh: str = ""
 
     def said(self, language: str) -> str:
-        """Return the fact in ``"en"``, ``"zh"`` or, where they differ, ``"both"`` languages."""
-        both = f"{self.fact} · {self.zh}" if self.zh else self.fact
-        return {"en": self.fact, "zh": self.zh or self.fact}.get(language, both)
+        """Return the fact in ``"en"`` or ``"zh"``."""
+        return self.zh or self.fact if language == "zh" else self.fact
 
 
 class Evidence:
@@ -77,6 +75,11 @@ class Evidence:
     def os(self) -> str:
         """``"linux"``, ``"windows"`` or ``"darwin"``."""
         return self.get("bus.os", "linux")
+
+    @property
+    def shell(self) -> str:
+        """Which kind of shell runs what is typed here: ``"posix"``, ``"powershell"`` or ``"cmd"``."""
+        return "posix" if self.os != "windows" else self.get("interpreter.shell") or "powershell"
 
     @property
     def wsl(self) -> int:
@@ -211,41 +214,6 @@ class Evidence:
         """The lowest compute capability (times ten) of the GPUs, or None."""
         gpus = [*self.get("unmasked.devices", self.get("driver.devices", [])), *self.tried]
         return min((int(gpu["capability"]) for gpu in gpus if gpu.get("capability")), default=None)
-
-    def wheel(self) -> tuple[str, str]:
-        """Return package and CUDA tag of the wheel that fits this machine: ``("torch==2.13.0", "cu130")``."""
-        version = str(self.get("pytorch.version", "")).split("+")[0]
-        arch = "aarch64" if str(self.get("bus.arch", "")).lower() in ("aarch64", "arm64") else "x86_64"
-        own = {cuda: table for cuda, table in self.get("pytorch.releases", {}).items() if arch in table}
-        if not self.card_here:
-            return "torch", "cpu"
-        driver = self.driver_cuda
-        release = cuda_tables.wheel(driver // 1000 if driver else None, self.capability, arch, own)
-        # Only torch's own table says which tags its release has; without it, the newest release is named.
-        package = f"torch=={version}" if own and version and release and "dev" not in version else "torch"
-        return package, "cu" + release.replace(".", "") if release else "cpu"
-
-    # --- for the next step ----------------------------------------------------------------------------
-
-    @cached_property
-    def places(self) -> frozenset[str]:
-        """The properties of this place that ``on`` and ``off`` of a step name: system, container, notebook and so on."""
-        found = {{"darwin": "macos"}.get(self.os, self.os)}
-        if self.wsl:
-            found.add("wsl")
-        if self.container:
-            found |= {"container", self.container}
-        for flag in ("colab", "kaggle", "slurm", "jupyterhub"):
-            if self.get(f"bus.{flag}"):
-                found.add(flag)
-        if self.jetson:
-            found.add("jetson")
-        found.add("notebook" if self.get("caller.notebook") else "terminal")
-        if self.get("interpreter.conda"):
-            found.add("conda")
-        if self.card_here and self.wheel()[1] == "cpu":
-            found.add("unserved")  # no build with CUDA fits this driver and this GPU
-        return frozenset(found)
 
 
 def no_answer(e: Evidence, probe: str) -> Line:

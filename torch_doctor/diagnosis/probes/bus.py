@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import errno
 import glob
 import os
 import platform
 import re
+import runpy
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
-SECURE_BOOT = "sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
-LAPTOPS = {
-    "8",
-    "9",
-    "10",
-    "14",
-    "30",
-    "31",
-    "32",
-}  # SMBIOS chassis types: portable, laptop, notebook, tablet …
+TEGRA = ("nvhost-ctrl-gpu", "nvhost-gpu", "nvgpu")  # device files of a Jetson's GPU
+# SMBIOS chassis types: portable, laptop, notebook, tablet …
+LAPTOPS = set("8 9 10 14 30 31 32".split())
 
 
 def read(root: str, path: str) -> str:
@@ -35,16 +27,18 @@ def read(root: str, path: str) -> str:
         return ""
 
 
-def opened(path: str) -> str:
-    """Open a device file and return ``"ok"``, or the name of the error (``"EACCES"``)."""
+def gone(folder: str) -> bool:
+    """Return whether a card that the system listed does not answer any more: its registers read as ones."""
+    if read(folder, "power/runtime_status") != "active":
+        return False
     try:
-        os.close(os.open(path, os.O_RDWR | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)))
-        return "ok"
-    except OSError as error:
-        return errno.errorcode.get(error.errno or 0, str(error.errno))
+        with open(os.path.join(folder, "config"), "rb") as file:
+            return file.read(4) == b"\xff\xff\xff\xff"
+    except OSError:
+        return False
 
 
-def cards(root: str) -> list[dict[str, str]]:
+def cards(root: str) -> list[dict[str, Any]]:
     """Return the graphics cards and accelerators on the PCI bus: vendor, device, kernel driver, power."""
     found = []
     for folder in sorted(glob.glob(os.path.join(root, "sys/bus/pci/devices/*"))):
@@ -60,37 +54,9 @@ def cards(root: str) -> list[dict[str, str]]:
                 "device": read(folder, "device"),
                 "driver": os.path.basename(os.path.realpath(link)) if os.path.islink(link) else "",
                 "power": read(folder, "power/runtime_status"),
+                "gone": gone(folder),
             }
         )
-    return found
-
-
-def container(root: str) -> str:
-    """Return what kind of container this is, or ``""``."""
-    if os.environ.get("APPTAINER_CONTAINER") or os.environ.get("SINGULARITY_CONTAINER"):
-        return "apptainer"
-    if os.environ.get("KUBERNETES_SERVICE_HOST"):
-        return "kubernetes"
-    if os.path.exists(os.path.join(root, "run/.containerenv")):
-        return "podman"
-    groups = read(root, "proc/1/cgroup")
-    if os.path.exists(os.path.join(root, ".dockerenv")) or re.search(r"docker|containerd", groups):
-        return "docker"
-    if re.search(r"kubepods", groups):
-        return "kubernetes"
-    return "docker" if re.search(r"/lxc/|libpod", groups) or os.environ.get("container") else ""
-
-
-def module_files(root: str) -> list[str]:
-    """Return the Linux kernels that have a compiled driver (``nvidia.ko``, on Debian ``nvidia-current.ko``)."""
-    found = []
-    for folder in sorted(glob.glob(os.path.join(root, "lib/modules/*"))):
-        places = ("updates", "extra*", "weak-updates", "kernel/drivers/video", "kernel/nvidia*")
-        for top in (top for place in places for top in glob.glob(os.path.join(folder, place))):
-            ready = r"nvidia(?:-current|-tesla[\w-]*)?\.ko"
-            if any(re.match(ready, file) for _, _, files in os.walk(top) for file in files):
-                found.append(os.path.basename(folder))
-                break
     return found
 
 
@@ -104,12 +70,16 @@ def services(root: str) -> set[str]:
     return found
 
 
-def run_command(*command: str) -> str | None:
+def run_command(*command: str, seconds: float = 2.0) -> str | None:
     """Return what a system command prints, or None if it fails or does not exist."""
-    if not shutil.which(command[0]):
+    path = shutil.which(command[0])
+    if not path:
         return None
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=4, stdin=subprocess.DEVNULL)
+        done = subprocess.run(
+            [path, *command[1:]], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
+            encoding="utf-8", errors="replace", timeout=seconds,
+        )  # fmt: skip
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.strip() if done.returncode == 0 else None
@@ -126,53 +96,32 @@ def cpu_quota(root: str) -> float | None:
     return None
 
 
-def secure_boot(root: str) -> bool:
-    """Return whether Secure Boot is on: the last byte of the EFI variable is 1."""
-    try:
-        with open(os.path.join(root, SECURE_BOOT), "rb") as file:
-            return file.read()[-1:] == b"\x01"
-    except OSError:
-        return False
-
-
-def place(root: str) -> dict[str, Any]:
-    """Return the operating system, and whether this is WSL, a container, a cloud notebook or a batch system."""
-    version = read(root, "proc/version")
-    microsoft = "microsoft" in version.lower()
-    system = {"win32": "windows", "cygwin": "windows", "darwin": "darwin"}.get(sys.platform, "linux")
-    return {
-        "os": system,
-        "arch": platform.machine(),
-        "release": platform.release() if system != "linux" else "",
-        "wsl": 0 if not microsoft else 2 if re.search(r"WSL2|microsoft-standard", version) else 1,
-        "container": container(root) if system == "linux" else "",
-        "colab": bool(os.environ.get("COLAB_RELEASE_TAG") or os.environ.get("COLAB_GPU")),
-        "kaggle": bool(os.environ.get("KAGGLE_KERNEL_RUN_TYPE")),
-        "slurm": bool(os.environ.get("SLURM_JOB_ID")),
-        "slurm_tools": next((name for name in ("sbatch", "srun") if shutil.which(name)), ""),
-        "jupyterhub": bool(os.environ.get("JUPYTERHUB_API_URL")),
-        "docker": bool(shutil.which("docker")),
-        "container_toolkit": bool(shutil.which("nvidia-ctk") or shutil.which("nvidia-container-cli")),
-        "cores": os.cpu_count(),
-    }
-
-
 def hardware(root: str) -> dict[str, Any]:
     """Return the cards on the PCI bus, and the state of the driver's kernel module (Linux)."""
-    model = read(root, "proc/device-tree/model")
+    model, kernel = (
+        read(root, "proc/device-tree/model"),
+        read(root, "proc/sys/kernel/osrelease") or platform.release(),
+    )
+    flags = re.search(r"(?m)^flags\s*:.*", read(root, "proc/cpuinfo"))
     module = re.search(
         r"Kernel Module.*?\s(\d{3}\.\d+(?:\.\d+)?)\b", read(root, "proc/driver/nvidia/version")
     )
     return {
-        "kernel": read(root, "proc/sys/kernel/osrelease") or platform.release(),
+        "kernel": kernel,
         "pci": len(glob.glob(os.path.join(root, "sys/bus/pci/devices/*"))),
         "cards": cards(root),
         "dxg": os.path.exists(os.path.join(root, "dev/dxg")),
-        "jetson": (model or "yes") if os.path.exists(os.path.join(root, "etc/nv_tegra_release")) else "",
+        # A container on a Jetson has no such file, but runs on the host's kernel.
+        "jetson": (model or "yes")
+        if os.path.exists(os.path.join(root, "etc/nv_tegra_release")) or "-tegra" in kernel
+        else "",
+        "tegra_nodes": any(os.path.exists(os.path.join(root, "dev", name)) for name in TEGRA),
         "module": module[1] if module else "",
-        "module_files": module_files(root),
-        "secure_boot": secure_boot(root),
         "laptop": read(root, "sys/class/dmi/id/chassis_type") in LAPTOPS,
+        "vm": bool(flags and " hypervisor" in flags[0]),
+        "enforcing": read(root, "sys/fs/selinux/enforce") == "1",
+        # SELinux: system_u:system_r:container_t
+        "label": read(root, "proc/self/attr/current").partition(":s0")[0],
         "cpu_quota": cpu_quota(root),
         "fabric_manager": "nv-fabricmanage" in services(root),
     }
@@ -182,7 +131,8 @@ def limits(root: str) -> dict[str, Any]:
     """Return the size of shared memory (bytes), the address space limit, the load, and how long the machine slept."""
     import resource
 
-    found: dict[str, Any] = {"load": os.getloadavg()[0]}
+    load = read(root, "proc/loadavg").split()
+    found: dict[str, Any] = {"load": float(load[0]) if load else None}
     shm = os.path.join(root, "dev/shm")
     if os.path.isdir(shm):
         filesystem = os.statvfs(shm)
@@ -194,27 +144,44 @@ def limits(root: str) -> dict[str, Any]:
     return found
 
 
-def nodes(root: str) -> dict[str, str]:
-    """Open the driver's device files, and return how that ended: ``{"nvidiactl": "ok", "nvidia0": "EACCES"}``."""
-    names = {"nvidiactl", "nvidia-uvm"} if glob.glob(os.path.join(root, "dev/nvidia*")) else set()
-    names |= {os.path.basename(file) for file in glob.glob(os.path.join(root, "dev/nvidia[0-9]*"))}
-    if os.path.exists(os.path.join(root, "dev/kfd")):
-        names.add("kfd")
-    return {name: opened(os.path.join(root, "dev", name)) for name in sorted(names)}
+def beside(name: str) -> dict[str, Any]:
+    """Return what the file `name` beside this one defines; it cannot be imported where torch_doctor is not installed."""
+    return runpy.run_path(os.path.join(os.path.dirname(os.path.abspath(__file__)), name))
+
+
+def windows() -> dict[str, Any]:
+    """Return the graphics cards that Windows lists, the error codes of its Device Manager, and whether it is a laptop."""
+    script = (
+        # Without its driver, a card is named "Microsoft Basic Display Adapter"; its number on the bus tells whose it is.
+        "Get-CimInstance Win32_VideoController | ForEach-Object { '' + $_.ConfigManagerErrorCode + ' ' + $_.Name +"
+        " $(if ($_.PNPDeviceID -match 'VEN_10DE' -and $_.Name -notmatch 'NVIDIA') { ' (NVIDIA)' }) };"
+        "'chassis ' + (Get-CimInstance Win32_SystemEnclosure).ChassisTypes"
+    )
+    text = run_command("powershell", "-NoProfile", "-Command", script, seconds=4.5)
+    if text is None:
+        return {"video": None}
+    cards = re.findall(r"(?m)^(\d*) (.+?)\s*$", text)
+    chassis = re.search(r"(?m)^chassis (\d+)", text)
+    return {
+        "video": [name for _, name in cards],
+        "video_errors": {name: int(code) for code, name in cards if code not in ("", "0")},
+        "laptop": bool(chassis and chassis[1] in LAPTOPS),
+    }
 
 
 def probe(root: str, emit: Callable[..., None]) -> None:
     """Report what kind of machine and place this is, from files that every user may read."""
-    found = place(root)
+    found = beside("place.py")["place"](root, read)
     emit(**found)
     if found["os"] == "windows":
-        names = run_command(
-            "powershell", "-NoProfile", "-Command", "(Get-CimInstance Win32_VideoController).Name"
-        )
-        emit(video=names.splitlines() if names is not None else None)
+        emit(**windows())
     if found["os"] == "linux":
-        emit(**hardware(root))
+        found = hardware(root)
+        emit(**found)
         emit(**limits(root))
-        emit(prime=run_command("prime-select", "query"))
+        kernel = beside("kernel.py")
+        card = any(card["vendor"] == "0x10de" for card in found["cards"])
+        emit(node_owners=kernel["node_owners"](root), **kernel["from_files"](root, read))
+        emit(**kernel["from_commands"](root, read, run_command, card))
         # Opening these wakes a sleeping GPU, and may wait for a driver in trouble: last.
-        emit(nodes=nodes(root))
+        emit(nodes=kernel["nodes"](root))

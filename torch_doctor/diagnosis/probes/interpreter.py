@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import glob
+import importlib.util
 import json
 import os
 import re
+import shutil
 import sys
+import sysconfig
 from collections.abc import Callable
+from typing import Any
 
 # Environment variables that change what CUDA and its libraries do. No others are read.
 VARIABLES = (
@@ -17,19 +21,33 @@ VARIABLES = (
     "PYTORCH_CUDA_ALLOC_CONF", "NVIDIA_TF32_OVERRIDE", "TORCH_DISTRIBUTED_DEBUG", "OMP_NUM_THREADS", "MKL_NUM_THREADS",
     "SLURM_JOB_ID", "SLURM_JOB_GPUS", "SLURM_STEP_GPUS", "SLURM_GPUS_ON_NODE", "WORLD_SIZE", "RANK", "LOCAL_RANK",
     "MASTER_PORT", "TORCHELASTIC_RUN_ID", "NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE", "NCCL_SOCKET_IFNAME", "NCCL_DEBUG",
-    "GLOO_SOCKET_IFNAME", "VIRTUAL_ENV", "CONDA_PREFIX",
+    "GLOO_SOCKET_IFNAME", "VIRTUAL_ENV", "CONDA_PREFIX", "WSL_DISTRO_NAME",
 )  # fmt: skip
 
 
-def torch_in(prefix: str) -> dict[str, str]:
-    """Return the version of torch and of its CUDA in the environment `prefix`, read from its files."""
+def torch_in(prefix: str) -> dict[str, Any]:
+    """Return the version of torch and of its CUDA in the environment `prefix`, read from its files, and its Python."""
+    pythons = [
+        os.path.join(prefix, *parts)
+        for parts in (("bin", "python"), ("Scripts", "python.exe"), ("python.exe",))
+    ]
+    there = {"python": next((path for path in pythons if os.path.exists(path)), pythons[0])}
     for folder in ("lib/python3*/site-packages", "Lib/site-packages"):
-        for file in glob.glob(os.path.join(prefix, folder, "torch", "version.py")):
-            with open(file, encoding="utf-8", errors="replace") as source:
-                text = source.read(4000)
+        for file in glob.glob(os.path.join(glob.escape(prefix), folder, "torch", "version.py")):
+            try:
+                with open(file, encoding="utf-8", errors="replace") as source:
+                    text = source.read(4000)
+            except OSError:  # another user's
+                continue
             version = re.search(r"__version__ = '([^']+)'", text)
             cuda = re.search(r"^cuda\b[^=]*= '([^']+)'", text, re.M)
-            return {"torch": version[1] if version else "?", "cuda": cuda[1] if cuda else ""}
+            kernel = os.path.isdir(os.path.join(os.path.dirname(os.path.dirname(file)), "ipykernel"))
+            return {
+                **there,
+                "torch": version[1] if version else "?",
+                "cuda": cuda[1] if cuda else "",
+                "ipykernel": kernel,
+            }
     return {}
 
 
@@ -44,7 +62,7 @@ def kernels() -> list[str]:
         for file in sorted(glob.glob(os.path.join(folder, "kernels", "*", "kernel.json"))):
             try:
                 with open(file, encoding="utf-8") as source:
-                    first = json.load(source)["argv"][0]
+                    first = json.loads(source.read(100_000))["argv"][0]
             except (OSError, ValueError, KeyError, IndexError, TypeError):
                 continue
             if (
@@ -56,7 +74,7 @@ def kernels() -> list[str]:
     return found
 
 
-def others() -> list[dict[str, str]]:
+def others() -> list[dict[str, Any]]:
     """Return the other environments that variables and kernelspecs name, each with its torch."""
     named = [(name, os.environ.get(name, "")) for name in ("VIRTUAL_ENV", "CONDA_PREFIX")]
     named += [("kernelspec", os.path.dirname(os.path.dirname(python))) for python in kernels()]
@@ -78,9 +96,86 @@ def installed() -> list[tuple[str, str]]:
     for folder in dict.fromkeys(map(os.path.realpath, sys.path)):
         for kind in (".dist-info", ".egg-info"):
             for file in sorted(glob.glob(os.path.join(glob.escape(folder), "*" + kind))):
-                name, _, version = os.path.basename(file).removesuffix(kind).partition("-")
+                name, _, version = os.path.basename(file)[: -len(kind)].partition("-")
                 found.append((name.lower().replace("_", "-"), version.partition("-")[0]))
     return found
+
+
+def word() -> str:
+    """Return the name on the path that is this very Python (``"python"``, ``"python3"``), or ``""``.
+
+    Environments link to one interpreter, so the same file is not enough: it must lie in the same folder.
+    """
+    folder = os.path.realpath(os.path.dirname(sys.executable))
+    for name in ("python", "python3"):
+        found = shutil.which(name)
+        if (
+            found
+            and os.path.realpath(os.path.dirname(found)) == folder
+            and os.path.samefile(found, sys.executable)
+        ):
+            return name
+    return ""
+
+
+def shell() -> str:
+    """Return which kind of shell has started this process: ``"posix"``, ``"powershell"`` or ``"cmd"``."""
+    if sys.platform != "win32" or os.environ.get("MSYSTEM"):  # Git Bash sets MSYSTEM
+        return "posix"
+    # PowerShell adds the user's own folder to the two of the system, and hands the variable to what it starts.
+    return "powershell" if os.environ.get("PSModulePath", "").count(";") >= 2 else "cmd"
+
+
+def managed() -> bool:
+    """Return whether the system's package manager owns this Python, so that pip and uv refuse to install (PEP 668)."""
+    marker = os.path.join(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED")
+    return sys.prefix == sys.base_prefix and os.path.exists(marker)
+
+
+def current() -> str:
+    """Return the current folder, or ``""`` if somebody has deleted it."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""
+
+
+def project() -> dict[str, str]:
+    """Return the tool whose lock file decides what is installed in this environment, and the project's folder."""
+    prefix, folder = os.path.realpath(sys.prefix), current()
+    if not folder:
+        return {}
+    folder = os.path.realpath(folder)
+    while True:
+        inside = prefix.startswith(os.path.join(folder, ""))
+        for tool, lock in (("uv", "uv.lock"), ("poetry", "poetry.lock"), ("pixi", "pixi.lock")):
+            mine = inside or (tool == "poetry" and "pypoetry" in prefix)
+            if mine and os.path.exists(os.path.join(folder, lock)):
+                return {"tool": tool, "folder": folder}
+        if os.path.dirname(folder) == folder:
+            return {}
+        folder = os.path.dirname(folder)
+
+
+def tools() -> dict[str, Any]:
+    """Return what can install packages here."""
+
+    def there(name: str) -> bool:
+        return importlib.util.find_spec(name) is not None
+
+    def program(name: str) -> bool:
+        # pyenv has a script for each version, also where that version is not switched on.
+        path = shutil.which(name)
+        return path is not None and not os.path.realpath(path).endswith(os.path.join("shims", name))
+
+    names = ("uv", "conda", "mamba", "micromamba", "pixi", "poetry")
+    pythons = [f"3.{minor}" for minor in range(20, 7, -1)]
+    return {
+        "pip": there("pip"),
+        "ensurepip": there("ensurepip"),
+        "tools": [name for name in names if shutil.which(name)],
+        "pythons": [version for version in pythons if program("python" + version)],
+    }
 
 
 def probe(root: str, emit: Callable[..., None]) -> None:
@@ -89,11 +184,15 @@ def probe(root: str, emit: Callable[..., None]) -> None:
         executable=sys.executable,
         python=sys.version.split()[0],
         prefix=sys.prefix,
+        bits=64 if sys.maxsize > 2**32 else 32,
+        word=word(),
+        shell=shell(),
+        home=os.path.expanduser("~"),
+        folder=current(),
         environment={name: os.environ[name] for name in VARIABLES if name in os.environ},
         others=others(),
     )
-    import importlib.util
-
+    emit(managed=managed(), project=project(), **tools())
     try:
         spec = importlib.util.find_spec("torch")
     except (ImportError, ValueError):
@@ -105,14 +204,21 @@ def probe(root: str, emit: Callable[..., None]) -> None:
             bool(glob.glob(os.path.join(folder, "_C*"))) or os.path.exists(os.path.join(folder, "version.py"))
         )  # fmt: skip
         emit(torch_file=file, torch_is_real=real)
+        # PyTorch's own source code, which is no PyTorch until it is built.
+        emit(
+            torch_source=all(
+                os.path.exists(os.path.join(folder, *part)) for part in (("..", "setup.py"), ("nn",))
+            )
+        )
     known = installed()
     packages = {
         name: version
         for name, version in known
-        if name.startswith("nvidia-") or name in ("torch", "triton", "jax", "tensorflow")
+        if name.startswith("nvidia-")
+        or name in ("torch", "torchvision", "torchaudio", "triton", "jax", "tensorflow")
     }
     conda = [
-        os.path.basename(file).removesuffix(".json")
+        os.path.basename(file)[: -len(".json")]
         for pattern in ("pytorch-[0-9]*", "libtorch-[0-9]*")
         for file in glob.glob(os.path.join(sys.prefix, "conda-meta", pattern + ".json"))
     ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import faulthandler
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from typing import Any
 VALUES = {0: 1.0, 1: 100.0}
 EXPECTED = 101.0
 STEP_SECONDS = 2.0  # time limit of one attempt in seconds
+LOOPBACK = {"darwin": "lo0", "win32": "Loopback Pseudo-Interface 1"}  # its name elsewhere: lo
 
 
 def worker(rank: int, port: int, scale: float) -> None:
@@ -39,8 +41,14 @@ def worker(rank: int, port: int, scale: float) -> None:
 
     limit = timedelta(seconds=STEP_SECONDS * scale)
     # On a slow disk workers take minutes to start; exchanging data takes seconds.
+    # The wheels for Windows have no libuv, which torch 2.4 and newer take for the store by default (pytorch#139990).
+    without = (
+        {"use_libuv": False}
+        if sys.platform == "win32" and "use_libuv" in (dist.TCPStore.__init__.__doc__ or "")
+        else {}
+    )
     store = dist.TCPStore(
-        "127.0.0.1", port, 2, rank == 0, timedelta(seconds=60 * scale), wait_for_workers=False
+        "127.0.0.1", port, 2, rank == 0, timedelta(seconds=60 * scale), wait_for_workers=False, **without
     )
     if rank == 0:
         report(port=store.port)
@@ -75,13 +83,14 @@ def worker(rank: int, port: int, scale: float) -> None:
         return sent.to("cuda:1").sum().item()
 
     if not attempt("gloo", lambda: all_reduce("gloo", "gloo", "cpu"), EXPECTED):
-        os.environ["GLOO_SOCKET_IFNAME"] = "lo0" if sys.platform == "darwin" else "lo"
+        os.environ["GLOO_SOCKET_IFNAME"] = LOOPBACK.get(sys.platform, "lo")
         attempt("gloo-loopback", lambda: all_reduce("gloo-loopback", "gloo", "cpu"), EXPECTED)
     if torch.cuda.device_count() < 2:
         return
     if rank == 0:
         attempt("copy", copy, 1000.0)
     if dist.is_nccl_available():
+        os.environ.setdefault("NCCL_DEBUG", "INFO")  # it names the way between the GPUs, see _Watcher
         torch.cuda.set_device(rank)
         attempt("nccl", lambda: all_reduce("nccl", "nccl", f"cuda:{rank}"), EXPECTED)
 
@@ -106,8 +115,8 @@ def taken(port: int) -> bool:
 class _Watcher:
     """Reads what the workers print, and reports the combined results after each line.
 
-    A line of a worker is one JSON object: ``{"port": 40213}``, ``{"ready": 1}`` or
-    ``{"gloo": {"how": "right", "value": 101.0}}``.
+    A line of a worker is one JSON object: ``{"port": 40213}``, ``{"ready": 1}``, ``{"error": "…"}`` or
+    ``{"gloo": {"how": "right", "value": 101.0}}``. Between them stands what NCCL prints.
     """
 
     def __init__(self, emit: Callable[..., None]) -> None:
@@ -120,13 +129,18 @@ class _Watcher:
     def read(self, worker: subprocess.Popen[str], rank: int) -> None:
         for line in worker.stdout or ():
             try:
-                found = json.loads(line)
-            except ValueError:
+                found = dict(json.loads(line))
+            except (TypeError, ValueError):  # not from our worker
+                way = re.search(r"NCCL INFO Channel.* via (\w+)|NCCL WARN (.*)", line)
+                if way:  # "P2P", "SHM", "NET", or a warning
+                    self.emit(nccl_says=(way[1] or way[2])[:200])
                 continue
             with self.lock:
                 for name, value in found.items():
                     if isinstance(value, dict):
                         self.results.setdefault(name, {})[rank] = value
+                    elif name == "error":
+                        self.emit(error=value)
                 self.emit(tries={name: worst(results) for name, results in self.results.items()})
             if "port" in found:
                 self.port = found["port"]
@@ -147,7 +161,7 @@ def probe(root: str, emit: Callable[..., None]) -> None:
     threading.Thread(target=_resolve, args=(emit,), daemon=True).start()
     watcher.port_known.wait()
     if watcher.port is None:
-        emit(error=f"the first process ended with status {first.wait()}")
+        emit(statuses=[first.wait()])
         return
     second = _start(1, watcher.port, scale)
     readers.append(threading.Thread(target=watcher.read, args=(second, 1), daemon=True))
@@ -175,4 +189,8 @@ def _resolve(emit: Callable[..., None]) -> None:
 if __name__ == "__main__":
     # Ends this process even if its parent has died.
     faulthandler.dump_traceback_later(15 * float(sys.argv[3]), exit=True)
-    worker(int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]))
+    try:
+        worker(int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]))
+    except BaseException as error:  # the other process cannot go on either
+        print(json.dumps({"error": f"{type(error).__name__}: {error}"[:300]}), flush=True)
+        raise

@@ -17,10 +17,46 @@ class _Utilization(ctypes.Structure):
     _fields_ = [("gpu", ctypes.c_uint), ("memory", ctypes.c_uint)]
 
 
+class _Fabric(ctypes.Structure):
+    _fields_ = [("cluster", ctypes.c_ubyte * 16), ("status", ctypes.c_uint), ("clique", ctypes.c_uint),
+                ("state", ctypes.c_ubyte)]  # fmt: skip
+
+
+class _ConfidentialState(ctypes.Structure):
+    _fields_ = [("environment", ctypes.c_uint), ("feature", ctypes.c_uint), ("tools", ctypes.c_uint)]
+
+
 def _number(function: Any, *arguments: Any, kind: Any = ctypes.c_uint) -> int | None:
-    """Return the value that an NVML function writes into its last argument, or None if it fails."""
+    """Return the value that an NVML function writes into its last argument; None if it fails or does not exist."""
     value = kind(0)
-    return value.value if function(*arguments, ctypes.byref(value)) == 0 else None
+    return value.value if function and function(*arguments, ctypes.byref(value)) == 0 else None
+
+
+def licensed(nvml: Any, handle: Any) -> bool | None:
+    """Return whether a virtual GPU (vGPU) has its licence; None if it needs none, or the driver cannot say.
+
+    The structure begins with: licence supported, number of features, then per feature its code and its state.
+    """
+    function = getattr(nvml, "nvmlDeviceGetGridLicensableFeatures_v4", None)
+    answer = (ctypes.c_uint * 1024)()  # larger than the structure of any release
+    if function is None or function(handle, ctypes.byref(answer)) != 0 or not answer[0] or not answer[1]:
+        return None
+    return bool(answer[3])
+
+
+def fabric(nvml: Any, handle: Any) -> int | None:
+    """Return the state of a GPU in an NVSwitch fabric: 0 none, 1 not started, 2 in progress, 3 completed; or None."""
+    function, answer = getattr(nvml, "nvmlDeviceGetGpuFabricInfo", None), _Fabric()
+    return answer.state if function and function(handle, ctypes.byref(answer)) == 0 else None
+
+
+def confidential(nvml: Any) -> dict[str, Any]:
+    """Return whether confidential computing is on, and whether its GPUs accept work (``nvidia-smi conf-compute``)."""
+    function, answer = getattr(nvml, "nvmlSystemGetConfComputeState", None), _ConfidentialState()
+    if not function or function(ctypes.byref(answer)) != 0:
+        return {}
+    ready = _number(getattr(nvml, "nvmlSystemGetConfComputeGpusReadyState", None))
+    return {"confidential": bool(answer.feature), "ready": None if ready is None else bool(ready)}
 
 
 def device(nvml: Any, index: int) -> tuple[int, dict[str, Any]]:
@@ -46,7 +82,7 @@ def device(nvml: Any, index: int) -> tuple[int, dict[str, Any]]:
         )
     memory = _Memory()
     if nvml.nvmlDeviceGetMemoryInfo(handle, ctypes.byref(memory)) == 0:
-        values |= {"memory": memory.total, "used": memory.used}
+        values.update(memory=memory.total, used=memory.used)
     busy = _Utilization()
     if nvml.nvmlDeviceGetUtilizationRates(handle, ctypes.byref(busy)) == 0:
         values["busy"] = busy.gpu
@@ -61,6 +97,12 @@ def device(nvml: Any, index: int) -> tuple[int, dict[str, Any]]:
             if getattr(nvml, function)(handle, ctypes.byref(count), None) in (0, 7):
                 values["processes"] = count.value
             break
+    virtual = _number(getattr(nvml, "nvmlDeviceGetVirtualizationMode", None), handle)
+    if virtual == 2:  # NVML_GPU_VIRTUALIZATION_MODE_VGPU: a part of a card, in a virtual machine
+        values.update(virtual=True, licensed=licensed(nvml, handle))
+    state = fabric(nvml, handle)
+    if state:
+        values["fabric"] = state
     return 0, values
 
 
@@ -82,7 +124,7 @@ def probe(root: str, emit: Callable[..., None]) -> None:
         if nvml.nvmlSystemGetDriverVersion(text, ctypes.c_uint(len(text))) == 0:
             emit(driver=re.sub(r"[^\d.]", "", text.value.decode("ascii", "replace")))
         count = _number(nvml.nvmlDeviceGetCount_v2)
-        emit(count=count or 0)
+        emit(count=count or 0, **confidential(nvml))
         answers = [device(nvml, index) for index in range(count or 0)]
         emit(devices=[values for code, values in answers if code == 0], codes=[code for code, _ in answers])
     finally:

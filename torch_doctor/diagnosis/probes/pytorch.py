@@ -1,4 +1,7 @@
-"""Probe torch: does the import work, for which CUDA was it built, and does it find GPUs?"""
+"""Probe torch: does the import work, for which CUDA was it built, and does it find GPUs?
+
+And the programs beside it: which of them hide GPUs from themselves?
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,39 @@ import sys
 import warnings
 from collections.abc import Callable
 from typing import Any
+
+# `os.environ["CUDA_VISIBLE_DEVICES"] = "2"` in Python (in a notebook's file the quotes have backslashes), `export
+# CUDA_VISIBLE_DEVICES=2` in a shell. Only values that are written out: a variable may be anything.
+_SETS = (
+    re.compile(r"""CUDA_VISIBLE_DEVICES\\?["']\]\s*=\s*\\?["']([\w,. -]*)\\?["']"""),
+    re.compile(r"""CUDA_VISIBLE_DEVICES=["']?([\d,-]*)["']?(?=[\s;"\\]|$)"""),
+)
+
+
+def hides(folder: str = ".") -> list[dict[str, Any]]:
+    """Return the lines that set CUDA_VISIBLE_DEVICES in the programs of `folder`: ``[{"file": "train.py", "line": 3, …}]``.
+
+    At most 50 files and 100 000 characters of each; no subfolders.
+    """
+    found: list[dict[str, Any]] = []
+    try:
+        names = sorted(name for name in os.listdir(folder) if name.endswith((".py", ".sh", ".ipynb")))[:50]
+    except OSError:
+        return found
+    for name in names:
+        path = os.path.join(folder, name)
+        if not os.path.isfile(path):  # opening a named pipe would wait for ever
+            continue
+        try:
+            with open(path, encoding="utf-8", errors="replace") as file:
+                lines = file.read(100_000).split("\n")
+        except OSError:
+            continue
+        for number, line in enumerate(lines, 1):
+            match = next(filter(None, (pattern.search(line) for pattern in _SETS)), None)
+            if match and not line.lstrip(' \t"').startswith("#"):
+                found.append({"file": name, "line": number, "value": match.group(1).strip()})
+    return found[:20]
 
 
 def foreign() -> list[str]:
@@ -47,6 +83,7 @@ def _by_arch(codes: Any) -> dict[str, list[int]]:
 
 def probe(root: str, emit: Callable[..., None]) -> None:
     """Report step by step: import, build, number of GPUs, is_available(), and the error of the initialization."""
+    emit(hides=hides())
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -80,7 +117,6 @@ def probe(root: str, emit: Callable[..., None]) -> None:
             xpu_available=bool(attempt(lambda: torch.xpu.is_available(), False)),
         )
         built = getattr(version, "cuda", None) or getattr(version, "hip", None)
-        emit(before_start=attempt(lambda: cuda.device_count()) if built else 0)
         available = bool(attempt(lambda: cuda.is_available(), False))
         emit(available=available, count=attempt(lambda: cuda.device_count(), 0) if available else 0)
         emit(

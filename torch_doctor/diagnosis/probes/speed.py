@@ -1,11 +1,17 @@
-"""Measure a matrix product on the CPU and on the GPU, and report the number of threads."""
+"""Measure a matrix product on the CPU and on the GPU, and report threads, battery and the disk of the current folder."""
 
 from __future__ import annotations
 
+import glob
 import os
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
+
+# File systems of a network, of a cloud drive, and of Windows as seen from WSL (9p, drvfs).
+REMOTE = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "drvfs", "fuse.drive", "fuse.sshfs", "fuse.rclone",
+          "fuse.gcsfuse", "fuse.s3fs", "fuse.google-drive-ocamlfuse")  # fmt: skip
 
 
 def best(function: Callable[[], Any], finish: Callable[[], Any], runs: int = 5) -> float:
@@ -21,8 +27,50 @@ def best(function: Callable[[], Any], finish: Callable[[], Any], runs: int = 5) 
     return min(times)
 
 
+def read(path: str) -> str:
+    """Return the first line of a file, or ``""``."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.readline().strip()
+    except OSError:
+        return ""
+
+
+def on_battery(root: str) -> bool | None:
+    """Return whether a laptop runs on its battery; None if that is not known."""
+    if sys.platform == "win32":
+        import ctypes
+
+        status = (ctypes.c_ubyte * 12)()  # SYSTEM_POWER_STATUS: the first byte is 0 without mains
+        known = ctypes.windll.kernel32.GetSystemPowerStatus(status)
+        return status[0] == 0 if known and status[0] in (0, 1) else None
+    supplies = glob.glob(os.path.join(glob.escape(root), "sys/class/power_supply/*"))
+    if not supplies or any(read(os.path.join(supply, "online")) == "1" for supply in supplies):
+        return None if not supplies else False
+    # The battery of a mouse has the scope "Device".
+    own = [supply for supply in supplies if read(os.path.join(supply, "scope")) != "Device"]
+    return any(read(os.path.join(supply, "status")) == "Discharging" for supply in own)
+
+
+def remote_disk(root: str, folder: str) -> str:
+    """Return the kind of the file system of `folder` if it is one of :data:`REMOTE`, otherwise ``""``."""
+    nearest, kind = "", ""
+    try:
+        with open(os.path.join(root, "proc/mounts"), encoding="utf-8", errors="replace") as file:
+            for line in file:
+                place, system = (line.split() + ["", "", ""])[1:3]
+                place = place.replace("\\040", " ")
+                inside = folder == place or folder.startswith(place.rstrip("/") + "/")
+                if inside and len(place) >= len(nearest):
+                    nearest, kind = place, system
+    except OSError:
+        return ""
+    return kind if kind in REMOTE else ""
+
+
 def probe(root: str, emit: Callable[..., None]) -> None:
-    """Report threads and cores, and the time of a 1024 × 1024 product on the CPU and on the first GPU."""
+    """Report battery, disk, threads and cores, and the time of a 1024 × 1024 product on the CPU and on the first GPU."""
+    emit(battery=on_battery(root), disk=remote_disk(root, os.getcwd()))
     import torch
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()

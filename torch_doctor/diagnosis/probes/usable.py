@@ -21,16 +21,16 @@ def probe(root: str, emit: Callable[..., None]) -> None:
             gpu = devices.setdefault(str(index), {})
             try:
                 major, minor = torch.cuda.get_device_capability(index)
-                gpu |= {"name": torch.cuda.get_device_name(index), "capability": 10 * major + minor}
+                gpu.update(name=torch.cuda.get_device_name(index), capability=10 * major + minor)
                 gpu["fits"] = _fits(torch, gpu["capability"])
                 emit(devices=devices)
                 m = torch.arange(64.0, device=f"cuda:{index}").reshape(8, 8)
                 result = (m @ m).sum().item()
                 gpu["right"] = result == EXPECTED
                 if not gpu["right"]:
-                    gpu |= {"result": result, "expected": EXPECTED}
+                    gpu.update(result=result, expected=EXPECTED)
             except Exception as error:
-                gpu |= {"right": None, "error": f"{type(error).__name__}: {error}"[:600]}
+                gpu.update(right=None, error=f"{type(error).__name__}: {error}"[:600])
             emit(devices=devices)
         try:
             emit(cudnn=torch.backends.cudnn.version())

@@ -8,14 +8,14 @@ A rule returns None, or how sure it is and the evidence for it::
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Optional
 
 from torch_doctor.diagnosis import cuda_tables
 from torch_doctor.diagnosis.evidence import Evidence, Line, joined, mentions
 
 SURE, LIKELY, POSSIBLE = 3, 2, 1
 
-RuleResult = tuple[int, list[Line]] | None
+RuleResult = Optional["tuple[int, list[Line]]"]
 Rule = Callable[[Evidence], RuleResult]
 
 
@@ -42,6 +42,11 @@ def nothing_here(e: Evidence) -> bool:
     return not (e.gpu_nodes or e.devices or e.get("nvml.count", 0) or e.get("bus.dxg") or e.jetson)
 
 
+def explained(e: Evidence, *rules: Rule) -> bool:
+    """Return whether one of `rules` is at least likely."""
+    return any((found := rule(e)) and found[0] >= LIKELY for rule in rules)
+
+
 def without_code(e: Evidence) -> list[dict[str, Any]]:
     """Return the GPUs for which this torch contains no machine code."""
     arch = e.get("pytorch.arch", [])
@@ -65,46 +70,129 @@ def no_kernel_image(gpu: dict[str, Any]) -> str:
 
 
 def cuinit_line(e: Evidence) -> Line:
-    """Return what cuInit returned: ``cuInit() = 100 (no device)``."""
+    """Return whether CUDA starts, and what cuInit returned."""
     code = e.cuinit
     probe = "unmasked" if e.get("unmasked.cuInit") is not None else "driver"
-    meaning = cuda_tables.CUDA_CODES.get(code, "?") if code is not None else "not asked"
-    return Line(probe, f"cuInit() = {code} ({meaning})")
+    if code is None:
+        return Line(probe, "CUDA was not started", "沒有嘗試啟動 CUDA")
+    english, chinese = {
+        0: ("CUDA starts", "CUDA 可以啟動"),
+        100: ("CUDA finds no GPU", "CUDA 找不到 GPU"),
+    }.get(code, ("CUDA does not start", "CUDA 無法啟動"))
+    call = f"cuInit() = {code}"
+    meaning = cuda_tables.CUDA_CODES.get(code, "not in the table of errors")
+    return Line(probe, f"{english}: {call} ({meaning})", f"{chinese}：{call}（{meaning}）")
 
 
 def nvml_line(e: Evidence) -> Line:
-    """Return what nvmlInit returned, and how many GPUs NVML counts."""
+    """Return what NVML answers: how many GPUs there are, or why it does not start."""
     code = e.get("nvml.init")
-    count = f", {e.get('nvml.count')} GPU" if e.get("nvml.count") is not None else ""
-    return Line("nvml", f"nvmlInit() = {code} ({cuda_tables.NVML_CODES.get(code, '?')}){count}")
+    if code is None:
+        return Line("nvml", "does not answer", "沒有回應")
+    call = f"nvmlInit() = {code}"
+    if code:
+        meaning = cuda_tables.NVML_CODES.get(code, "not in the table of errors")
+        return Line("nvml", f"does not start: {call} ({meaning})", f"無法啟動：{call}（{meaning}）")
+    count = e.get("nvml.count")
+    if count is None:
+        return Line("nvml", f"starts: {call}", f"可以啟動：{call}")
+    return Line("nvml", f"{count} GPU ({call})", f"{count} 張 GPU（{call}）")
 
 
 def bus_line(e: Evidence) -> Line:
     """Return how many NVIDIA cards the PCI bus shows, and their kernel drivers."""
     cards = e.cards()
-    drivers = joined(sorted({str(card.get("driver") or "none") for card in cards}))
     if not cards:
-        return Line("bus", "PCI: 0 NVIDIA GPU", "PCI：沒有 NVIDIA GPU")
-    return Line(
-        "bus",
-        f"PCI: {len(cards)} NVIDIA GPU, kernel driver: {drivers}",
-        f"PCI：{len(cards)} 張 NVIDIA GPU，驅動程式：{drivers}",
-    )
+        return Line("bus", "no NVIDIA card in the list of devices", "裝置清單裡沒有 NVIDIA 顯示卡")
+    drivers = joined(sorted({str(card["driver"]) for card in cards if card.get("driver")}))
+    english, chinese = (f"driver in use: {drivers}", f"使用的驅動程式：{drivers}") if drivers else (
+        "no driver in use", "沒有使用任何驅動程式")  # fmt: skip
+    count = f"{len(cards)} NVIDIA card{'s' if len(cards) > 1 else ''}"
+    return Line("bus", f"{count}, {english}", f"{len(cards)} 張 NVIDIA 顯示卡，{chinese}")
+
+
+# How opening a device file ended, in words.
+_OPENED = {
+    "ok": ("can be opened", "可以開啟"),
+    "ENOENT": ("is missing", "不存在"),
+    "EACCES": ("no permission", "沒有權限"),
+    "EPERM": ("not permitted", "不允許開啟"),
+    "EIO": ("the GPU does not respond", "GPU 沒有回應"),
+}
+
+
+def node_line(name: str, how: str) -> Line:
+    """Return how opening the device file `name` ended: ``/dev/nvidia0: no permission (EACCES)``."""
+    english, chinese = _OPENED.get(how, ("cannot be opened", "打不開"))
+    return Line("bus", f"/dev/{name}: {english} ({how})", f"/dev/{name}：{chinese}（{how}）")
 
 
 def node_lines(e: Evidence, *errors: str) -> list[Line]:
     """Return a line for each device file of the driver that failed to open with one of `errors` (``"EACCES"``)."""
-    return [Line("bus", f"open(/dev/{name}) = {how}") for name, how in e.nodes.items() if how in errors]
+    return [node_line(name, how) for name, how in e.nodes.items() if how in errors]
 
 
 def build_line(e: Evidence) -> Line:
-    """Return which PyTorch was imported, and for which CUDA it was built."""
-    cuda = e.get("pytorch.cuda")
-    return Line("pytorch", f"torch {e.get('pytorch.version')}, torch.version.cuda = {cuda!r}")
+    """Return which PyTorch was imported, and for what it was built."""
+    torch, cuda, hip = f"torch {e.get('pytorch.version')}", e.get("pytorch.cuda"), e.get("pytorch.hip")
+    if cuda or hip:
+        built = f"CUDA {cuda}" if cuda else f"ROCm {hip}"
+        return Line("pytorch", f"{torch}, built for {built}", f"{torch}，用 {built} 編譯")
+    return Line("pytorch", f"{torch}, built without CUDA (torch.version.cuda = None)",
+                f"{torch}，不含 CUDA（torch.version.cuda = None）")  # fmt: skip
 
 
 def library_fact(e: Evidence) -> str:
     """Return from which file libcuda was loaded, or why it was not."""
     if e.library:
-        return f"libcuda = {e.get('driver.path')}"
+        return f"libcuda = {e.get('driver.path') or '?'}"
     return e.get("driver.error", "libcuda: not found")
+
+
+# --- pieces of commands and texts ---------------------------------------------------------------------
+
+
+def values(e: Evidence) -> dict[str, object]:
+    """Return the values of the ``{placeholders}`` in the texts about the driver's library and about GPUs."""
+    capability = e.capability
+    hides = hiding_programs(e)
+    return {
+        "capability": f"{capability // 10}.{capability % 10}" if capability else "?",
+        "driver_source": e.get("bus.driver_source") or "?",
+        "cuinit": e.cuinit if e.cuinit is not None else "?",
+        "distro": e.environment("WSL_DISTRO_NAME") or "Ubuntu",
+        "hides": place_of(hides[0]) if hides else "?",
+        "hides_value": hides[0]["value"] if hides else "?",
+        "free_gpu": free_gpu(e) or 0,
+        "library_folder": next(iter(e.get("driver.found_in", [])), "/usr/lib/wsl/lib"),
+        "library_file": e.get("driver.path") or "/usr/lib/x86_64-linux-gnu/libcuda.so.1",
+        "patience_seconds": max(
+            (e.get(f"{probe}.seconds", 0) for probe in ("driver", "nvml", "smi", "usable") if e.hung(probe)),
+            default="?",
+        ),
+    }
+
+
+def free_gpu(e: Evidence) -> int | None:
+    """Return the number of the GPU with the most free memory, if less than half of it is taken and there are others."""
+    gpus = [gpu for gpu in e.get("nvml.devices", []) if gpu.get("memory") and "used" in gpu]
+    best = min(gpus, key=lambda gpu: gpu["used"] / gpu["memory"], default=None)
+    return best["index"] if best and len(gpus) > 1 and best["used"] < best["memory"] / 2 else None
+
+
+def place_of(line: dict[str, Any]) -> str:
+    """Return where a line is: ``"train.py:3"``; a notebook has no lines that its reader could count."""
+    return line["file"] if line["file"].endswith(".ipynb") else f"{line['file']}:{line['line']}"
+
+
+def hiding_programs(e: Evidence) -> list[dict[str, Any]]:
+    """Return the lines in files of the current folder that set CUDA_VISIBLE_DEVICES so that no GPU is left here.
+
+    CUDA ignores everything from the first number on that does not exist; names (``GPU-…``, ``MIG-…``) are not judged.
+    """
+
+    def hides(value: str) -> bool:
+        first = value.split(",")[0].strip()
+        return first in ("", "-1") or (first.isdigit() and int(first) >= e.devices)
+
+    return [line for line in e.get("pytorch.hides", []) if hides(str(line.get("value", "?")))]

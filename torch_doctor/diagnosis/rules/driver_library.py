@@ -1,10 +1,10 @@
-"""Rules about the driver's library (libcuda): it hangs, is missing, is the wrong one, or cannot initialize."""
+"""Rules about the file of the driver's library (libcuda): not found, the wrong one, or of another version."""
 
 from __future__ import annotations
 
 import re
 
-from torch_doctor.diagnosis.evidence import Evidence, Line, mentions, no_answer
+from torch_doctor.diagnosis.evidence import Evidence, Line, mentions
 from torch_doctor.diagnosis.rules.base import (
     LIKELY,
     POSSIBLE,
@@ -12,261 +12,239 @@ from torch_doctor.diagnosis.rules.base import (
     Rule,
     RuleResult,
     build_line,
-    bus_line,
     cuinit_line,
+    explained,
     failing,
     library_fact,
-    node_lines,
+    nothing_here,
     nvml_line,
     rule,
 )
-from torch_doctor.diagnosis.rules.driver_module import no_permission
 
 RULES: dict[str, Rule] = {}
 
 
-@rule(RULES, "uvm-missing")
-def uvm_missing(e: Evidence) -> RuleResult:
-    """/dev/nvidia-uvm is missing, which CUDA needs (nvidia-smi does not)."""
-    if (
-        e.nodes.get("nvidiactl") == "ok"
-        and e.nodes.get("nvidia-uvm") == "ENOENT"
-        and failing(e)
-        and not e.wsl
-    ):
-        if mismatch(e) or fabric(e) or compat(e):
-            return None
-        return SURE, [
-            Line("bus", "open(/dev/nvidia-uvm) = ENOENT"),
-            Line("bus", "open(/dev/nvidiactl) = ok"),
-            cuinit_line(e),
-        ]
-    return None
+# --- not found ----------------------------------------------------------------------------------------
 
 
-@rule(RULES, "hangs")
-def hangs(e: Evidence) -> RuleResult:
-    """The driver does not answer."""
-    silent = [probe for probe in ("driver", "nvml", "smi") if e.hung(probe)]
-    if e.hung("usable") and e.get(
-        "pytorch.count"
-    ):  # otherwise the probe may have waited for torch, not for the GPU
-        silent.append("usable")
-    if not silent or e.works or e.hung("interpreter") or partly_checked(e):
+@rule(RULES, "library-not-on-path")
+def library_not_on_path(e: Evidence) -> RuleResult:
+    """libcuda lies in a folder in which Python does not look (GKE, WSL, NixOS, or a stale cache of the linker).
+
+    Sure where the library, loaded from there, reaches the GPU.
+    """
+    folders, reached = e.get("driver.found_in", []), e.get("driver.reached")
+    if e.library is not False or not folders or (reached == 100 and nothing_here(e)):
         return None
-    if e.cuinit == 0 and e.devices and not {"driver", "usable"} & set(silent):
-        return POSSIBLE, [Line(probe, f"> {e.get(f'{probe}.seconds')} s") for probe in silent]
-    lines = [no_answer(e, probe) for probe in silent]
-    lines += [
-        Line(probe, "stuck: cannot be stopped", "卡住，無法強制結束")
-        for probe in silent
-        if e.ended(probe) == "stuck"
+    lines = [
+        Line("driver", library_fact(e)),
+        Line("driver", f"{folders[0]}/libcuda.so.1: cuInit() = {reached}"),
     ]
-    return (SURE if len(silent) > 1 or any(e.ended(p) == "stuck" for p in silent) else LIKELY), lines
-
-
-@rule(RULES, "partly-checked")
-def partly_checked(e: Evidence) -> RuleResult:
-    """The first GPUs compute correctly, but the probe timed out before it reached the last one."""
-    right = [gpu for gpu in e.tried if gpu.get("right")]
-    if e.hung("usable") and right and all(gpu.get("right") is not False for gpu in e.tried) and e.cuinit == 0:
-        done, count = len(right), e.get("pytorch.count")
-        return LIKELY, [
-            Line(
-                "usable",
-                f"{done} of {count} GPU correct, then the time was up",
-                f"{count} 張 GPU 中有 {done} 張計算正確，之後時限就到了",
-            )
-        ]
-    return None
-
-
-@rule(RULES, "wsl-old")
-def wsl_old(e: Evidence) -> RuleResult:
-    """WSL 1, or a Windows that is too old to pass its GPU to WSL."""
-    if e.wsl and not e.get("bus.dxg") and not e.container:
-        return SURE, [
-            Line("bus", f"WSL {e.wsl}, kernel {e.get('bus.kernel')}"),
-            Line("bus", "no /dev/dxg", "沒有 /dev/dxg"),
-        ]
-    return None
-
-
-@rule(RULES, "wsl-shadowed")
-def wsl_shadowed(e: Evidence) -> RuleResult:
-    """A Linux driver inside WSL is loaded instead of the one from Windows."""
-    path = str(e.get("driver.path", ""))
-    if compat(e) or stub(e):
-        return None
-    if e.wsl == 2 and e.get("bus.dxg") and e.library and failing(e) and path and "/usr/lib/wsl/" not in path:
-        return SURE, [Line("driver", f"libcuda = {path}"), cuinit_line(e), Line("bus", "/dev/dxg")]
-    return None
-
-
-@rule(RULES, "wsl-without-driver")
-def wsl_without_driver(e: Evidence) -> RuleResult:
-    """WSL can use a GPU, but Windows has no NVIDIA driver."""
-    if e.wsl == 2 and e.get("bus.dxg") and e.library is False:
-        return SURE, [Line("bus", "/dev/dxg"), Line("driver", library_fact(e))]
-    return None
+    return (SURE if reached == 0 else LIKELY), lines
 
 
 @rule(RULES, "compute-not-passed")
 def compute_not_passed(e: Evidence) -> RuleResult:
-    """The container got nvidia-smi and NVML from the driver, but not libcuda."""
-    if e.container and e.get("nvml.init") == 0 and e.library is False and e.gpu_nodes:
-        given = e.environment("NVIDIA_DRIVER_CAPABILITIES")
-        lines = [
-            nvml_line(e),
-            Line("driver", library_fact(e)),
-            Line("interpreter", f"NVIDIA_DRIVER_CAPABILITIES = {given!r}"),
-        ]
-        named = set((given or "").replace(" ", "").split(","))
-        return (LIKELY if named & {"compute", "all"} else SURE), lines
-    return None
+    """The container got nvidia-smi and NVML from the driver, but not libcuda.
+
+    Sure where the list of what to pass is set and does not name it.
+    """
+    if not e.container or e.get("nvml.init") != 0 or e.library is not False or not e.gpu_nodes:
+        return None
+    if library_not_on_path(e):
+        return None
+    given = e.environment("NVIDIA_DRIVER_CAPABILITIES")
+    lines = [
+        nvml_line(e),
+        Line("driver", library_fact(e)),
+        Line("interpreter", f"NVIDIA_DRIVER_CAPABILITIES = {given!r}"),
+    ]
+    # Without the variable, it depends on the toolkit's release whether "compute" is passed.
+    named = set((given or "").replace(" ", "").split(","))
+    return (LIKELY if not given or named & {"compute", "all"} else SURE), lines
 
 
 @rule(RULES, "library-missing")
 def library_missing(e: Evidence) -> RuleResult:
-    """The driver's kernel module is loaded, but libcuda is not installed."""
+    """The driver's kernel module is loaded, but libcuda is not installed.
+
+    Sure: it is in none of the usual folders. A file that is there, but empty or of another architecture, looks alike.
+    """
     there = e.get("bus.module") or e.get("nvml.init") == 0
-    if there and e.library is False and not e.container and not e.wsl and e.os == "linux" and e.gpu_nodes:
-        return SURE, [
+    here = e.os == "linux" and not e.container and not e.wsl
+    if there and here and e.library is False and e.gpu_nodes and not library_not_on_path(e):
+        damaged = mentions(library_fact(e), r"file too short|invalid ELF header|wrong ELF class")
+        return (LIKELY if damaged else SURE), [
             Line("bus", f"/proc/driver/nvidia/version: {e.get('bus.module')}"),
             Line("driver", library_fact(e)),
         ]
     return None
 
 
+# --- the wrong one ------------------------------------------------------------------------------------
+
+
 @rule(RULES, "stub")
 def stub(e: Evidence) -> RuleResult:
-    """The toolkit's stub library was loaded instead of the driver's libcuda."""
+    """The toolkit's stub library was loaded instead of the driver's libcuda. Sure: only a stub returns 34 (cuda.h)."""
     path = str(e.get("driver.path", ""))
     if e.cuinit == 34 or ("/stubs/" in path and failing(e)):
-        return SURE, [Line("driver", f"libcuda = {path}"), cuinit_line(e)]
+        return SURE, [Line("driver", library_fact(e)), cuinit_line(e)]
     return None
+
+
+def _compatibility(e: Evidence) -> bool:
+    """Return whether libcuda was loaded from a folder of CUDA's forward compatibility libraries."""
+    return bool(re.search(r"/(cuda-)?compat(-[\w.-]+)?/", str(e.get("driver.path", ""))))
+
+
+def _refused(e: Evidence) -> str:
+    """Return torch's complaint about forward compatibility (error 804), or ``""``."""
+    return mentions(e.complaints, r"Error 804", r"forward compatibility was attempted")
 
 
 @rule(RULES, "compat")
 def compat(e: Evidence) -> RuleResult:
-    """CUDA's forward compatibility libraries are loaded on a machine that does not support them."""
-    path = str(e.get("driver.path", ""))
-    ours = "/compat/" in path
-    message = mentions(e.complaints, r"Error 804", r"forward compatibility was attempted")
-    if e.cuinit == 804 or message or (ours and e.cuinit == 803):
-        return SURE, [
-            cuinit_line(e),
-            Line("driver", f"libcuda = {path or '?'}"),
-            *([Line("pytorch", message)] if message else []),
-        ]
-    return (LIKELY, [cuinit_line(e), Line("driver", f"libcuda = {path}")]) if ours and failing(e) else None
+    """CUDA's forward compatibility libraries are loaded on a machine that does not support them.
+
+    Sure only where the path of libcuda proves it: 804 alone also follows an update without a restart
+    (rapidsai/cusignal#398, pytorch/pytorch#40671).
+    """
+    lines = [cuinit_line(e), Line("driver", library_fact(e))]
+    message = _refused(e)
+    lines += [Line("pytorch", message)] if message else []
+    if _compatibility(e) and failing(e):
+        return (SURE if (e.cuinit in (803, 804) or message) and not _smi_disagrees(e) else LIKELY), lines
+    if (e.cuinit == 804 or message) and not e.get("driver.path") and not _apart(e):
+        return LIKELY, lines  # from where it was loaded is not known
+    return None
+
+
+# --- another version ----------------------------------------------------------------------------------
+
+
+def _smi_disagrees(e: Evidence) -> bool:
+    """Return whether NVML says that library and kernel module differ (18)."""
+    said = mentions(e.smi_text, r"Driver/library version mismatch")
+    return bool(e.get("nvml.init") == 18 or e.get("smi.code") == 18 or said)
+
+
+def _apart(e: Evidence) -> bool:
+    """Return whether the driver's kernel module and libcuda are of different versions; both must be known."""
+    running, found = e.get("bus.module"), e.get("driver.file_version")
+    return bool(running and found and running != found and not _compatibility(e))
+
+
+def _versions(e: Evidence) -> Line:
+    """Return the versions of the driver that runs and of its library."""
+    running, library = e.get("bus.module") or "?", e.get("driver.file_version") or "?"
+    return Line("driver", f"running: {running}, library: {library}", f"執行中：{running}，函式庫：{library}")
+
+
+def _differs(e: Evidence) -> bool:
+    """Return whether module and library differ, as far as the driver itself says so."""
+    if e.wsl or e.cuinit == 0:
+        return False
+    # Without any device file, a library of the image cannot tell anything about the host's driver.
+    apart = _apart(e) and failing(e) and not nothing_here(e)
+    return _smi_disagrees(e) or apart or (e.cuinit in (803, 804) and not _compatibility(e))
+
+
+@rule(RULES, "driver-in-container")
+def driver_in_container(e: Evidence) -> RuleResult:
+    """The container's image brings a driver library of its own, which hides the host's.
+
+    Sure: it is of another version than the host's module, and no toolkit mounted it.
+    """
+    if not e.container or not _differs(e) or e.get("driver.mounted") is not False:
+        return None
+    mounted = Line("driver", "not mounted from the host", "不是從主機掛載進來的")
+    return (SURE if _apart(e) else LIKELY), [
+        Line("driver", library_fact(e)),
+        mounted,
+        _versions(e),
+        cuinit_line(e),
+    ]
+
+
+def module_for_this_kernel(e: Evidence) -> str:
+    """Return the version of the nvidia.ko that is installed for the running kernel, or ``""``."""
+    return str(e.get("bus.modinfo.version") or "")
+
+
+@rule(RULES, "module-not-rebuilt")
+def module_not_rebuilt(e: Evidence) -> RuleResult:
+    """The library was updated, but the module for this kernel was not: a restart loads the same old module again.
+
+    Only likely: another installed kernel may have the new module.
+    """
+    if e.container or not _differs(e) or not _apart(e) or module_for_this_kernel(e) != e.get("bus.module"):
+        return None
+    if library_left_over(e):
+        return None
+    others = [kernel for kernel in e.get("bus.module_files", []) if kernel != e.get("bus.kernel")]
+    installed = f"modinfo nvidia: {module_for_this_kernel(e)}"
+    return (POSSIBLE if others else LIKELY), [_versions(e), Line("bus", installed), cuinit_line(e)]
+
+
+def _number(version: object) -> tuple[int, ...]:
+    """Return a version as numbers: ``"535.129.03"`` → ``(535, 129, 3)``."""
+    return tuple(int(part) for part in str(version).split(".") if part.isdigit())
+
+
+@rule(RULES, "library-left-over")
+def library_left_over(e: Evidence) -> RuleResult:
+    """A copy of libcuda from an older driver is found first, as NVIDIA's installer leaves it beside packages.
+
+    The module on the disk is the running one, so no restart is pending. Only likely: an update may also have failed.
+    """
+    if e.container or not _differs(e) or not _apart(e) or module_for_this_kernel(e) != e.get("bus.module"):
+        return None
+    if _number(e.get("driver.file_version")) > _number(e.get("bus.module")):
+        return None
+    return LIKELY, [Line("driver", library_fact(e)), _versions(e), cuinit_line(e)]
 
 
 @rule(RULES, "mismatch")
 def mismatch(e: Evidence) -> RuleResult:
-    """The driver was updated, but the old kernel module is still loaded."""
-    running, found = e.get("bus.module"), e.get("driver.file_version")
-    message = mentions(e.smi_text, r"Driver/library version mismatch")
-    apart = bool(running and found and running != found)
-    if compat(e) or e.wsl or e.cuinit == 0:
+    """The driver was updated, but the old kernel module is still loaded.
+
+    Sure where the versions are known to differ, or NVML says so, and the module on the disk is not the old one.
+    """
+    if not _differs(e) or driver_in_container(e) or explained(e, module_not_rebuilt, library_left_over):
         return None
-    if e.get("nvml.init") == 18 or e.get("smi.code") == 18 or message or (apart and failing(e)):
-        return SURE, [
-            nvml_line(e) if not message else Line("smi", message),
-            _versions(running, found or e.get("nvml.file_version") or "?"),
-            cuinit_line(e),
-        ]
-    if e.cuinit == 803:
-        return LIKELY, [cuinit_line(e), _versions(running, found)]
-    return None
+    message = mentions(e.smi_text, r"Driver/library version mismatch")
+    lines = [Line("smi", message)] if message else [nvml_line(e)] if e.get("nvml.init") is not None else []
+    lines += [_versions(e), cuinit_line(e)]
+    return (SURE if _smi_disagrees(e) or _apart(e) else LIKELY), lines
 
 
-def _versions(running: object, library: object) -> Line:
-    """Return the versions of the driver that runs and of its library."""
-    return Line("driver", f"running: {running}, library: {library}", f"執行中：{running}，函式庫：{library}")
+def _newest(serves: int | None) -> Line:
+    """Return which CUDA the driver serves: ``CUDA 12.8 at most (cuDriverGetVersion() = 12080)``."""
+    if not serves:
+        return Line("driver", f"cuDriverGetVersion() = {serves}")
+    cuda, call = f"CUDA {serves // 1000}.{serves % 1000 // 10}", f"cuDriverGetVersion() = {serves}"
+    return Line("driver", f"supports {cuda} at most ({call})", f"最高支援 {cuda}（{call}）")
 
 
 @rule(RULES, "driver-old")
 def driver_old(e: Evidence) -> RuleResult:
-    """The driver supports only an older CUDA than torch was built with."""
+    """The driver supports only an older CUDA than torch was built with.
+
+    Sure: torch compares the same two numbers, and refuses. But it does so only where the driver finds a GPU.
+    """
     wants = re.match(r"\d+", str(e.get("pytorch.cuda") or ""))
     serves = e.driver_cuda
     message = mentions(e.complaints, r"driver on your system is too old")
     older = bool(wants and serves and serves // 1000 < int(wants[0]))
-    if e.works or not (older or message or e.cuinit == 35) or mismatch(e):
+    if e.works or not (older or message or e.cuinit == 35) or mismatch(e) or stub(e):
         return None
-    return SURE, [
+    if e.container and e.cuinit == 100 and nothing_here(e):
+        return None  # the library belongs to the image; no GPU was passed
+    # Without a GPU (a login node, an image of a disk) a newer driver would not help.
+    useless = e.cuinit == 100 and not e.card_here and not message
+    return (POSSIBLE if useless else SURE), [
         build_line(e),
-        Line("driver", f"cuDriverGetVersion() = {serves}"),
+        _newest(serves),
         *([Line("pytorch", message)] if message else []),
     ]
-
-
-@rule(RULES, "fabric")
-def fabric(e: Evidence) -> RuleResult:
-    """The fabric manager of a server with NVSwitch has not initialized the GPUs."""
-    if e.cuinit == 802 or mentions(e.complaints, r"Error 802"):
-        english, chinese = (
-            ("running", "執行中") if e.get("bus.fabric_manager") else ("not running", "沒有執行")
-        )
-        return SURE, [
-            cuinit_line(e),
-            Line("bus", f"nv-fabricmanager: {english}", f"nv-fabricmanager：{chinese}"),
-        ]
-    return None
-
-
-@rule(RULES, "init-memory")
-def init_memory(e: Evidence) -> RuleResult:
-    """Out of memory while CUDA initializes."""
-    message = mentions(e.complaints, r"Error 2: out of memory")
-    if e.cuinit == 2 or message:
-        limit = e.get("bus.address_limit")
-        return SURE, [
-            cuinit_line(e),
-            *([Line("pytorch", message)] if message else []),
-            *([Line("bus", f"ulimit -v: {limit // 1024} KiB")] if limit else []),
-        ]
-    return None
-
-
-@rule(RULES, "mps")
-def mps(e: Evidence) -> RuleResult:
-    """The server that shares a GPU between processes (CUDA MPS) does not answer."""
-    message = mentions(e.complaints, r"MPS client failed to connect", r"Error 80[567]", r"MPS server")
-    if e.cuinit in (805, 806, 807) or message:
-        pipe = e.environment("CUDA_MPS_PIPE_DIRECTORY")
-        return SURE, [cuinit_line(e), Line("interpreter", f"CUDA_MPS_PIPE_DIRECTORY = {pipe!r}")]
-    return None
-
-
-@rule(RULES, "gpu-lost")
-def gpu_lost(e: Evidence) -> RuleResult:
-    """A GPU stopped answering while the machine was running."""
-    message = mentions(e.smi_text, r"Unable to determine the device handle", r"GPU is lost", r"\bERR!")
-    lines = [Line("smi", message)] if message else []
-    if e.get("nvml.init") == 15 or 15 in e.get("nvml.codes", []):
-        lines.append(Line("nvml", "15 (GPU is lost)"))
-    lines += node_lines(e, "EIO")
-    if lines:
-        return SURE, [*lines, bus_line(e)]
-    bound = [card for card in e.cards() if card.get("driver") == "nvidia"]
-    counted = e.get("nvml.count")
-    limited = e.container or e.get("bus.slurm") or e.wsl or not bound
-    if not limited and e.get("nvml.init") == 0 and counted is not None and counted < len(bound):
-        return LIKELY, [bus_line(e), nvml_line(e)]
-    return None
-
-
-@rule(RULES, "after-sleep")
-def after_sleep(e: Evidence) -> RuleResult:
-    """Unknown error (999), typically after the machine slept."""
-    if e.cuinit != 999 or any(
-        explains(e) for explains in (uvm_missing, no_permission, mismatch, wsl_shadowed, compat, gpu_lost)
-    ):
-        return None
-    slept = e.get("bus.slept", 0)
-    if slept > 60:
-        line = Line("bus", f"slept since boot: {slept:.0f} s", f"開機後睡眠：{slept:.0f} s")
-        return LIKELY, [cuinit_line(e), line, nvml_line(e)]
-    return POSSIBLE, [cuinit_line(e)]

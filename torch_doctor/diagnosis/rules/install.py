@@ -1,13 +1,13 @@
-"""Rules about the running process, the Python environment and the build of PyTorch."""
+"""Rules about the installed build of PyTorch; with those about the process, the environment and other GPUs in :data:`RULES`."""
 
 from __future__ import annotations
 
 import re
 
 from torch_doctor.diagnosis.evidence import Evidence, Line, joined, mentions
+from torch_doctor.diagnosis.rules import environment, other_gpus, process
 from torch_doctor.diagnosis.rules.base import (
     LIKELY,
-    POSSIBLE,
     SURE,
     Rule,
     RuleResult,
@@ -15,121 +15,16 @@ from torch_doctor.diagnosis.rules.base import (
     bus_line,
     cuinit_line,
     rule,
-    without_code,
 )
+from torch_doctor.diagnosis.rules.environment import other_python, other_torch, shadowed, source_tree
 
-RULES: dict[str, Rule] = {}
+RULES: dict[str, Rule] = {**process.RULES, **environment.RULES}
 
 _UNRESOLVED = r"undefined symbol|cannot open shared object|symbol lookup error|version `[^']+' not found"
+_MISSING = "cannot open shared object"
+# Names of the system's libraries: no folder and no package of CUDA brings or hides them.
+_OF_THE_SYSTEM = r"GLIBC|CXXABI|libstdc\+\+|libg?omp|libgcc_s|lib(?:c|m|dl|rt|pthread|GL|numa)\.so"
 _CUDNN_MIX = r"cuDNN version incompatibility"
-
-
-# --- the process that asks ----------------------------------------------------------------------------
-
-
-@rule(RULES, "forked")
-def forked(e: Evidence) -> RuleResult:
-    """This process was forked from a process that had already initialized CUDA."""
-    if e.get("caller.bad_fork"):
-        return SURE, [Line("caller", "torch.cuda._is_in_bad_fork() = True")]
-    return None
-
-
-@rule(RULES, "dead-context")
-def dead_context(e: Evidence) -> RuleResult:
-    """A kernel crashed in this process; since then every CUDA call fails, but a fresh process works."""
-    if e.get("caller.cuda_error") and e.works:
-        return SURE, [
-            Line("caller", f"torch.cuda.synchronize(): {e.get('caller.cuda_error')}"),
-            Line(
-                "usable",
-                f"fresh process: {e.works} GPU, correct",
-                f"全新的行程：{e.works} 張 GPU，計算正確",
-            ),
-        ]
-    return None
-
-
-@rule(RULES, "stale")
-def stale(e: Evidence) -> RuleResult:
-    """This process counted the GPUs before CUDA_VISIBLE_DEVICES changed, and the driver keeps the old answer."""
-    asked, before, now = (e.get(f"caller.{key}") for key in ("cuda_asked", "visible_at_start", "visible_now"))
-    counted = e.get("caller.count")
-    changed = [Line("caller", f"CUDA_VISIBLE_DEVICES: {before!r} -> {now!r}")] if before != now else []
-    if counted is not None and e.works and counted != e.works:
-        lines = [
-            Line("caller", f"torch.cuda.device_count() = {counted}"),
-            Line("usable", f"fresh process: {e.works}", f"全新的行程：{e.works}"),
-        ]
-        return SURE, [*lines, *changed]
-    if asked and changed:
-        # If it was set before CUDA was initialized it took effect, and both count the same.
-        return (LIKELY if counted is None else POSSIBLE), changed
-    return None
-
-
-# --- the Python environment ---------------------------------------------------------------------------
-
-
-def other_torch(e: Evidence) -> dict[str, str]:
-    """Return another environment whose torch fits better than this one's, or an empty dictionary.
-
-    Example: ``{"named_by": "VIRTUAL_ENV", "prefix": "/home/a/venv", "torch": "2.13.0", "cuda": "13.0"}``
-    """
-    others = [other for other in e.get("interpreter.others", []) if other.get("torch")]
-    with_cuda = [other for other in others if other.get("cuda")]
-    if e.torch == "missing":
-        return (with_cuda or others or [{}])[0]
-    if e.build == "cpu" and e.card_here:
-        return (with_cuda or [{}])[0]
-    return {}
-
-
-@rule(RULES, "other-python")
-def other_python(e: Evidence) -> RuleResult:
-    """The kernel (or this terminal) runs another Python than the one with the right torch."""
-    other = other_torch(e)
-    if not other:
-        return None
-    path = f"sys.executable = {e.get('interpreter.executable')}"
-    here = f"{path}: torch {e.get('pytorch.version')}"
-    lines = [
-        Line("interpreter", f"{path}: no torch", f"{path}：沒有 torch")
-        if e.torch == "missing"
-        else Line("interpreter", here),
-        Line("interpreter", f"{other.get('named_by')} = {other.get('prefix')}: torch {other.get('torch')}"),
-    ]
-    # An installed kernelspec may be an old one; an active environment is the one that the user means.
-    return (SURE if other.get("named_by") in ("VIRTUAL_ENV", "CONDA_PREFIX") else LIKELY), lines
-
-
-@rule(RULES, "shadowed")
-def shadowed(e: Evidence) -> RuleResult:
-    """A file or folder named torch is imported instead of PyTorch."""
-    if e.get("interpreter.torch_is_real") is False and e.get("interpreter.torch_file"):
-        return SURE, [
-            Line("interpreter", f"torch = {e.get('interpreter.torch_file')}"),
-            Line(
-                "interpreter",
-                "no torch/_C, no torch/version.py beside it",
-                "旁邊沒有 torch/_C 與 torch/version.py",
-            ),
-        ]
-    return None
-
-
-@rule(RULES, "no-torch")
-def no_torch(e: Evidence) -> RuleResult:
-    """PyTorch is not installed for this Python."""
-    if e.torch == "missing" and not other_torch(e) and e.get("interpreter.torch_is_real") is not False:
-        return SURE, [
-            Line("pytorch", e.import_error),
-            Line("interpreter", f"sys.executable = {e.get('interpreter.executable')}"),
-        ]
-    return None
-
-
-# --- the build ----------------------------------------------------------------------------------------
 
 
 def mixed_majors(e: Evidence) -> list[str]:
@@ -150,28 +45,35 @@ def foreign_path(e: Evidence) -> str:
     return path if re.search(r"cuda|cudnn|nccl|tensorrt", path, re.I) else ""
 
 
+def _unresolved(e: Evidence) -> str:
+    """Return the line that says that a library of CUDA or torch lacks something, or ``""``."""
+    message = mentions(e.import_error, _UNRESOLVED)
+    return "" if re.search(_OF_THE_SYSTEM, message) else message
+
+
 @rule(RULES, "foreign-libraries")
 def foreign_libraries(e: Evidence) -> RuleResult:
-    """LD_LIBRARY_PATH puts other CUDA libraries before those of torch."""
-    message = mentions(e.import_error, _UNRESOLVED) or mentions(e.complaints, _CUDNN_MIX)
+    """Other CUDA libraries are loaded before those of torch. Sure if LD_LIBRARY_PATH names their folder."""
+    message = _unresolved(e) or mentions(e.complaints, _CUDNN_MIX)
     loaded = e.get("pytorch.foreign", [])
     path = foreign_path(e)
-    if not message or not (path or loaded):
+    # A folder in front of others hides files; it does not make one missing.
+    if not message or not (path or loaded) or (_MISSING in message and not loaded):
         return None
     lines = [Line("pytorch", message)]
     if path:
         lines.append(Line("interpreter", f"LD_LIBRARY_PATH = {path}"))
     lines += [Line("pytorch", f"loaded: {library}", f"已載入：{library}") for library in loaded[:3]]
-    return SURE, lines
+    return (SURE if path else LIKELY), lines
 
 
 @rule(RULES, "two-cudas")
 def two_cudas(e: Evidence) -> RuleResult:
     """Libraries of two CUDA releases are installed side by side."""
-    message = mentions(e.import_error, _UNRESOLVED)
+    message = _unresolved(e)
     majors = mixed_majors(e)
     if message and majors:
-        sure = LIKELY if foreign_path(e) else SURE
+        sure = LIKELY if foreign_path(e) or _MISSING in message else SURE
         return sure, [Line("pytorch", message), Line("interpreter", f"nvidia-*: cu{', cu'.join(majors)}")]
     return None
 
@@ -180,40 +82,48 @@ def two_cudas(e: Evidence) -> RuleResult:
 def windows_dll(e: Evidence) -> RuleResult:
     """Windows cannot load a DLL of torch."""
     message = mentions(
-        e.import_error, r"WinError (?:126|127|1114|182)", r"Error loading .*\.dll", r"DLL load failed"
+        e.import_error,
+        r"WinError (?:126|127|1114|182)",
+        r"Error loading .*\.dll",
+        r"DLL load failed",
+        r"Could not find module .*\.dll",
     )
     return (SURE, [Line("pytorch", message)]) if message else None
 
 
 def _explained_import(e: Evidence) -> bool:
     """Return whether another rule explains why the import fails."""
-    return any(explains(e) for explains in (shadowed, foreign_libraries, two_cudas, windows_dll))
+    return any(explains(e) for explains in (shadowed, source_tree, foreign_libraries, two_cudas, windows_dll))
+
+
+@rule(RULES, "conda-cpu")
+def conda_cpu(e: Evidence) -> RuleResult:
+    """conda installed a build without CUDA. Sure: conda's own list names the build, and torch says the same."""
+    builds = e.get("interpreter.conda_torch", [])
+    if any("cpu" in build for build in builds) and e.build == "cpu" and e.card_here and not other_torch(e):
+        return SURE, [*[Line("interpreter", f"conda: {build}") for build in builds], build_line(e)]
+    return None
 
 
 @rule(RULES, "mixed-installers")
 def mixed_installers(e: Evidence) -> RuleResult:
-    """Both conda and pip installed a torch."""
-    builds = e.get("interpreter.conda_torch", [])
-    copies = e.get("interpreter.torch_copies", [])
-    cpu = [build for build in builds if "cpu" in build]
+    """Both conda and pip installed a torch. Likely: they are both there; that this breaks it is an inference."""
+    builds, copies = e.get("interpreter.conda_torch", []), e.get("interpreter.torch_copies", [])
+    versions = {build.split("-")[1] for build in builds if build.startswith("pytorch-")}
+    # A package of conda brings the metadata of pip as well, with its own version.
+    both = len(copies) > 1 or any(copy.partition("+")[0] not in versions for copy in copies)
+    useless = e.torch == "broken" or (e.build == "cpu" and e.card_here)
+    if not (builds and both and useless) or _explained_import(e) or conda_cpu(e):
+        return None
     lines = [Line("interpreter", f"conda: {build}") for build in builds]
-    if len(copies) > 1:
-        lines.append(Line("interpreter", f"pip: torch {joined(copies)}"))
-    if cpu and e.build == "cpu" and e.card_here:
-        return SURE, [*lines, build_line(e)]
-    if (len(copies) > 1 or (builds and copies)) and (
-        e.torch == "broken" or (e.build == "cpu" and e.card_here)
-    ):
-        if _explained_import(e):
-            return None
-        return LIKELY, [*lines, Line("pytorch", e.import_error) if e.import_error else build_line(e)]
-    return None
+    lines.append(Line("interpreter", f"pip: torch {joined(copies)}"))
+    return LIKELY, [*lines, Line("pytorch", e.import_error) if e.import_error else build_line(e)]
 
 
 @rule(RULES, "torch-broken")
 def torch_broken(e: Evidence) -> RuleResult:
     """The import of torch fails, and no other rule says why."""
-    if e.torch != "broken" or _explained_import(e):
+    if e.torch != "broken" or _explained_import(e) or mixed_installers(e):
         return None
     message = e.import_error or f"import torch: {e.get('pytorch.exit', 'the process died')}"
     return LIKELY, [Line("pytorch", message[:300])]
@@ -227,60 +137,16 @@ def torch_slow(e: Evidence) -> RuleResult:
     return None
 
 
-@rule(RULES, "jetson")
-def jetson(e: Evidence) -> RuleResult:
-    """A Jetson needs NVIDIA's own build of torch."""
-    if e.jetson and not e.works and (e.build == "cpu" or without_code(e)):
-        return SURE, [Line("bus", f"Jetson: {e.get('bus.jetson')}"), build_line(e)]
-    return None
-
-
-@rule(RULES, "apple")
-def apple(e: Evidence) -> RuleResult:
-    """A Mac has no CUDA."""
-    if e.os == "darwin":
-        return SURE, [
-            Line("bus", f"macOS, {e.get('bus.arch')}"),
-            Line("pytorch", f"torch.backends.mps.is_available() = {bool(e.get('pytorch.mps'))}"),
-        ]
-    return None
-
-
-@rule(RULES, "amd")
-def amd(e: Evidence) -> RuleResult:
-    """An AMD GPU, or a torch built for AMD, but not both together."""
-    cards = [card for card in e.cards("0x1002") if not e.cards()]
-    if e.build == "hip" and e.cards() and not e.works:
-        return SURE, [Line("pytorch", f"torch.version.hip = {e.get('pytorch.hip')!r}"), bus_line(e)]
-    if e.build == "hip" and not e.works:
-        line = Line("pytorch", f"torch.version.hip = {e.get('pytorch.hip')!r}, is_available() = False")
-        kfd = e.nodes.get("kfd")
-        return SURE, [line, *([Line("bus", f"open(/dev/kfd) = {kfd}")] if kfd else [])]
-    if cards and not e.card_here and e.build in ("cuda", "cpu", "") and e.nodes.get("kfd"):
-        return LIKELY, [Line("bus", f"PCI: {len(cards)} AMD GPU, 0 NVIDIA GPU; /dev/kfd"), build_line(e)]
-    return None
-
-
-@rule(RULES, "intel")
-def intel(e: Evidence) -> RuleResult:
-    """An Intel GPU is used through torch.xpu, not through CUDA."""
-    if e.card_here:
-        return None
-    if e.get("pytorch.xpu_available") or e.build == "xpu":
-        return SURE, [
-            build_line(e),
-            Line("pytorch", f"torch.xpu.is_available() = {bool(e.get('pytorch.xpu_available'))}"),
-        ]
-    return None
-
-
 @rule(RULES, "cpu-build")
 def cpu_build(e: Evidence) -> RuleResult:
     """This torch was built without CUDA, but there is an NVIDIA GPU."""
-    better = (other_python(e), mixed_installers(e), e.jetson, e.os == "darwin")
+    better = (other_python(e), conda_cpu(e), mixed_installers(e), e.jetson, e.os == "darwin")
     if e.build == "cpu" and e.card_here and not any(better):
         seen = (
             bus_line(e) if e.cards() else cuinit_line(e) if e.devices else Line("smi", e.smi_text[:80] or "-")
         )
         return SURE, [build_line(e), seen]
     return None
+
+
+RULES.update(other_gpus.RULES)

@@ -15,105 +15,186 @@ from torch_doctor.diagnosis.rules.base import (
     nothing_here,
     rule,
 )
-from torch_doctor.diagnosis.rules.install import amd, intel
+from torch_doctor.diagnosis.rules.other_gpus import amd, intel
 
 RULES: dict[str, Rule] = {}
 
 
+# --- places that give GPUs out ------------------------------------------------------------------------
+
+
 @rule(RULES, "no-gpu-runtime")
 def no_gpu_runtime(e: Evidence) -> RuleResult:
-    """Colab or Kaggle, with a runtime that has no GPU."""
+    """Colab or Kaggle, with a runtime that has no GPU. Sure: with a GPU, both show /dev/nvidia0."""
     where = [name for name in ("colab", "kaggle") if e.get(f"bus.{name}")]
     if where and nothing_here(e):
-        return SURE, [
-            Line(
-                "bus",
-                f"{where[0].capitalize()}: no /dev/nvidia0",
-                f"{where[0].capitalize()}：沒有 /dev/nvidia0",
-            ),
-            Line("driver", library_fact(e)),
-        ]
+        named = where[0].capitalize()
+        line = Line("bus", f"{named}: no /dev/nvidia0", f"{named}：沒有 /dev/nvidia0")
+        return SURE, [line, Line("driver", library_fact(e))]
     return None
 
 
-@rule(RULES, "batch-system")
-def batch_system(e: Evidence) -> RuleResult:
-    """The batch system or the JupyterHub gave this job no GPU, or this is a login node."""
-    if e.works:
+@rule(RULES, "job-without-gpu")
+def job_without_gpu(e: Evidence) -> RuleResult:
+    """The batch system gave this job no GPU.
+
+    Sure if Slurm itself hides or refuses the GPUs of this node, or if Slurm's own daemon started this process on a node
+    that shows none. The shell that `salloc` opens on a login node has the job's number, too.
+    """
+    gave = [e.environment(name) for name in ("SLURM_JOB_GPUS", "SLURM_STEP_GPUS", "SLURM_GPUS_ON_NODE")]
+    if e.works or not e.get("bus.slurm") or any(gave):
         return None
     hidden = e.environment("CUDA_VISIBLE_DEVICES")
-    refused = [name for name in e.gpu_nodes if e.nodes[name] in ("EPERM", "EACCES")]
-    gave = [e.environment(name) for name in ("SLURM_JOB_GPUS", "SLURM_STEP_GPUS", "SLURM_GPUS_ON_NODE")]
-    if e.get("bus.slurm") and not any(gave):
-        line = Line("interpreter", f"SLURM_JOB_ID = {e.environment('SLURM_JOB_ID')}, SLURM_JOB_GPUS = None")
-        if hidden is not None and hidden.strip() in ("", "NoDevFiles", "-1"):
-            return SURE, [line, Line("interpreter", f"CUDA_VISIBLE_DEVICES = {hidden!r}")]
-        if e.gpu_nodes and len(refused) == len(e.gpu_nodes):
-            return SURE, [line, *node_lines(e, "EPERM", "EACCES")]
-        if nothing_here(e) and not e.cards():
-            return SURE, [line, bus_line(e)]
-    if e.get("bus.slurm_tools") and not e.get("bus.slurm") and nothing_here(e) and not e.cards():
-        tools, unset = e.get("bus.slurm_tools"), "SLURM_JOB_ID = None"
-        return LIKELY, [Line("bus", f"command: {tools}; {unset}", f"指令：{tools}；{unset}"), bus_line(e)]
-    if e.get("bus.jupyterhub") and nothing_here(e):
-        line = Line("bus", "JUPYTERHUB_API_URL; no /dev/nvidia0", "JUPYTERHUB_API_URL；沒有 /dev/nvidia0")
-        return LIKELY, [line, bus_line(e)]
+    # Slurm's control group answers EPERM; EACCES comes from the rights of the files.
+    refused = [name for name in e.gpu_nodes if e.nodes[name] == "EPERM"]
+    job = f"SLURM_JOB_ID = {e.environment('SLURM_JOB_ID')}"
+    line = Line("interpreter", f"{job}, SLURM_JOB_GPUS is not set", f"{job}，沒有設定 SLURM_JOB_GPUS")
+    if hidden is not None and hidden.strip() in ("", "NoDevFiles"):
+        # An empty value may also be the user's own, on a cluster that does not hand out GPUs one by one.
+        own = hidden.strip() == "" and e.devices
+        return (LIKELY if own else SURE), [line, Line("interpreter", f"CUDA_VISIBLE_DEVICES = {hidden!r}")]
+    if e.gpu_nodes and len(refused) == len(e.gpu_nodes):
+        return SURE, [line, *node_lines(e, "EPERM")]
+    if nothing_here(e) and not e.cards():
+        return (SURE if e.get("bus.slurm_node") else LIKELY), [line, bus_line(e)]
     return None
+
+
+@rule(RULES, "login-node")
+def login_node(e: Evidence) -> RuleResult:
+    """A machine with Slurm's commands, outside of any job, and without a GPU."""
+    tools = e.get("bus.slurm_tools")
+    if e.works or not tools or e.get("bus.slurm") or not nothing_here(e) or e.cards():
+        return None
+    return LIKELY, [
+        Line("bus", f"command: {tools}; no SLURM_JOB_ID", f"有 {tools} 指令，沒有 SLURM_JOB_ID"),
+        bus_line(e),
+    ]
+
+
+@rule(RULES, "hub-without-gpu")
+def hub_without_gpu(e: Evidence) -> RuleResult:
+    """A JupyterHub server that was started without a GPU."""
+    if e.works or not e.get("bus.jupyterhub") or not nothing_here(e) or e.get("bus.slurm"):
+        return None
+    line = Line("bus", "JUPYTERHUB_API_URL; no /dev/nvidia0", "有 JUPYTERHUB_API_URL，沒有 /dev/nvidia0")
+    return LIKELY, [line, bus_line(e)]
+
+
+def batch_system(e: Evidence) -> RuleResult:
+    """Return the verdict of one of the three above: whoever gives the GPUs out gave none to this process."""
+    return job_without_gpu(e) or login_node(e) or hub_without_gpu(e)
+
+
+# --- a card that is switched off ----------------------------------------------------------------------
 
 
 @rule(RULES, "integrated-mode")
 def integrated_mode(e: Evidence) -> RuleResult:
-    """A laptop uses its integrated graphics, and the NVIDIA GPU is switched off."""
-    mode = e.get("bus.prime")
-    if mode == "intel" and not e.works and e.cuinit != 0:
-        return SURE, [Line("bus", "prime-select query: intel"), bus_line(e)]
-    asleep = [
-        card for card in e.cards() if card.get("power") == "suspended" and card.get("driver") != "nvidia"
-    ]
-    if (
-        asleep
-        and e.get("bus.laptop")
-        and e.cuinit != 0
-        and not e.get("bus.module")
-        and not e.get("bus.module_files")
-    ):
-        return LIKELY, [Line("bus", "power/runtime_status = suspended"), bus_line(e)]
+    """A laptop uses its integrated graphics, and a tool has switched the NVIDIA GPU off.
+
+    Sure: each tool's own setting says so, and no driver reaches the card.
+    """
+    tool = e.get("bus.switched_off")
+    held = any(card.get("driver") == "nvidia" for card in e.cards())
+    if not tool or e.works or e.cuinit == 0 or held or e.container:
+        return None
+    return SURE, [Line("bus", f"{tool}: NVIDIA GPU off", f"{tool}：NVIDIA GPU 已關閉"), bus_line(e)]
+
+
+def _listed(e: Evidence) -> bool:
+    """Return whether Windows lists an NVIDIA card."""
+    return bool(mentions(joined(e.get("bus.video") or []), "NVIDIA"))
+
+
+@rule(RULES, "card-off")
+def card_off(e: Evidence) -> RuleResult:
+    """On a Windows laptop the driver is installed, but Windows lists no NVIDIA card: a mode that saves power hides it.
+
+    Only likely: an external GPU that is not plugged in looks the same.
+    """
+    laptop = e.get("bus.laptop") is not False  # None: not known
+    if e.os != "windows" or not e.get("bus.video") or _listed(e) or e.card_here or not laptop:
+        return None
+    return (LIKELY, [_video(e), *traces(e)]) if traces(e) else None
+
+
+def _video(e: Evidence) -> Line:
+    names = joined(e.get("bus.video") or [])
+    return Line("bus", f"graphics cards: {names}", f"顯示卡：{names}")
+
+
+@rule(RULES, "card-disabled")
+def card_disabled(e: Evidence) -> RuleResult:
+    """The Device Manager of Windows has disabled the card (its code 22 means exactly that)."""
+    off = [name for name, code in e.get("bus.video_errors", {}).items() if code == 22 and "NVIDIA" in name]
+    if off and not e.works:
+        return SURE, [
+            Line("bus", f"{name}: code 22 (disabled)", f"{name}：問題代碼 22（已停用）") for name in off
+        ]
     return None
+
+
+# --- no card ------------------------------------------------------------------------------------------
+
+
+def traces(e: Evidence) -> list[Line]:
+    """Return what says that NVIDIA's driver is installed here, so that a GPU is or was expected."""
+    found = []
+    path = str(e.get("driver.path", ""))
+    if e.library and not mentions(path, r"/compat/", r"/stubs/"):
+        found.append(Line("driver", f"libcuda = {path or 'nvcuda.dll'}"))
+    if e.get("bus.module"):
+        found.append(Line("bus", f"/proc/driver/nvidia/version: {e.get('bus.module')}"))
+    elif e.get("bus.kernel") in e.get("bus.module_files", []) and not e.container:
+        found.append(Line("bus", f"nvidia.ko: {e.get('bus.kernel')}"))
+    if e.ended("smi") == "answered":
+        first = next(iter(e.smi_text.splitlines()), "")[:100]
+        found.append(Line("smi", f"nvidia-smi: {first}"))
+    return found
+
+
+@rule(RULES, "card-not-listed")
+def card_not_listed(e: Evidence) -> RuleResult:
+    """NVIDIA's driver is installed, but the system lists no NVIDIA card.
+
+    Only likely to be a fault: an image of a disk, or a card that was taken out, looks the same.
+    """
+    if e.card_here or e.wsl or e.container or e.os == "darwin" or not traces(e):
+        return None
+    if any(
+        explains(e) for explains in (no_gpu_runtime, batch_system, integrated_mode, card_off, card_disabled)
+    ):
+        return None
+    if e.os == "windows":
+        return (LIKELY, [_video(e), *traces(e)]) if e.get("bus.video") and not _listed(e) else None
+    return (LIKELY, [bus_line(e), *traces(e)]) if e.get("bus.pci") else None
 
 
 @rule(RULES, "no-gpu")
 def no_gpu(e: Evidence) -> RuleResult:
-    """This machine has no NVIDIA GPU. Nothing is broken."""
-    if e.card_here or e.wsl or e.jetson or e.os == "darwin":
+    """This machine has no NVIDIA GPU. Nothing is broken.
+
+    Sure only if the list of cards could be read and nothing belongs to a driver of NVIDIA: no library, no module, no
+    nvidia-smi, no switch of a laptop. A container sees what its host shows it, and the firmware of a laptop can hide a
+    card without a trace: never sure there.
+    """
+    if e.card_here or e.wsl or e.os == "darwin" or traces(e) or card_disabled(e):
         return None
     if any(explains(e) for explains in (no_gpu_runtime, batch_system, integrated_mode, amd, intel)):
         return None
+    if e.torch in (
+        "broken",
+        "missing",
+        "slow",
+    ):  # whatever there is to compute with, something else is broken
+        return POSSIBLE, [bus_line(e)]
     if e.os == "windows":
-        names = e.get("bus.video")
-        if names is None:
-            lines = [Line("driver", library_fact(e)), Line("smi", e.ended("smi"))]
-            return (LIKELY, lines) if e.library is False else None
-        return None if mentions(joined(names), "NVIDIA") else (SURE, [Line("bus", f"video: {joined(names)}")])
+        if e.get("bus.video") is None:
+            return (LIKELY, [Line("driver", library_fact(e))]) if e.library is False else None
+        return None if _listed(e) else (LIKELY if e.get("bus.laptop") else SURE, [_video(e)])
     if e.library is None and not e.get("bus.pci"):
         return None
     # A virtual machine may have no PCI bus, therefore no list of cards.
-    return (SURE if e.get("bus.pci") else LIKELY), [bus_line(e), Line("driver", library_fact(e))]
-
-
-@rule(RULES, "container-without-gpu")
-def container_without_gpu(e: Evidence) -> RuleResult:
-    """The container was started without the GPU."""
-    if not e.container or e.gpu_nodes or e.get("bus.dxg") or no_gpu_runtime(e) or batch_system(e) or e.works:
-        return None
-    if e.cuinit not in (None, 100):
-        return None  # the driver reaches something
-    asked = e.environment("NVIDIA_VISIBLE_DEVICES")
-    lines = [
-        Line("bus", f"container: {e.container}; no /dev/nvidia0", f"容器：{e.container}；沒有 /dev/nvidia0"),
-        bus_line(e),
-        Line("interpreter", f"NVIDIA_VISIBLE_DEVICES = {asked!r}"),
-    ]
-    # In WSL the bus shows no card, but a container with the GPU would have /dev/dxg.
-    if e.wsl and not e.cards():
-        return LIKELY, lines
-    return (SURE if e.cards() else POSSIBLE), lines
+    known = e.get("bus.pci") and not e.container and not e.get("bus.laptop")
+    return (SURE if known else LIKELY), [bus_line(e), Line("driver", library_fact(e))]

@@ -1,46 +1,57 @@
-"""Rules about speed: settings, limits, other processes, and one small measurement."""
+"""Rules about the speed of the GPU: settings, other processes, heat, and one small measurement.
+
+None of them explains all slowness: a program can be slow by itself on any machine. "Sure" therefore means that what was
+found costs time for sure, not that nothing else does.
+"""
 
 from __future__ import annotations
 
+from typing import Any
+
 from torch_doctor.bilingual import Bilingual
 from torch_doctor.diagnosis import cuda_tables
-from torch_doctor.diagnosis.evidence import Evidence, Line, joined, no_answer
+from torch_doctor.diagnosis.evidence import Evidence, Line, joined
 from torch_doctor.diagnosis.rules.base import LIKELY, POSSIBLE, SURE, Rule, RuleResult, rule
+from torch_doctor.diagnosis.rules.memory import filled, used_line
+from torch_doctor.diagnosis.rules.slow_cpu import battery
 
 RULES: dict[str, Rule] = {}
-NOTHING_FOUND = ("slow-nothing", LIKELY)
 
-# Debugging switches that cost time, and their harmless values.
-SWITCHES = {
-    "CUDA_LAUNCH_BLOCKING": ("0", ""),
-    "TORCH_DISTRIBUTED_DEBUG": ("OFF", "INFO", ""),
-    "PYTORCH_NO_CUDA_MEMORY_CACHING": ("0", ""),
-    "NVIDIA_TF32_OVERRIDE": ("1", ""),
-}
+# Variables for debugging that slow CUDA down, and their harmless values.
+SWITCHES = {"CUDA_LAUNCH_BLOCKING": ("0", ""), "PYTORCH_NO_CUDA_MEMORY_CACHING": ("0", "")}
 
-# nvmlClocksEventReasons that reduce the clocks of a busy GPU. Source: nvml.h.
-THROTTLES = {
-    0x4: Bilingual("power cap", "功率上限"),
-    0x8: Bilingual("hardware slowdown", "硬體降頻"),
-    0x20: Bilingual("too hot", "過熱"),
-    0x40: Bilingual("too hot (hardware)", "過熱（硬體）"),
-    0x80: Bilingual("power brake", "外部供電限制"),
-}
+# nvmlClocksEventReasons, see nvml.h. Reaching the power cap (0x4) is normal under load.
+HOT = {0x20: Bilingual("too hot", "過熱"), 0x40: Bilingual("too hot (hardware)", "過熱（硬體）")}
+POWER = {0x80: Bilingual("power brake", "外部供電限制")}
+
+
+def switches(e: Evidence) -> dict[str, str]:
+    """Return the variables for debugging that are on."""
+    values = {name: e.environment(name) for name in SWITCHES}
+    return {
+        name: value for name, value in values.items() if value is not None and value not in SWITCHES[name]
+    }
 
 
 @rule(RULES, "slow-debugging")
 def debugging(e: Evidence) -> RuleResult:
-    """A debugging switch is on."""
-    lines = [
-        Line("interpreter", f"{name} = {value}")
-        for name, harmless in SWITCHES.items()
-        if (value := e.environment(name)) is not None and value.upper() not in harmless
-    ]
-    if e.get("caller.anomaly"):
-        lines.append(Line("caller", "torch.is_anomaly_enabled() = True"))
-    if e.get("caller.deterministic"):
-        lines.append(Line("caller", "torch.are_deterministic_algorithms_enabled() = True"))
-    return (SURE, lines) if lines else None
+    """A variable for debugging is set; it concerns the GPU only."""
+    lines = [Line("interpreter", f"{name} = {value}") for name, value in switches(e).items()]
+    return (SURE, lines) if lines and e.works else None
+
+
+@rule(RULES, "slow-anomaly")
+def anomaly(e: Evidence) -> RuleResult:
+    """This notebook checks every gradient."""
+    on = e.get("caller.anomaly")
+    return (SURE, [Line("caller", "torch.is_anomaly_enabled() = True")]) if on else None
+
+
+@rule(RULES, "slow-deterministic")
+def deterministic(e: Evidence) -> RuleResult:
+    """This notebook uses deterministic algorithms only, which are often slower; that may be intended."""
+    on = e.get("caller.deterministic")
+    return (POSSIBLE, [Line("caller", "torch.are_deterministic_algorithms_enabled() = True")]) if on else None
 
 
 @rule(RULES, "slow-double")
@@ -51,62 +62,91 @@ def double(e: Evidence) -> RuleResult:
     return None
 
 
+def busy_gpus(e: Evidence) -> list[dict[str, Any]]:
+    """Return the GPUs on which processes other than this one compute.
+
+    On Windows, NVML also counts every program that draws something.
+    """
+    mine = 1 if e.get("caller.initialized") else 0
+    devices = [] if e.os == "windows" or e.wsl else e.get("nvml.devices", [])
+    return [gpu for gpu in devices if (gpu.get("processes") or 0) > mine and (gpu.get("busy") or 0) >= 30]
+
+
+def idle(e: Evidence) -> int | None:
+    """Return the number of a GPU that nobody uses, or None."""
+    devices = [gpu for gpu in e.get("nvml.devices", []) if not gpu.get("mig")]
+    free = [gpu for gpu in devices if gpu.get("processes") == 0 and (gpu.get("busy") or 0) < 5]
+    return free[0].get("index") if free else None
+
+
+def _use(gpu: dict[str, Any]) -> Line:
+    index, processes, busy = gpu.get("index"), gpu.get("processes"), gpu.get("busy")
+    return Line(
+        "nvml",
+        f"GPU {index}: processes: {processes}, {busy} % busy",
+        f"GPU {index}：{processes} 個行程，使用率 {busy} %",
+    )
+
+
+@rule(RULES, "slow-busy")
+def busy(e: Evidence) -> RuleResult:
+    """The first GPU, which PyTorch takes by default, is busy, and another one is idle.
+
+    If only one process is there, it may be the very program that is slow.
+    """
+    used = busy_gpus(e)
+    if not used or used[0].get("index") != 0 or idle(e) is None or e.environment("CUDA_VISIBLE_DEVICES"):
+        return None
+    return POSSIBLE, [*map(_use, used), Line("nvml", f"GPU {idle(e)}: 0 %")]
+
+
 @rule(RULES, "slow-shared")
 def shared(e: Evidence) -> RuleResult:
-    """Other processes compute on the GPU."""
+    """Several processes compute on one GPU. One alone may be the very program that is slow."""
     mine = 1 if e.get("caller.initialized") else 0
-    busy = [
-        gpu
-        for gpu in e.get("nvml.devices", [])
-        if gpu.get("processes", 0) > mine and gpu.get("busy", 0) >= 30
-    ]
-    if not busy:
+    used = busy_gpus(e)
+    if not used or busy(e):
         return None
-    return (LIKELY if e.works else POSSIBLE), [
-        Line(
-            "nvml",
-            f"GPU {gpu.get('index')}: {gpu['processes']} processes, {gpu['busy']}% busy",
-            f"GPU {gpu.get('index')}：{gpu['processes']} 個行程，使用率 {gpu['busy']}%",
-        )
-        for gpu in busy
-    ]
+    several = any(gpu["processes"] > mine + 1 for gpu in used)
+    return (LIKELY if several else POSSIBLE), list(map(_use, used))
 
 
 @rule(RULES, "slow-memory")
 def memory(e: Evidence) -> RuleResult:
-    """The GPU's memory is nearly full."""
-    full = [
-        gpu
-        for gpu in e.get("nvml.devices", [])
-        if gpu.get("memory") and gpu.get("used", 0) > 0.92 * gpu["memory"]
-    ]
-    if not full:
+    """The GPU's memory is nearly full, and Windows moves the rest to ordinary memory.
+
+    Since driver 536.40; AUTOMATIC1111/stable-diffusion-webui#11063. On Linux the program fails instead.
+    """
+    if e.os != "windows" and not e.wsl:
         return None
-    return LIKELY, [
-        Line(
-            "nvml",
-            f"GPU {gpu.get('index')}: {gpu['used'] / 2**30:.1f} of {gpu['memory'] / 2**30:.1f} GiB used",
-            f"GPU {gpu.get('index')}：{gpu['memory'] / 2**30:.1f} GiB 中已使用 {gpu['used'] / 2**30:.1f} GiB",
-        )
-        for gpu in full
-    ]
+    lines = list(map(used_line, filled(e, 0.92)))
+    return (LIKELY, lines) if lines else None
 
 
-@rule(RULES, "slow-throttled")
-def throttled(e: Evidence) -> RuleResult:
-    """The GPU reduces its clocks because of heat or power."""
-    lines, hot = [], False
+def _slowed(e: Evidence, reasons: dict[int, Bilingual]) -> list[Line]:
+    """Return the GPUs that run at a lower clock for one of the `reasons`."""
+    lines = []
     for gpu in e.get("nvml.devices", []):
-        bits = int(gpu.get("throttle", 0))
-        reasons = [name for bit, name in THROTTLES.items() if bits & bit]
-        hot = hot or bool(bits & ~0x4 & sum(THROTTLES))
-        if reasons:
+        named = [name for bit, name in reasons.items() if int(gpu.get("throttle") or 0) & bit]
+        if named:
             where, warm = f"GPU {gpu.get('index')}", f"{gpu.get('temperature', '?')} °C"
-            english = f"{where}: {joined(reason.en for reason in reasons)}, {warm}"
-            chinese = f"{where}：{'、'.join(reason.zh for reason in reasons)}，{warm}"
-            lines.append(Line("nvml", english, chinese))
-    # Reaching the power cap is normal under load.
-    return ((LIKELY if hot else POSSIBLE), lines) if lines else None
+            english = f"{where}: {joined(name.en for name in named)}, {warm}"
+            lines.append(Line("nvml", english, f"{where}：{'、'.join(name.zh for name in named)}，{warm}"))
+    return lines
+
+
+@rule(RULES, "slow-hot")
+def hot(e: Evidence) -> RuleResult:
+    """The GPU has lowered its clock because it is too hot."""
+    lines = _slowed(e, HOT)
+    return (LIKELY, lines) if lines else None
+
+
+@rule(RULES, "slow-power")
+def power(e: Evidence) -> RuleResult:
+    """The power supply or the laptop tells the GPU to lower its clock."""
+    lines = _slowed(e, POWER)
+    return (LIKELY, lines) if lines else None
 
 
 @rule(RULES, "slow-compiling")
@@ -125,94 +165,35 @@ def compiling(e: Evidence) -> RuleResult:
     return (LIKELY, [*lines, Line("pytorch", f"get_arch_list() = {joined(arch)}")]) if lines else None
 
 
-@rule(RULES, "slow-quota")
-def quota(e: Evidence) -> RuleResult:
-    """The container may use less CPU time than it sees cores."""
-    allowed, cores = e.get("bus.cpu_quota"), e.get("speed.cores")
-    if allowed and cores and allowed < cores - 0.5:
-        return LIKELY, [
-            Line("bus", f"cpu.max: {allowed:g} CPU"),
-            Line("speed", f"sched_getaffinity: {cores}"),
-        ]
-    return None
-
-
-def _threads(e: Evidence) -> Line:
-    """Return how many threads PyTorch uses, and how many cores there are."""
-    used, cores = (f"torch.get_num_threads() = {e.get('speed.threads')}", e.get("speed.cores"))
-    return Line("speed", f"{used}, cores: {cores}", f"{used}，CPU 核心：{cores} 個")
-
-
-@rule(RULES, "slow-threads")
-def threads(e: Evidence) -> RuleResult:
-    """PyTorch uses far fewer threads than there are cores."""
-    used, cores = e.get("speed.threads"), e.get("speed.cores")
-    limit = e.environment("OMP_NUM_THREADS")
-    if used and cores and cores >= 4 and used * 4 <= cores:
-        lines = [_threads(e)]
-        if limit:
-            lines.append(Line("interpreter", f"OMP_NUM_THREADS = {limit}"))
-        return (POSSIBLE if e.works else LIKELY), lines
-    return None
-
-
-@rule(RULES, "slow-crowded")
-def crowded(e: Evidence) -> RuleResult:
-    """More processes wait for the CPU than there are cores."""
-    # The load is that of the whole machine, even if this process may use only some of its cores.
-    load, cores = e.get("bus.load"), max(e.get("speed.cores", 0), e.get("bus.cores", 0))
-    if load and cores and load > 1.5 * cores + 1:
-        return LIKELY, [
-            Line("bus", f"load: {load:.1f}, cores: {cores}", f"負載：{load:.1f}，CPU 核心：{cores} 個")
-        ]
-    return None
-
-
-@rule(RULES, "slow-shm")
-def shm(e: Evidence) -> RuleResult:
-    """Shared memory is too small for the workers of a DataLoader."""
-    size = e.get("bus.shm")
-    if size and size <= 128 * 2**20:
-        return POSSIBLE, [Line("bus", f"/dev/shm: {size / 2**20:.0f} MiB")]
-    return None
-
-
-@rule(RULES, "slow-cpu")
-def on_the_cpu(e: Evidence) -> RuleResult:
-    """There is no GPU to use: everything runs on the CPU."""
-    if e.works or e.card_here or e.build in ("hip", "xpu"):
+@rule(RULES, "slow-start")
+def start(e: Evidence) -> RuleResult:
+    """The driver starts anew for each program, as without persistence mode; NVIDIA/nvidia-docker#723."""
+    seconds = min((e.get(f"{probe}.seconds", 0.0) for probe in ("driver", "nvml")), default=0.0)
+    if not e.works or e.os != "linux" or e.wsl or e.container or seconds < 3:
         return None
     return POSSIBLE, [
-        Line("driver", "0 GPU"),
-        Line("speed", f"torch.get_num_threads() = {e.get('speed.threads')}"),
+        Line("driver", f"starting the driver took {seconds:.0f} s", f"啟動驅動程式花了 {seconds:.0f} 秒")
     ]
 
 
 @rule(RULES, "slow-gpu-job")
 def gpu_slower(e: Evidence) -> RuleResult:
-    """The large matrix product is not faster on the GPU than on the CPU."""
+    """The matrix product is hardly faster on the GPU than on the CPU, and nothing else that was found explains it."""
     ratio = e.get("speed.gpu_over_cpu")
-    if e.works and ratio is not None and ratio < 2:
-        return LIKELY, [_product(ratio)]
-    return None
+    if not e.works or ratio is None or ratio >= 2:
+        return None
+    explained = any(_certainty(cause(e)) >= LIKELY for cause in (shared, hot, power, battery, debugging))
+    return (POSSIBLE if explained or busy_gpus(e) else LIKELY), [product(ratio)]
 
 
-def _product(ratio: float) -> Line:
+def _certainty(result: RuleResult) -> int:
+    return result[0] if result else 0
+
+
+def product(ratio: float) -> Line:
     """Return how much faster the GPU multiplied two matrices than the CPU."""
     return Line(
         "speed",
-        f"1024 x 1024 product: GPU / CPU speed = {ratio:.2g}x",
+        f"product of 1024 x 1024 matrices: the GPU is {ratio:.2g} times as fast as the CPU",
         f"1024 x 1024 矩陣乘法：GPU 的速度是 CPU 的 {ratio:.2g} 倍",
     )
-
-
-def overview(e: Evidence) -> list[Line]:
-    """Return what was measured, for a report without a finding."""
-    lines = [_threads(e)]
-    if e.get("speed.gpu_over_cpu") is not None:
-        lines.append(_product(e.get("speed.gpu_over_cpu")))
-    if e.get("speed.cpu_gflops") is not None:
-        lines.append(Line("speed", f"CPU: {e.get('speed.cpu_gflops'):.0f} GFLOP/s"))
-    if e.hung("speed"):
-        lines.append(no_answer(e, "speed"))
-    return lines

@@ -1,0 +1,650 @@
+"""The commands that the doctor prints are typed here, in the environments for which it prints them.
+
+Each environment is made with a CPU build of a tiny torch and torchvision; the machine is made up, with a GPU. The probe
+examines the environment, the commands of a step are run by ``sh`` as they are printed, and afterwards this Python must
+import the build for CUDA. The packages come from an index on this machine, see :mod:`made_up_index`.
+
+Not staged here: Windows (cmd, PowerShell, winget; the forms are compared as text), conda, mamba and pixi (they are not
+installed by pip), ``apt install`` of a system's package, and Colab's and Kaggle's images.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from made_up_index import Index, can_serve
+
+from torch_doctor.diagnosis.causes import Cause, catalogue
+from torch_doctor.diagnosis.commands import placeholders, typed
+from torch_doctor.diagnosis.evidence import Evidence
+from torch_doctor.diagnosis.install_command import install
+from torch_doctor.diagnosis.places import places_of
+from torch_doctor.diagnosis.releases import fitting
+from torch_doctor.diagnosis.run_probes import FOLDER
+from torch_doctor.diagnosis.shells import Shell
+
+ROOT = Path(__file__).parents[2]
+_PROBE = """
+import json, runpy, sys
+found = {}
+runpy.run_path(sys.argv[1])["probe"]("/", lambda **more: found.update(more))
+print(json.dumps(found))
+"""
+_TORCH = """
+import json, torch, torchvision
+print(json.dumps([torch.__version__, torch.version.cuda, torchvision.__version__]))
+"""
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
+    why = can_serve() or ("" if os.name == "posix" else "the commands are typed into sh")
+    if why:
+        pytest.skip(why)
+    index = Index(tmp_path_factory.mktemp("index"))
+    yield index
+    index.close()
+
+
+class Place:
+    """A folder with a Python in it, and the shell that is open there.
+
+    Attributes:
+        home: The home folder; its name contains a space.
+        folder: The folder in which the commands are typed.
+        python: The Python that is examined.
+        variables: The environment variables of the shell.
+    """
+
+    def __init__(self, top: Path, index: Index) -> None:
+        self.home = top / "home of ada"
+        self.folder = self.home / "work"
+        self.folder.mkdir(parents=True)
+        self.python = Path()
+        self.variables = {
+            **index.variables,
+            "HOME": str(self.home),
+            "PATH": "/usr/bin:/bin",
+            "UV_CACHE_DIR": str(index.folder / "cache"),
+            "LANG": "C.UTF-8",
+        }
+
+    def type(self, commands: str, folder: Path | None = None) -> str:
+        """Type `commands` into the shell, which ends at the first one that fails, and return what they print."""
+        done = subprocess.run(["/bin/sh", "-e", "-c", commands], cwd=folder or self.folder, env=self.variables,
+                              capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL)  # fmt: skip
+        assert done.returncode == 0, f"{commands}\n{done.stdout}{done.stderr}"
+        return done.stdout
+
+    def with_path(self, folder: Path) -> Place:
+        """Put `folder` first on the path."""
+        self.variables["PATH"] = f"{folder}:{self.variables['PATH']}"
+        return self
+
+    def with_uv(self) -> Place:
+        """Put uv on the path."""
+        import uv
+
+        folder = self.home / "tools"
+        folder.mkdir()
+        (folder / "uv").symlink_to(uv.find_uv_bin())
+        return self.with_path(folder)
+
+    def venv(self, path: Path, pip: bool = True, base: str | Path = sys.executable) -> Place:
+        """Make an environment of the Python `base` in `path`."""
+        subprocess.run([base, "-m", "venv", "--without-pip", path], check=True, timeout=120)
+        self.python = path / "bin/python"
+        return self.with_pip() if pip else self
+
+    def with_pip(self) -> Place:
+        """Give this Python the pip of the tests: installing one for each environment would take seconds."""
+        import pip
+
+        where = Path(self.ask("import sysconfig; print(sysconfig.get_path('purelib'))").strip())
+        packages = Path(pip.__file__).parents[1]
+        for file in (packages / "pip", *packages.glob("pip-*.dist-info")):
+            (where / file.name).symlink_to(file)
+        return self
+
+    def active(self) -> Place:
+        """Switch the environment on."""
+        self.variables["VIRTUAL_ENV"] = str(self.python.parents[1])
+        return self.with_path(self.python.parent)
+
+    def with_cpu_build(self, release: str = "2.13.0", vision: str = "0.28.0") -> Place:
+        """Put the CPU build into the site-packages of this Python, as an installer would."""
+        import zipfile
+
+        where = self.ask("import sysconfig; print(sysconfig.get_path('purelib'))").strip()
+        for name in (f"torch-{release}+cpu", f"torchvision-{vision}+cpu"):
+            with zipfile.ZipFile(self.index.folder / f"cpu/{name}-py3-none-any.whl") as archive:
+                archive.extractall(where)
+        return self
+
+    index: Index
+
+    def ask(self, code: str, *arguments: str) -> str:
+        """Let this Python run `code`, and return what it prints."""
+        done = subprocess.run([self.python, "-c", code, *arguments], cwd=self.folder, env=self.variables,
+                              capture_output=True, text=True, timeout=120)  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def evidence(self, notebook: bool = False, **more: Any) -> Evidence:
+        """Return what the probe finds out about this Python, on a made-up machine with a GPU."""
+        found = json.loads(self.ask(_PROBE, str(FOLDER / "interpreter.py")))
+        pytorch: dict[str, Any] = {"error": "No module named 'torch'", "missing": True}
+        if "torch" in found["packages"]:
+            version, cuda, _ = json.loads(self.ask(_TORCH))
+            pytorch = {"imported": True, "version": version, "cuda": cuda}
+        machine: dict[str, Any] = {
+            "caller": {"notebook": True} if notebook else {},
+            "interpreter": found,
+            "pytorch": pytorch,
+            "bus": {"os": "linux", "arch": "x86_64", "cards": [{"vendor": "0x10de", "driver": "nvidia"}]},
+            "driver": {"loaded": True, "cuInit": 0, "version": 13020, "count": 1,
+                       "devices": [{"capability": 86}]},
+        }  # fmt: skip
+        return Evidence({**machine, **more})
+
+    def torch(self) -> list[str | None]:
+        """Return the release of torch that this Python imports, its CUDA, and the release of torchvision."""
+        found: list[str | None] = json.loads(self.ask(_TORCH))
+        return found
+
+
+@pytest.fixture
+def place(index: Index, tmp_path: Path) -> Place:
+    place = Place(tmp_path, index)
+    place.index = index
+    return place
+
+
+def every_night(*values: Any) -> list[Any]:
+    """Return parameters of a test that is run with them every night, not on each change."""
+    return [pytest.param(value, marks=pytest.mark.nightly) for value in values]
+
+
+def run_of(name: str, e: Evidence) -> str:
+    """Return the commands of the first step of a cause."""
+    return next(step.run for step in Cause.of(name, e).steps if step.run)
+
+
+GOOD = ["2.13.0+cu132", "13.2", "0.28.0+cu132"]
+
+# --- environments -------------------------------------------------------------------------------------
+
+
+def active(place: Place) -> str:
+    place.venv(place.home / "env").active().with_cpu_build()
+    return "python -m pip install --upgrade uv\npython -m uv pip install"
+
+
+def below_home(place: Place) -> str:
+    place.venv(place.home / "my env").with_cpu_build()
+    return "~/'my env/bin/python' -m pip install --upgrade uv\n~/'my env/bin/python' -m uv pip install"
+
+
+def in_the_folder(place: Place) -> str:
+    place.venv(place.folder / ".venv").with_cpu_build()
+    return ".venv/bin/python -m pip install --upgrade uv\n.venv/bin/python -m uv pip install"
+
+
+def another_is_active(place: Place) -> str:
+    place.venv(place.home / "other").active()
+    place.venv(place.home / "env").with_cpu_build()
+    return "~/env/bin/python -m pip install --upgrade uv\n~/env/bin/python -m uv pip install"
+
+
+def without_pip(place: Place) -> str:
+    place.with_uv().venv(place.home / "env", pip=False).active().with_cpu_build()
+    return "uv pip install --python python"
+
+
+def without_pip_below_home(place: Place) -> str:
+    place.with_uv().venv(place.home / "my env", pip=False).with_cpu_build()
+    return "uv pip install --python ~/'my env/bin/python'"
+
+
+def without_pip_and_uv(place: Place) -> str:
+    place.venv(place.home / "env", pip=False).active().with_cpu_build()
+    return "python -m ensurepip\npython -m pip install --upgrade uv\npython -m uv pip install"
+
+
+def portable(place: Place) -> str:
+    """A Python that was copied: no environment, its packages lie beside it."""
+    base, top = Path(sys.base_prefix), place.home / "app/python_embeded"
+    name = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    packages = top / "lib" / name / "site-packages"
+    packages.mkdir(parents=True)
+    (top / "bin").mkdir()
+    shutil.copy(base / "bin" / name, top / "bin/python")
+    for file in (base / "lib").iterdir():
+        if file.name != name:
+            (top / "lib" / file.name).symlink_to(file)
+    for file in (base / "lib" / name).iterdir():
+        if file.name != "site-packages" and file.name != "EXTERNALLY-MANAGED":
+            (packages.parent / file.name).symlink_to(file)
+    place.python = top / "bin/python"
+    place.with_pip().with_cpu_build()
+    return "~/app/python_embeded/bin/python -m pip install --upgrade uv\n~/app/python_embeded/bin/python -m uv pip install"
+
+
+@pytest.mark.parametrize(
+    "stage",
+    [active, without_pip_below_home, without_pip_and_uv, portable,
+     *every_night(below_home, in_the_folder, another_is_active, without_pip)],
+)  # fmt: skip
+def test_the_command_installs_into_this_environment(stage: Any, place: Place) -> None:
+    begins = stage(place)
+    e = place.evidence()
+    run = run_of("cpu-build", e)
+    again = "--reinstall-package torch --reinstall-package torchvision torch==2.13.0 torchvision"
+    assert run == f"{begins} --torch-backend=cu132 {again}"
+    place.type(run)
+    assert place.torch() == GOOD
+    assert "torch" in place.type(str(placeholders(e)["pip_list"]))
+    place.type(str(placeholders(e)["uninstall"]))
+    assert "torch" not in place.evidence().get("interpreter.packages")
+    assert "torchvision" not in place.evidence().get("interpreter.packages")
+
+
+@pytest.mark.parametrize("stage", [active, *every_night(without_pip, without_pip_and_uv)])
+def test_the_command_of_a_notebook_installs_for_its_kernel(stage: Any, place: Place) -> None:
+    stage(place)
+    run = run_of("cpu-build", place.evidence(notebook=True))
+    assert "python -m" not in run and run.startswith("import sys\n!")
+    in_ipython(place, run)
+    assert place.torch() == GOOD
+
+
+def in_ipython(place: Place, cell: str) -> None:
+    """Run `cell` in IPython, in this Python; the packages of IPython are those of the tests."""
+    import IPython
+
+    packages = Path(IPython.__file__).parents[1]
+    folder = place.home / "ipython"
+    folder.mkdir()
+    for file in packages.iterdir():
+        if not re.match(r"(torch|nvidia|uv|pip|setuptools|functorch)\b|.*(dist-info|\.pth)$", file.name):
+            (folder / file.name).symlink_to(file)
+    code = "import sys; from IPython.core.interactiveshell import InteractiveShell as S; r = S.instance().run_cell(sys.argv[1])"
+    place.variables["PYTHONPATH"] = str(folder)
+    place.ask(code + "\nassert r.success", cell)
+    del place.variables["PYTHONPATH"]
+
+
+# --- system Python, Python without wheels -------------------------------------------------------------
+
+MANAGED = next((path for path in Path("/usr/bin").glob("python3.1[0-9]")
+                if Path(f"/usr/lib/{path.name}/EXTERNALLY-MANAGED").exists()), None)  # fmt: skip
+
+
+@pytest.mark.skipif(MANAGED is None, reason="this system does not own a Python")
+@pytest.mark.parametrize("uv", [False, *every_night(True)], ids=["without uv", "with uv"])
+def test_beside_a_python_that_belongs_to_the_system_a_new_environment_is_made(uv: bool, place: Place) -> None:
+    assert MANAGED
+    place.python = MANAGED
+    if uv:
+        place.with_uv()
+    e = place.evidence()
+    assert "system-python" in places_of(e)
+    if not uv and e.get("interpreter.ensurepip") is False:
+        pytest.skip("needs the system's package venv")
+    place.type(run_of("no-torch", e))
+    place.python = place.home / "torch-env/bin/python"
+    assert place.ask("import torch; print(torch.version.cuda)").strip() == "13.2"
+
+
+@pytest.mark.nightly
+def test_a_new_environment_becomes_a_kernel_of_the_notebook(place: Place) -> None:
+    place.venv(place.home / "env").active()
+    in_ipython(place, typed("{fresh}", placeholders(place.evidence(notebook=True))))
+    place.python = place.home / "torch-env/bin/python"
+    assert place.ask("import torch, ipykernel; print(torch.version.cuda)").strip() == "13.2"
+
+
+def test_another_environment_becomes_a_kernel_of_the_notebook(place: Place) -> None:
+    place.venv(place.home / "the other").with_cpu_build()
+    other = str(place.python.parents[1])
+    place.venv(place.home / "env")
+    place.variables["VIRTUAL_ENV"] = other
+    e = place.evidence(notebook=True)
+    assert [found["ipykernel"] for found in e.get("interpreter.others")] == [False]
+    run = run_of("other-python", e)
+    assert run.startswith("~/'the other/bin/python' -m pip install ipykernel\n")
+    place.type(run)
+    assert run_of("other-python", place.evidence(notebook=True)) == run.splitlines()[1]
+    place.type(run_of("other-python", place.evidence()).replace("cuda.is_available()", "version.cuda"))
+
+
+def python_release(release: str) -> Path | None:
+    """Return the Python `release` (``"3.9"``) of this machine, if it has one."""
+    on_path = shutil.which(f"python{release}")
+    found = [
+        *Path.home().glob(f".pyenv/versions/{release}.*/bin/python{release}"),
+        *([Path(on_path)] if on_path else []),
+    ]
+    return next((path for path in found if "shims" not in path.parts), None)
+
+
+OLD, NEW = python_release("3.9"), python_release("3.12")
+
+
+def test_uv_takes_the_newest_release_of_a_build(place: Place) -> None:
+    """Where no release is named, the index of the build decides, not the newest release of all."""
+    place.venv(place.home / "env").active()
+    commands = install(place.evidence(), Shell(place.evidence()), "torch", "cu118")
+    place.type(commands)
+    assert place.ask("import torch; print(torch.__version__)").strip() == "2.7.1+cu118"
+
+
+@pytest.mark.skipif(OLD is None or NEW is None, reason="needs Python 3.9 and 3.12")
+@pytest.mark.parametrize("way", ["uv", *every_night("its own uv", "another Python")])
+def test_a_python_without_wheels_gets_an_environment_with_another(way: str, place: Place) -> None:
+    assert OLD and NEW
+    place.venv(place.home / "old", base=OLD)
+    beside = place.home / "newer"
+    beside.mkdir()
+    (beside / "python3.12").symlink_to(NEW)
+    place.variables["PATH"] = str(place.home / "empty")
+    if way == "uv":
+        place.with_uv()
+    if way != "its own uv":
+        place.with_path(beside)
+    run = run_of("python-without-wheel", place.evidence())
+    assert {
+        "uv": "\nuv venv --python 3.12 ~/torch-env\n",
+        "its own uv": "\n~/old/bin/python -m uv venv --python 3.12 ~/torch-env\n",
+        "another Python": "\npython3.12 -m venv ~/torch-env\n",
+    }[way] in f"\n{run}"
+    if way == "its own uv":
+        place.with_path(beside)  # uv would fetch that Python; here it finds it
+    place.type(run)
+    place.python = place.home / "torch-env/bin/python"
+    assert place.ask("import sys, torch; print(sys.version_info[1], torch.version.cuda)").split() == [
+        "12",
+        "13.2",
+    ]
+
+
+# --- projects with a lock file ------------------------------------------------------------------------
+
+_PROJECT = """
+[project]
+name = "lesson"
+version = "0"
+requires-python = ">=3.10"
+dependencies = ["torch{pin}", "torchvision"]
+"""
+_CPU_INDEX = """
+[tool.uv.sources]
+torch = {{ index = "cpu" }}
+torchvision = {{ index = "cpu" }}
+[[tool.uv.index]]
+name = "cpu"
+url = "https://index.example/whl/cpu"
+explicit = true
+"""
+
+
+@pytest.mark.parametrize(
+    "pin, source", [("==2.13.0", _CPU_INDEX), ("", "")], ids=["CPU index", "default index"]
+)
+def test_a_uv_project_keeps_the_build(pin: str, source: str, place: Place) -> None:
+    place.with_uv()
+    (place.folder / "pyproject.toml").write_text((_PROJECT + source).format(pin=pin))
+    place.type(f"uv sync --python {sys.executable}")
+    place.python = place.folder / ".venv/bin/python"
+    (place.folder / "part").mkdir()
+    place.folder = place.folder / "part"  # the project's file is found in the folders above, too
+    e = place.evidence()
+    assert {"uvproject", "no-pip"} <= places_of(e)
+    run = run_of("cpu-build", e)
+    assert "http" not in run.replace("'http.*'", "") and "reinstall" not in run
+    place.type(run)
+    assert place.torch() == GOOD
+    place.type(
+        "uv run python -c 'import torch; assert torch.version.cuda'\nuv sync\nuv lock --upgrade\nuv sync"
+    )
+    assert place.torch() == GOOD
+
+
+def test_a_notebook_in_a_uv_project_keeps_the_build(place: Place) -> None:
+    place.with_uv()
+    (place.folder / "pyproject.toml").write_text(_PROJECT.format(pin=""))
+    place.type(f"uv sync --python {sys.executable}")
+    place.python = place.folder / ".venv/bin/python"
+    in_ipython(place, run_of("cpu-build", place.evidence(notebook=True)))
+    place.type("uv sync")
+    assert place.torch() == GOOD
+
+
+_POETRY = """
+[tool.poetry]
+package-mode = false
+[[tool.poetry.source]]
+name = "cpu"
+url = "https://index.example/whl/cpu"
+priority = "primary"
+"""
+
+
+@pytest.mark.skipif(not shutil.which("poetry"), reason="needs poetry")
+def test_a_poetry_project_keeps_the_build(place: Place) -> None:
+    place.variables["POETRY_VIRTUALENVS_IN_PROJECT"] = "true"
+    poetry = place.home / "poetry"
+    poetry.mkdir()
+    (poetry / "poetry").symlink_to(os.path.realpath(str(shutil.which("poetry"))))
+    place.with_path(poetry)
+    (place.folder / "pyproject.toml").write_text(
+        _PROJECT.format(pin="==2.13.0").replace('">=3.10"', '">=3.10,<4"') + _POETRY
+    )
+    place.type("poetry install")
+    place.python = place.folder / ".venv/bin/python"
+    e = place.evidence()
+    assert "poetry" in places_of(e)
+    place.type(run_of("cpu-build", e))
+    assert place.torch() == GOOD
+    place.type("poetry install\npoetry sync")
+    assert place.torch() == GOOD
+
+
+# --- the doctor itself --------------------------------------------------------------------------------
+
+
+def test_the_doctor_is_started_again_as_it_was(place: Place) -> None:
+    place.venv(place.home / "my env")
+    place.variables["PYTHONPATH"] = str(ROOT)
+    assert "usage" in place.type(typed("{command} --help", placeholders(place.evidence())))
+    words = [str(place.python), "-m", "torch_doctor", "--help"]
+    e = place.evidence(caller={"command": words})
+    assert "usage" in place.type(typed("{command}", placeholders(e)))
+    assert typed("{command}", placeholders(e)) == "~/'my env/bin/python' -m torch_doctor --help"
+
+
+def test_a_notebook_that_examines_another_python_gets_commands_for_that_one(place: Place) -> None:
+    place.venv(place.home / "env").with_cpu_build()
+    words = [sys.executable, "-m", "torch_doctor", "--python", str(place.python)]
+    e = place.evidence(caller={"notebook": True, "examined": str(place.python), "command": words})
+    place.type(run_of("cpu-build", e))
+    assert place.torch() == GOOD
+    assert typed("{command} slow", placeholders(e)).endswith(
+        " -m torch_doctor --python ~/env/bin/python slow"
+    )
+
+
+def test_a_line_of_a_notebook_stands_below_one_import() -> None:
+    values = placeholders(Evidence({"caller": {"notebook": True}, "bus": {"os": "linux"}}))
+    assert typed('env -u X {python} -c "1"\n{command}', values) == (
+        'import sys\n!env -u X "{sys.executable}" -c "1"\n!"{sys.executable}" -m torch_doctor'
+    )
+
+
+# --- forms that are compared as text ------------------------------------------------------------------
+
+
+def windows(executable: str, shell: str, **more: Any) -> Evidence:
+    interpreter = {"executable": executable, "home": r"C:\Users\ada", "folder": r"D:\work", "shell": shell,
+                   "pip": True, "packages": {"torch": "2.13.0", "torchvision": "0.28.0"}, **more}  # fmt: skip
+    return Evidence({
+        "interpreter": interpreter, "pytorch": {"imported": True, "version": "2.13.0+cpu"}, "smi": {"gpus": 1},
+        "bus": {"os": "windows", "arch": "AMD64"}, "driver": {"version": 13000, "devices": [{"capability": 86}]},
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "executable, shell, typed_as",
+    [
+        (r"D:\work\.venv\Scripts\python.exe", "cmd", r".venv\Scripts\python.exe"),
+        (r"D:\work\.venv\Scripts\python.exe", "powershell", r".venv\Scripts\python.exe"),
+        (r"D:\work\python.exe", "powershell", r".\python.exe"),
+        (r"D:\ComfyUI\python_embeded\python.exe", "cmd", r"D:\ComfyUI\python_embeded\python.exe"),
+        (r"D:\my apps\python.exe", "cmd", r'"D:\my apps\python.exe"'),
+        (r"D:\my apps\python.exe", "powershell", r'& "D:\my apps\python.exe"'),
+        (r"C:\Users\ada\miniconda3\python.exe", "cmd", r'"%USERPROFILE%\miniconda3\python.exe"'),
+        (r"C:\Users\ada\miniconda3\python.exe", "powershell", r'& "$HOME\miniconda3\python.exe"'),
+        (r"C:\Users\ada\miniconda3\python.exe", "posix", r"~/miniconda3/python.exe"),  # Git Bash
+    ],
+)
+def test_a_path_is_typed_as_each_shell_of_windows_reads_it(
+    executable: str, shell: str, typed_as: str
+) -> None:
+    e = windows(executable, shell)
+    again = "--reinstall-package torch --reinstall-package torchvision torch==2.13.0 torchvision"
+    assert run_of("cpu-build", e) == (
+        f"{typed_as} -m pip install --upgrade uv\n{typed_as} -m uv pip install --torch-backend=cu132 {again}"
+    )
+    e = windows(executable, shell, pip=False, tools=["uv"])
+    assert f"uv pip install --python {typed_as.removeprefix('& ').removeprefix('.' + chr(92))} " in run_of(
+        "cpu-build", e
+    )
+
+
+def test_a_uv_project_on_windows() -> None:
+    project = {"project": {"tool": "uv", "folder": r"D:\work"}, "pip": False, "tools": ["uv"]}
+    lines = [
+        "$torch_index = ('torch' | uv pip compile --torch-backend=cu132 --no-deps --emit-index-annotation -"
+        r" | Select-String 'http\S+').Matches.Value",
+        "uv add --index pytorch-cu132=$torch_index torch==2.13.0 torchvision",
+    ]
+    executable = r"D:\work\.venv\Scripts\python.exe"
+    assert run_of("cpu-build", windows(executable, "powershell", **project)) == "\n".join(lines)
+    assert (
+        run_of("cpu-build", windows(executable, "cmd", **project))
+        == f'powershell -NoProfile -Command "{"; ".join(lines)}"'
+    )
+
+
+def test_conda_removes_its_package_from_the_environment_that_was_examined() -> None:
+    builds = {
+        "conda_torch": ["pytorch-2.5.1-cpu_py312_0", "libtorch-2.5.1-cpu_0"],
+        "conda": True,
+        "pip": True,
+    }
+    e = windows(r"C:\conda\envs\dl\python.exe", "cmd", prefix=r"C:\conda\envs\dl", tools=["conda"], **builds)
+    assert run_of("conda-cpu", e) == r"conda remove --prefix C:\conda\envs\dl --yes pytorch libtorch"
+    assert Cause.of("conda-cpu", e).check == r"conda list --prefix C:\conda\envs\dl torch"
+    e.found["interpreter"]["environment"] = {"CONDA_PREFIX": r"C:\conda\envs\dl"}
+    assert run_of("conda-cpu", e) == "conda remove --yes pytorch libtorch"
+    e.found["caller"] = {"notebook": True}
+    assert run_of("conda-cpu", e) == "%conda remove --yes pytorch libtorch"
+
+
+def test_a_pixi_project_learns_of_cuda() -> None:
+    e = windows(
+        r"D:\work\.pixi\envs\default\python.exe", "cmd", project={"tool": "pixi", "folder": r"D:\work"}
+    )
+    assert run_of("cpu-build", e) == "pixi workspace system-requirements add cuda 13\npixi add pytorch-gpu"
+
+
+def test_what_hides_torch_is_renamed(place: Place) -> None:
+    place.venv(place.home / "env").active()
+    for file in (place.folder / "torch.py", place.folder / "torch/__init__.py"):
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("")
+        e = place.evidence(pytorch={})
+        e.found["interpreter"]["torch_file"] = str(file)
+        place.type(run_of("shadowed", e))
+        assert not file.exists() and not (place.folder / "torch").exists()
+
+
+def test_a_python_of_32_bits_gets_one_of_64() -> None:
+    e = windows(r"C:\py32\python.exe", "cmd", bits=32, packages={}, pythons=["3.12"])
+    e.found["pytorch"] = {"error": "No module named 'torch'", "missing": True}  # type: ignore[index]
+    assert r"C:\py32\python.exe -m uv venv --python cpython-3.12-windows-x86_64 " in run_of(
+        "python-without-wheel", e
+    )
+
+
+# --- which build --------------------------------------------------------------------------------------
+
+CARD = {"bus": {"os": "linux", "arch": "x86_64", "cards": [{"vendor": "0x10de"}]}}
+
+
+def build(version: str = "2.13.0", cuda: int = 13000, capability: int = 86, **more: Any) -> str:
+    """Return the build that is installed on a machine with this driver and this card."""
+    driver = {"version": cuda, "devices": [{"capability": capability}]}
+    pytorch: dict[str, Any] = (
+        {"imported": True, "version": version} if version else {"error": "x", "missing": True}
+    )
+    package, tag = fitting(Evidence({**CARD, "driver": driver, "pytorch": pytorch, **more}))
+    return f"{package} {tag}"
+
+
+def test_the_installed_release_is_kept_if_one_of_its_builds_fits() -> None:
+    assert build() == build("2.13.0+cpu") == "torch==2.13.0 cu132"
+    assert build(cuda=12080) == "torch==2.13.0 cu129"
+    assert build(capability=61) == "torch==2.13.0 cu126"
+    assert build("2.1.2+cpu") == "torch==2.1.2 cu121"
+    assert build("2.1.2+cpu", capability=120) == "torch cu132", "its builds have no code for this card"
+    assert (
+        build("1.13.1")
+        == build("2.15.0.dev20261101")
+        == build("2.13.0a0+git1234")
+        == build("")
+        == "torch cu132"
+    )
+    own = {"13.9": {"x86_64": [75, 86], "aarch64": [90]}}
+    pytorch = {"imported": True, "version": "2.20.0", "releases": own}
+    assert build(pytorch=pytorch) == "torch==2.20.0 cu139", "torch's own table wins"
+
+
+def test_an_old_driver_gets_an_older_release() -> None:
+    assert build(cuda=11080) == build("", cuda=11040) == "torch==2.7.1 cu118"
+    new = {"bus": {**CARD["bus"], "os": "windows"}}
+    assert build(cuda=12080, **new) == "torch==2.13.0 cu126", "there is no wheel for CUDA 12.9 on Windows"
+    assert build(cuda=12080, capability=120, **new) == "torch==2.11.0 cu128"
+    assert build(cuda=12080, capability=120) == "torch==2.13.0 cu129"
+    assert build(cuda=11080, capability=120) == "torch cpu", "nothing fits"
+    arm = {"bus": {**CARD["bus"], "arch": "aarch64"}}
+    assert build(cuda=11080, **arm) == "torch cpu"
+
+
+def test_an_amd_card_gets_the_build_for_it() -> None:
+    amd = {"os": "linux", "cards": [{"vendor": "0x1002"}], "nodes": {"kfd": "ok"}}
+    assert fitting(Evidence({"bus": amd})) == ("torch", "rocm7.2")
+    assert fitting(Evidence({"bus": {**amd, "nodes": {}}})) == ("torch", "cpu")
+    assert fitting(Evidence({"bus": {**amd, "cards": [*amd["cards"], {"vendor": "0x10de"}]}}))[1].startswith(
+        "cu"
+    )
+
+
+@pytest.mark.parametrize("name", catalogue())
+def test_nobody_with_a_gpu_is_told_to_install_the_cpu_build(name: str) -> None:
+    for cuda, capability in ((13000, 86), (11080, 86), (13000, 37), (10020, 75), (11080, 120)):
+        driver = {"version": cuda, "devices": [{"capability": capability}]}
+        for notebook in (False, True):
+            cause = Cause.of(name, Evidence({**CARD, "driver": driver, "caller": {"notebook": notebook}}))
+            steps = [step for step in cause.steps if "backend=cpu" in step.run]
+            # Where no build serves the GPU, the CPU is offered as what it is.
+            assert all("on the CPU" in step.text.en for step in steps), (name, cuda, capability)

@@ -1,0 +1,252 @@
+"""The commands that install the build of PyTorch that fits this machine, into the environment that the probes saw.
+
+``uv`` finds the package index of each build by itself. ``python -m uv`` installs for the Python that runs it, whatever
+environment is switched on.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from torch_doctor.diagnosis.evidence import Evidence
+from torch_doctor.diagnosis.places import places_of
+from torch_doctor.diagnosis.releases import fitting, has_wheels, package_with, wheel_pythons
+from torch_doctor.diagnosis.shells import Shell
+
+COMPANIONS = ("torchvision", "torchaudio")  # compiled against one release of torch: all change together
+NEW_PYTHON = "3.12"  # for a new environment where this Python has no wheels
+GOOD_PYTHONS = ("3.13", "3.12", "3.11")  # or one of these, if it is there
+
+
+def companions(e: Evidence) -> list[str]:
+    """Return the installed packages that must change together with torch."""
+    return [name for name in COMPANIONS if name in e.get("interpreter.packages", {})]
+
+
+def has(e: Evidence, tool: str) -> bool:
+    """Return whether the program `tool` is on the path."""
+    return tool in e.get("interpreter.tools", [])
+
+
+# --- into the environment that is there ---------------------------------------------------------------
+
+
+_GET_UV = {False: "pipx install uv", True: "winget install astral-sh.uv"}  # elsewhere; on Windows
+
+
+def _uv(e: Evidence, shell: Shell) -> tuple[list[str], str]:
+    """Return the commands that make the newest uv available, and how it is called: as a module of this Python, or ``uv``."""
+    python, no_pip = shell.python(), "no-pip" in places_of(e)
+    if no_pip and has(e, "uv"):
+        return [], "uv"
+    if no_pip and e.get("interpreter.ensurepip") is False:
+        return [shell.mark + _GET_UV[e.os == "windows"]], "uv"
+    before = [f"{python} -m ensurepip"] if no_pip else []
+    return [*before, f"{python} -m pip install --upgrade uv"], f"{python} -m uv"
+
+
+def _into_environment(e: Evidence, shell: Shell, package: str, tag: str) -> list[str]:
+    """Return the commands for any environment that pip or uv may change."""
+    names = ["torch", *companions(e)]
+    # A local version (+cpu) satisfies `torch==2.13.0`, so uv must be told to install again.
+    again = "" if e.torch == "missing" else "".join(f"--reinstall-package {name} " for name in names)
+    before, uv = _uv(e, shell)
+    begin = (
+        f"{shell.mark}uv pip install --python {shell.python(first=False)}"
+        if uv == "uv"
+        else f"{uv} pip install"
+    )
+    return [*before, f"{begin} --torch-backend={tag} {again}{' '.join([package, *names[1:]])}"]
+
+
+# --- into a project, whose lock file would bring the old build back -----------------------------------
+
+
+def _with_index(e: Evidence, shell: Shell, uv: str, tag: str, command: str) -> list[str]:
+    """Return the commands that ask uv for the address of the index with the builds `tag`, and hand it to `command`.
+
+    The commands of projects have no ``--torch-backend`` (astral-sh/uv#12994).
+    """
+    ask = f"{uv} pip compile --torch-backend={tag} --no-deps --emit-index-annotation -"
+    if e.shell == "posix":
+        lines = [f"torch_index=$(echo torch | {ask} | grep -o 'http.*')", command]
+    else:
+        lines = [f"$torch_index = ('torch' | {ask} | Select-String 'http\\S+').Matches.Value", command]
+    if e.shell == "cmd":
+        lines = [f'powershell -NoProfile -Command "{"; ".join(lines)}"']
+    return [shell.mark + "; ".join(lines)] if shell.notebook else lines  # each `!` starts a shell of its own
+
+
+def _project(e: Evidence, shell: Shell, package: str, tag: str) -> list[str]:
+    """Return the commands that write the index into the project, so that later runs keep the build."""
+    names = [package, *companions(e)]
+    tool = e.get("interpreter.project.tool")
+    name = f"pytorch-{tag}"
+    if tool == "uv":
+        return _with_index(e, shell, "uv", tag, f"uv add --index {name}=$torch_index {' '.join(names)}")
+    if tool == "pixi":  # https://pixi.sh/latest/python/pytorch
+        major = (e.driver_cuda or 12000) // 1000
+        return [
+            f"{shell.mark}pixi workspace system-requirements add cuda {major}",
+            f"{shell.mark}pixi add pytorch-gpu",
+        ]
+    before, uv = _uv(e, shell)
+    # Without a version, poetry skips a package that the project has already.
+    wanted = " ".join(one if "==" in one else f"'{one}>=0'" for one in names)
+    source = f"poetry source add --priority explicit {name} $torch_index"
+    added = f"poetry add --source {name} {wanted}".replace("'", '"' if e.shell == "cmd" else "'")
+    return [*before, *_with_index(e, shell, uv, tag, source), shell.mark + added]
+
+
+# --- into a new environment ---------------------------------------------------------------------------
+
+
+def _home(e: Evidence) -> str:
+    home = str(e.get("interpreter.home", "~"))
+    return f"{home}\\torch-env" if e.os == "windows" else f"{home}/torch-env"
+
+
+def fresh(e: Evidence, shell: Shell, package: str, tag: str) -> list[str]:
+    """Return the commands that make a new environment with a build for `tag`, also for a notebook's kernel."""
+    place, other = _home(e), not has_wheels(e)
+    extra = [*companions(e), *(["ipykernel"] if shell.notebook else [])]
+    wanted = f"--torch-backend={tag} {' '.join([package, *extra])}"
+    inside = shell.python_of(place)
+    python = shell.mark + shell.path(inside, first=True)
+    new, ready = (
+        NEW_PYTHON,
+        [version for version in e.get("interpreter.pythons", []) if version in GOOD_PYTHONS],
+    )
+    if e.get("interpreter.bits") == 32:  # uv for 32 bits would take a Python for 32 bits
+        new, ready = f"cpython-{NEW_PYTHON}-{e.os}-x86_64", []
+    if has(e, "uv"):
+        chosen = f"--python {new} " if other else ""
+        lines = [
+            f"{shell.mark}uv venv {chosen}{shell.path(place)}",
+            f"{shell.mark}uv pip install --python {shell.path(inside)} {wanted}",
+        ]
+    elif other and not ready:
+        # uv brings a Python of its own.
+        lines = [
+            f"{shell.python()} -m pip install --upgrade uv",
+            f"{shell.python()} -m uv venv --python {new} {shell.path(place)}",
+            f"{shell.python()} -m uv pip install --python {shell.path(inside)} {wanted}",
+        ]
+    else:
+        base = f"{shell.mark}python{ready[0]}" if other else shell.python()
+        lines = [
+            f"{base} -m venv {shell.path(place)}",
+            f"{python} -m pip install --upgrade uv",
+            f"{python} -m uv pip install {wanted}",
+        ]
+        if (
+            not other and e.get("interpreter.ensurepip") is False and e.os == "linux"
+        ):  # Debian has it in a package
+            version = re.match(r"3\.\d+", str(e.get("interpreter.python", "")))
+            lines.insert(0, f"{shell.mark}sudo apt install python{version[0] if version else '3'}-venv")
+    if shell.notebook:
+        lines.append(f"{python} -m ipykernel install --user --name torch-env")
+    return lines
+
+
+# --- the placeholders ---------------------------------------------------------------------------------
+
+
+def install(e: Evidence, shell: Shell, package: str, tag: str) -> str:
+    """Return the commands that replace the installed PyTorch by a build for `tag` (``"cu126"``)."""
+    for place, commands in (
+        ("uvproject", _project),
+        ("poetry", _project),
+        ("pixi", _project),
+        ("system-python", fresh),
+    ):
+        if place in places_of(e):
+            return "\n".join(commands(e, shell, package, tag))
+    return "\n".join(_into_environment(e, shell, package, tag))
+
+
+def _conda(e: Evidence, shell: Shell, command: str) -> str:
+    """Return a command of conda for this environment."""
+    if shell.notebook:
+        return f"%conda {command}"
+    tool = next((name for name in ("conda", "mamba", "micromamba") if has(e, name)), "conda")
+    prefix = e.get("interpreter.prefix")
+    active = not prefix or e.environment("CONDA_PREFIX") == prefix
+    word, _, rest = command.partition(" ")
+    return f"{tool} {word} {'' if active else f'--prefix {shell.path(prefix)} '}{rest}"
+
+
+def _shadow(e: Evidence) -> str:
+    """Return the path of the file or folder that hides torch."""
+    file = str(e.get("interpreter.torch_file") or "torch.py")
+    return re.sub(r"([\\/]torch)[\\/]__init__\.py$", r"\1", file)
+
+
+def _rename(e: Evidence, shell: Shell) -> str:
+    """Return the command that gives it another name."""
+    file = _shadow(e)
+    folder, mark, name = file.rpartition("\\" if e.os == "windows" else "/")
+    if e.shell == "cmd":
+        return f"ren {shell.path(file)} my_{name}"
+    return f"{shell.mark}mv {shell.path(file)} {shell.path(f'{folder}{mark}my_{name}')}"
+
+
+def _other_kernel(e: Evidence) -> str:
+    """Return the commands for a terminal that make the environment with the right torch a kernel of Jupyter."""
+    other = other_environment(e)
+    shell = Shell(e, notebook=False)
+    python = shell.path(other.get("python", "python"), first=True)
+    before = [] if other.get("ipykernel") else [f"{python} -m pip install ipykernel"]
+    return "\n".join([*before, f"{python} -m ipykernel install --user --name torch-env"])
+
+
+def other_environment(e: Evidence) -> dict[str, Any]:
+    """Return the environment beside this one that has torch, best one with CUDA, or an empty dictionary."""
+    others = [other for other in e.get("interpreter.others", []) if other.get("torch")]
+    return next((other for other in others if other.get("cuda")), next(iter(others), {}))
+
+
+def _start_fresh(e: Evidence, shell: Shell) -> dict[str, object]:
+    """Return the sentences that say how the new environment is used."""
+    if shell.notebook:
+        return {
+            "start_fresh_en": "Then choose the kernel `torch-env` at the upper right of the notebook.",
+            "start_fresh_zh": "接著在筆記本右上角選擇名為 `torch-env` 的 Jupyter 核心（kernel）。",
+        }
+    python = shell.path(shell.python_of(_home(e)), first=True)
+    return {
+        "start_fresh_en": f"Then start your programs with `{python}`.",
+        "start_fresh_zh": f"之後改用 `{python}` 來執行程式。",
+    }
+
+
+def placeholders(e: Evidence, shell: Shell) -> dict[str, object]:
+    """Return the values of the ``{placeholders}`` that install and remove packages."""
+    package, tag = fitting(e)
+    names = " ".join(["torch", *companions(e)])
+    python, uv_only = shell.python(), "no-pip" in places_of(e) and has(e, "uv")
+    there = f"--python {shell.python(first=False)}"
+    builds = sorted({build.split("-")[0] for build in e.get("interpreter.conda_torch", [])}, reverse=True)
+    wanted = f"{python} -m pip install torch" if e.os == "darwin" else install(e, shell, package, tag)
+    return {
+        "conda_remove": _conda(e, shell, f"remove --yes {' '.join(builds or ['pytorch'])}"),
+        "conda_list": _conda(e, shell, "list torch"),
+        "install": wanted,
+        "add_torch": wanted,  # the same, where nothing is replaced
+        "install_12_6": install(e, shell, package_with(e, "12.6"), "cu126"),
+        "fresh": "\n".join(fresh(e, shell, package, tag)),
+        **_start_fresh(e, shell),
+        "uninstall": f"{shell.mark}uv pip uninstall {there} {names}"
+        if uv_only
+        else f"{python} -m pip uninstall -y {names}",
+        "pip_list": f"{shell.mark}uv pip list {there}" if uv_only else f"{python} -m pip list",
+        "shadow": re.split(r"[\\/]", _shadow(e))[-1],
+        "rename": _rename(e, shell),
+        "other": Shell(e, notebook=False).path(other_environment(e).get("python", "python"), first=True),
+        "other_kernel": _other_kernel(e),
+        "python_release_en": f"{e.get('interpreter.python', '?')}{' (32 bit)' if e.get('interpreter.bits') == 32 else ''}",
+        "python_release_zh": f"{'32 位元 ' if e.get('interpreter.bits') == 32 else ''}Python {e.get('interpreter.python', '?')}",
+        "pythons_en": wheel_pythons(e),
+        "pythons_zh": wheel_pythons(e, "到"),
+    }

@@ -1,0 +1,133 @@
+"""Rules about the driver and the card: does this driver serve it, and did it start it?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch_doctor.diagnosis.evidence import Evidence, Line, mentions
+from torch_doctor.diagnosis.places import BLACKWELL, MAXWELL, TURING, card_number
+from torch_doctor.diagnosis.rules.base import (
+    LIKELY,
+    SURE,
+    Rule,
+    RuleResult,
+    bus_line,
+    node_lines,
+    nvml_line,
+    rule,
+)
+
+RULES: dict[str, Rule] = {}
+
+
+def holders(e: Evidence) -> set[str]:
+    """Return the kernel drivers that hold the NVIDIA cards."""
+    return {str(card.get("driver")) for card in e.cards() if card.get("driver")}
+
+
+def log_lines(e: Evidence, *names: str) -> list[Line]:
+    """Return the lines of the kernel's log with these names (see probes/kernel.py)."""
+    found = e.get("bus.kernel_log", {})
+    return [
+        Line("bus", f"kernel log: {found[name]}", f"Linux 核心的紀錄：{found[name]}")
+        for name in names
+        if name in found
+    ]
+
+
+@rule(RULES, "driver-not-for-card")
+def driver_not_for_card(e: Evidence) -> RuleResult:
+    """The installed driver does not serve this card: wrong flavour of its modules, or a release too new or too old.
+
+    Sure: either the driver itself logged it, or its license and version contradict the card's number.
+    """
+    if not e.cards() or e.works or e.cuinit == 0 or e.wsl or e.container or e.jetson or e.os != "linux":
+        return None
+    if e.get("nvml.count", 0) or "vfio-pci" in holders(e):
+        return None
+    said = log_lines(e, "needs-open", "needs-closed", "legacy", "unserved")
+    if said:
+        return SURE, [*said, bus_line(e)]
+    reasons = [_unfit(e, card) for card in e.cards()]
+    if not all(reasons):
+        return None
+    flavour, version = _flavour(e)
+    return SURE, [
+        Line(
+            "bus",
+            reasons[0],
+            f"{_FLAVOURS.get(flavour, flavour)}模組 {version}；{_CHINESE[reasons[0].split(', ')[-1]]}",
+        ),
+        bus_line(e),
+    ]
+
+
+def _flavour(e: Evidence) -> tuple[str, str]:
+    """Return flavour (``"open"``, ``"proprietary"`` or ``""``) and version of the loaded or built module."""
+    if e.get("bus.module"):
+        return "open" if e.get("bus.module_open") else "proprietary", str(e.get("bus.module"))
+    built = e.get("bus.modinfo", {})
+    license = str(built.get("license", ""))
+    return {"NVIDIA": "proprietary", "Dual MIT/GPL": "open"}.get(license, ""), str(built.get("version", ""))
+
+
+_FLAVOURS = {"open": "開放原始碼", "proprietary": "專有"}
+_CHINESE = {
+    "card needs the open modules": "這張顯示卡需要開放原始碼模組",
+    "card needs the proprietary modules": "這張顯示卡需要專有模組",
+    "card needs driver 580 or older": "這張顯示卡需要 580 或更舊的驅動程式",
+    "card needs driver 470 or older": "這張顯示卡需要 470 或更舊的驅動程式",
+    "card needs driver 570 or newer": "這張顯示卡需要 570 或更新的驅動程式",
+}
+
+
+def _unfit(e: Evidence, card: dict[str, Any]) -> str:
+    """Return why the driver cannot serve `card`, or ``""``."""
+    number, (flavour, version) = card_number(card), _flavour(e)
+    major = int(version.split(".")[0]) if version.split(".")[0].isdigit() else 0
+    if not number or not major:
+        return ""
+    wrong = {
+        "card needs the open modules": number >= BLACKWELL and flavour == "proprietary",
+        "card needs driver 570 or newer": number >= BLACKWELL and major < 570,
+        "card needs driver 470 or older": number < MAXWELL and major >= 495,
+        "card needs the proprietary modules": number < TURING and flavour == "open",
+        "card needs driver 580 or older": number < TURING and major >= 590,
+    }
+    return next((f"module: {flavour} {version}, {reason}" for reason, holds in wrong.items() if holds), "")
+
+
+@rule(RULES, "card-not-started")
+def card_not_started(e: Evidence) -> RuleResult:
+    """The driver holds the card, but cannot start it, from the first moment on.
+
+    Sure if the driver logged it. A card that ran and stopped answering is `gpu-lost`: it fell off the bus, or NVML calls
+    it lost. The signs are those of open-gpu-kernel-modules#789, #862 and #872.
+    """
+    if e.os == "windows":
+        codes = {
+            name: code for name, code in e.get("bus.video_errors", {}).items() if code in (10, 12, 31, 43)
+        }
+        lines = [
+            Line("bus", f"{n}: code {code}", f"{n}：問題代碼 {code}")
+            for n, code in codes.items()
+            if "NVIDIA" in n
+        ]
+        return (SURE, lines) if lines and not e.works else None
+    bound = [card for card in e.cards() if card.get("driver") == "nvidia"]
+    if not bound or e.container or e.wsl or driver_not_for_card(e):
+        return None
+    lost = mentions(e.smi_text, r"Unable to determine the device handle", r"GPU is lost", r"\bERR!")
+    if lost or any(card.get("gone") for card in bound) or log_lines(e, "off-the-bus"):
+        return None
+    none = (
+        e.get("nvml.init") == 0 and e.get("nvml.count") == 0 or mentions(e.smi_text, r"No devices were found")
+    )
+    said = log_lines(e, "invalid-region", "gsp", "not-started")
+    if e.get("bus.slurm") or node_lines(e, "EPERM", "EACCES"):
+        return None  # NVML counts what this process may use
+    fewer = e.get("nvml.init") == 0 and 0 < e.get("nvml.count", 0) < len(bound)
+    refused = node_lines(e, "EIO")
+    if not (none or refused or fewer):
+        return None
+    return (SURE if none and said else LIKELY), [*said, bus_line(e), nvml_line(e), *refused]
