@@ -8,13 +8,14 @@ _SHEET = """
 .course-card { border: 1px solid var(--jp-border-color2, #ccc); border-left: 4px solid #2f6db3; border-radius: 4px;
   padding: 0.5em 0.9em; margin: 0.4em 0; max-width: 58em; line-height: 1.55; }
 .course-card p { margin: 0.25em 0; }
-.course-card pre { white-space: pre-wrap; overflow-wrap: break-word; font-size: 0.92em; }
-.course-card td { text-align: left; vertical-align: top; padding: 0.25em 0.8em; }
+.course-card.course-card pre { white-space: pre-wrap; overflow-wrap: break-word; font-size: 0.92em;
+  padding: 0.3em 0.6em; background: var(--jp-layout-color2, #f3f3f3); }
+.course-card.course-card td { text-align: left; vertical-align: top; padding: 0.25em 0.8em; }
 .course-title { font-weight: 600; }
 .course-small { opacity: 0.8; font-size: 0.92em; }
-span[lang="en"] + span[lang|="zh"] { margin-left: 0.5em; }
 .torch-doctor-browser :is(.course-only-en, .course-only-zh) { display: none; }
 """
+_BOTH = 'span[lang="en"] + span[lang|="zh"] { margin-left: 0.5em; }\n'
 _HIDE = ".course-card [lang|={other}] {{ display: none; }}\n"
 
 _page_has_styles = False
@@ -31,4 +32,4 @@ def style() -> str:
     if _page_has_styles:
         return ""
     hidden = {"en": "zh", "zh": "en"}.get(chosen_language())
-    return f"<style>{_SHEET}{_HIDE.format(other=hidden) if hidden else ''}</style>"
+    return f"<style>{_SHEET}{_HIDE.format(other=hidden) if hidden else _BOTH}</style>"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
+_CHINESE, _OPEN, _CLOSE = "\u2e80-\uffef", "（「『《", "，。、；：！？）」』》"
+
 
 def columns(text: str) -> int:
     """Return the width of `text` in columns of a terminal: ``columns("GPU 記憶體")`` is 10."""
@@ -14,7 +16,8 @@ def columns(text: str) -> int:
 def wrap(text: str, width: int, indent: str = "", first: str | None = None) -> str:
     """Break `text` into lines of at most `width` columns.
 
-    Latin words are not broken; Chinese text may break after any character, but no line begins with a closing mark.
+    Latin words are not broken; Chinese text may break after any character, but no line begins with a closing mark
+    or ends with an opening one.
 
     Args:
         text: One paragraph.
@@ -24,9 +27,7 @@ def wrap(text: str, width: int, indent: str = "", first: str | None = None) -> s
     """
     lines, line = [], indent if first is None else first
     empty = line
-    for word in re.findall(
-        r"[ ]+|[\u2e80-\uffef][，。、；：！？）」]*|[^ \u2e80-\uffef]+[，。、；：！？）」]*", text
-    ):
+    for word in re.findall(rf"[ ]+|[{_OPEN}]*(?:[^{_OPEN} {_CHINESE}]+|[{_CHINESE}])[{_CLOSE}]*", text):
         if columns(line + word.rstrip()) > width and line.strip() and line != empty:
             lines.append(line.rstrip())
             line = empty = indent

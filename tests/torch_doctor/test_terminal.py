@@ -1,4 +1,4 @@
-"""Lines for a terminal: Chinese counts double, no word is lost, and no line begins with a closing mark."""
+"""Lines for a terminal: Chinese counts double, no word is lost, and no line begins with a closing mark or ends with an opening one."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ def test_chinese_counts_double() -> None:
 
 def test_lines_break_between_words_and_after_any_chinese_character() -> None:
     assert wrap("一二三四五，六七八。", 10).splitlines() == ["一二三四", "五，六七", "八。"]
+    assert wrap("一二三（四五）", 8).splitlines() == ["一二三", "（四五）"]
     assert wrap("one two three", 8, "  ") == "  one\n  two\n  three"
     assert wrap("a/very/long/path/that/is/longer", 10) == "a/very/long/path/that/is/longer"
 
@@ -31,3 +32,4 @@ def test_every_word_is_kept_and_no_line_begins_with_a_closing_mark(width: int) -
     wrapped = wrap(text, width, "    ")
     assert re.sub(r"\s", "", wrapped) == re.sub(r"\s", "", text)
     assert not [line for line in wrapped.splitlines() if line.strip()[:1] in "，。；：！？、）」"]
+    assert not [line for line in wrapped.splitlines() if line[-1] in "（「"]

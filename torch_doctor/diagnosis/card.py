@@ -16,10 +16,12 @@ from torch_doctor.diagnosis.sections import (
     MARKS,
     Item,
     Section,
-    probes_asked,
+    details,
     sections,
     sureness,
+    words,
 )  # fmt: skip
+from torch_doctor.diagnosis.words import Word
 
 
 def _code(text: str) -> str:
@@ -35,51 +37,54 @@ class _Html:
     def text(self, text: Bilingual) -> str:
         return markup(clean(getattr(text, self.language)))
 
-    def sure(self, sure: int) -> str:
-        return f'<span class="course-small">{sureness(sure, self.language)}</span>'
+    def small(self, text: Bilingual | None) -> str:
+        return f'<span class="course-small">{self.text(text)}</span>' if text else ""
 
     def lines(self, lines: Iterable[Line]) -> str:
-        rows = (
-            f"<tr><td>{self.text(PROBES[line.probe])}</td><td><code>{_code(line.said(self.language))}</code></td></tr>"
-            for line in lines
-        )
+        rows = []
+        for line in lines:
+            fact = _code(line.said(self.language))
+            shown = fact if line.zh else f"<code>{fact}</code>"  # what is the same in both languages is code
+            rows.append(f"<tr><td>{self.text(PROBES[line.probe])}</td><td>{shown}</td></tr>")
         return f'<table class="course-table"><tbody>{"".join(rows)}</tbody></table>'
 
     def item(self, item: Item) -> str:
-        text = self.text(item.text) if item.text else ""
-        if item.sure is not None:
-            text = f"<p>{text} {self.sure(item.sure)}</p>"
-        note = f"<p>{self.text(item.note)}</p>" if item.note else ""
+        text = f"<p>{self.text(item.text)}{self.small(item.sure)}</p>" if item.text else ""
+        lines = self.lines(item.lines) if item.lines else ""
+        place = f"<p>{self.small(item.place)}</p>" if item.place else ""
         command = f'<pre class="course-console">{_code(item.command)}</pre>' if item.command else ""
-        return text + (self.lines(item.lines) if item.lines else "") + note + command
+        then = f"<p>{self.text(item.then)}</p>" if item.then else ""
+        return text + lines + place + command + then + "".join(map(self.item, item.items))
 
     def heading(self, label: Bilingual) -> str:
         return f'<p class="course-small">{self.text(label)}</p>'
 
     def section(self, section: Section) -> str:
         items = [self.item(item) for item in section.items]
-        if not items:
-            body = f"<p>{self.text(LABELS['nothing'])}</p>"
-        elif section.form == "plain":
-            body = "".join(items)
-        else:
-            tag = "ol" if section.form == "numbers" else "ul"
-            body = f"<{tag}>{''.join(f'<li>{item}</li>' for item in items)}</{tag}>"
-        return self.heading(section.label) + body
+        if section.form == "plain":
+            return self.heading(section.label) + "".join(items)
+        tag = "ol" if section.form == "numbers" else "ul"
+        return f"{self.heading(section.label)}<{tag}>{''.join(f'<li>{item}</li>' for item in items)}</{tag}>"
 
     def verdict(self, diagnosis: Diagnosis) -> str:
         cause = diagnosis.first.cause
-        sure = f" {self.sure(diagnosis.first.sure)}" if cause.kind == "fault" else ""
         why = f"<p>{self.text(cause.why)}</p>" if cause.why else ""
-        return f"<p><strong>{MARKS[cause.kind]} {self.text(cause.title)}</strong>{sure}</p>{why}"
+        title = f"<strong>{MARKS[cause.kind]} {self.text(cause.title)}</strong>"
+        return f"<p>{title}{self.small(sureness(diagnosis.first))}</p>{why}"
+
+    def words(self, words: list[Word]) -> str:
+        rows = (
+            f"<tr><td>{self.text(word.name)}</td><td>{self.text(word.meaning)}</td></tr>" for word in words
+        )
+        table = f'<table class="course-table course-small"><tbody>{"".join(rows)}</tbody></table>'
+        return self.heading(LABELS["words"]) + table if words else ""
 
     def report(self, diagnosis: Diagnosis) -> str:
         parts = sections(diagnosis)
-        shown = "".join(self.section(part) for part in parts if not part.details)
-        details = "".join(self.section(part) for part in parts if part.details)
-        asked = f"{self.heading(LABELS['asked'])}<p>{_code(probes_asked(diagnosis, self.language))}</p>"
+        shown = "".join(map(self.section, parts)) + self.words(words(diagnosis, parts, self.language))
+        closed = "".join(map(self.section, details(diagnosis, self.language)))
         summary = f"<summary>{self.text(LABELS['details'])}</summary>"
-        return f"{self.verdict(diagnosis)}{shown}<details>{summary}{details}{asked}</details>"
+        return f"{self.verdict(diagnosis)}{shown}<details>{summary}{closed}</details>"
 
 
 def card(diagnosis: Diagnosis) -> str:

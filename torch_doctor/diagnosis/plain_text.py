@@ -10,17 +10,20 @@ from torch_doctor.diagnosis.diagnose import Diagnosis
 from torch_doctor.diagnosis.evidence import PROBES, Line
 from torch_doctor.diagnosis.privacy import clean
 from torch_doctor.diagnosis.sections import (
-    HEADINGS,
     LABELS,
     MARKS,
     Item,
     Section,
+    details,
     in_language,
+    in_notebook,
     label,
-    probes_asked,
+    more,
     sections,
     sureness,
+    words,
 )  # fmt: skip
+from torch_doctor.diagnosis.words import Word
 from torch_doctor.terminal import columns, wrap
 
 _COLOURS = {"fine": "32", "fault": "31", "unknown": "33", "remark": "36"}  # ANSI: green, red, yellow, cyan
@@ -34,6 +37,7 @@ class _Text:
     language: str
     width: int
     colour: bool
+    notebook: bool
 
     def paint(self, text: str, code: str) -> str:
         return f"\x1b[{code}m{text}\x1b[0m" if self.colour else text
@@ -41,32 +45,43 @@ class _Text:
     def heading(self, text: Bilingual) -> str:
         return self.paint(wrap(label(text, self.language), self.width), _BOLD)
 
-    def text(self, text: Bilingual, indent: str, first: str | None = None) -> Iterator[str]:
-        """Yield `text`, indented; the first line begins with `first`."""
-        for paragraph in in_language(text, self.language):
-            yield wrap(clean(paragraph), self.width, indent, first)
+    def text(
+        self, text: Bilingual, indent: str, first: str | None = None, behind: Bilingual | None = None
+    ) -> Iterator[str]:
+        """Yield `text`, indented; the first line begins with `first`, the end of the text is `behind`."""
+        ends = in_language(behind, self.language) if behind else []
+        for number, paragraph in enumerate(in_language(text, self.language)):
+            end = ends[number] if number < len(ends) else ""
+            yield wrap(clean(paragraph) + end, self.width, indent, first)
             first = None
 
     def lines(self, lines: tuple[Line, ...], indent: str) -> Iterator[str]:
-        """Yield the evidence in two columns: the probe and the fact."""
-        # In a narrow terminal there is no room for both languages beside each fact.
-        language = "en" if self.language == "both" and self.width < 60 else self.language
-        names = [label(PROBES[line.probe], language) for line in lines]
-        margin = max(map(columns, names), default=0)
-        for name, line in zip(names, lines, strict=True):
+        """Yield the evidence in two columns: the probe and the fact. In both languages, each has a line of its own."""
+        rows = []
+        for line in lines:
+            first = "zh" if self.language == "zh" else "en"
+            rows.append((getattr(PROBES[line.probe], first), line.said(first)))
+            if self.language == "both" and line.zh:
+                rows.append((PROBES[line.probe].zh, line.zh))
+        margin = max((columns(name) for name, _ in rows), default=0)
+        for name, fact in rows:
             start = indent + name + " " * (margin - columns(name) + 2)
-            yield wrap(clean(line.said(language)), self.width, " " * columns(start), start)
+            yield wrap(clean(fact), self.width, " " * columns(start), start)
 
     def item(self, item: Item, indent: str, first: str) -> Iterator[str]:
         if item.text:
-            yield from self.text(item.text, indent, first)
-        if item.sure is not None:
-            yield indent + sureness(item.sure, self.language)
+            yield from self.text(item.text, indent, first, item.sure)
         yield from self.lines(item.lines, indent)
-        if item.note:
-            yield from self.text(item.note, indent)
-        for command in clean(item.command).splitlines():  # never broken, so that it can be copied
+        if item.place:
+            yield from self.text(item.place, indent)
+        # A command is never broken, so that it can be copied. In a terminal it must work as it stands there; a notebook
+        # is saved and shared.
+        for command in (clean(item.command) if self.notebook else item.command).splitlines():
             yield f"{indent}    {command}"
+        if item.then:
+            yield from self.text(item.then, indent)
+        for inner in item.items:
+            yield from self.item(inner, indent + "  ", indent + "  ")
 
     def section(self, section: Section) -> Iterator[str]:
         yield self.heading(section.label)
@@ -81,24 +96,43 @@ class _Text:
     def verdict(self, diagnosis: Diagnosis) -> Iterator[str]:
         cause = diagnosis.first.cause
         mark = self.paint(MARKS[cause.kind], _COLOURS[cause.kind])
-        title = list(self.text(cause.title, "     "))
+        title = list(self.text(cause.title, "     ", behind=sureness(diagnosis.first)))
         yield f"{mark} {title[0].lstrip()}"
         yield from title[1:]
-        if cause.kind == "fault":
-            yield f"     {sureness(diagnosis.first.sure, self.language)}"
         if cause.why:
             yield from self.text(cause.why, "     ")
 
-    def report(self, diagnosis: Diagnosis) -> Iterator[str]:
-        yield from (self.heading(HEADINGS[diagnosis.question]), "", *self.verdict(diagnosis), "")
-        for section in sections(diagnosis):
-            if section.items:
-                yield from (*self.section(section), "")
-        yield self.heading(LABELS["asked"])
-        yield wrap(probes_asked(diagnosis, self.language), self.width, "  ")
+    def words(self, words: list[Word]) -> Iterator[str]:
+        yield self.heading(LABELS["words"])
+        for word in words:
+            if self.language != "zh":
+                yield wrap(f"{word.name.en}: {word.meaning.en}", self.width, "    ", "  ")
+            if self.language != "en":
+                again = self.language == "both" and word.name.en == word.name.zh
+                name = "  " if again else f"{word.name.zh}："
+                yield wrap(name + word.meaning.zh, self.width, "    ", "  ")
+
+    def report(self, diagnosis: Diagnosis, everything: bool) -> Iterator[str]:
+        parts = sections(diagnosis)
+        explained = words(diagnosis, parts, self.language)
+        yield from (*self.verdict(diagnosis), "")
+        # Headings stand out by themselves: what is below them is indented. A report should fit a small terminal.
+        for section in parts:
+            yield from self.section(section)
+        if explained:
+            yield from self.words(explained)
+        if everything:
+            yield ""
+            for section in details(diagnosis, self.language):
+                yield from self.section(section)
+        hint = more(diagnosis)
+        if hint and not everything:
+            yield from ("", *self.text(hint, ""))
 
 
-def plain_text(diagnosis: Diagnosis, language: str = "both", width: int = 88, colour: bool = False) -> str:
+def plain_text(
+    diagnosis: Diagnosis, language: str = "both", width: int = 88, colour: bool = False, details: bool = False
+) -> str:
     """Return the report of a diagnosis as plain text.
 
     Args:
@@ -106,5 +140,7 @@ def plain_text(diagnosis: Diagnosis, language: str = "both", width: int = 88, co
         language: ``"en"``, ``"zh"`` or ``"both"``.
         width: Columns of the terminal.
         colour: Whether to colour the mark and the headings (ANSI escape sequences).
+        details: Whether to add what developers want to know: all causes and their evidence, the probes.
     """
-    return "\n".join(_Text(language, width, colour).report(diagnosis))
+    text = _Text(language, width, colour, in_notebook(diagnosis))
+    return "\n".join(text.report(diagnosis, details))

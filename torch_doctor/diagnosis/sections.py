@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from torch_doctor.bilingual import Bilingual
+from torch_doctor.diagnosis.commands import placeholders, typed
 from torch_doctor.diagnosis.diagnose import Diagnosis, Verdict
 from torch_doctor.diagnosis.evidence import PROBES, Line
+from torch_doctor.diagnosis.typed_in import typed_in
+from torch_doctor.diagnosis.words import Word, words_of
+from torch_doctor.errors.catalogue import errors_of
 
 HEADINGS = {
     "cuda": Bilingual("Doctor: does CUDA work here?", "診斷：這裡的 CUDA 能用嗎？"),
     "slow": Bilingual("Doctor: why is it slow?", "診斷：為什麼這麼慢？"),
     "hang": Bilingual(
-        "Doctor: why does training with several processes hang?", "診斷：用多個行程訓練時，為什麼會卡住？"
+        "Doctor: why does training with several processes hang?", "診斷：用多個行程訓練，為什麼會卡住？"
     ),
 }
 SURENESS = {
@@ -27,16 +32,22 @@ ENDED = {  # of a probe without a full answer
 }
 MARKS = {"fine": "[ok]", "fault": "[!!]", "unknown": "[??]", "remark": "[--]"}
 LABELS = {
-    "evidence": Bilingual("Evidence", "證據"),
-    "next": Bilingual("Next step", "下一步"),
-    "check": Bilingual("To make sure", "如何確認"),
-    "others": Bilingual("Less likely, and how to tell", "可能性較低的原因，以及分辨方法"),
+    "next": Bilingual("What to do", "該怎麼做"),
+    "check": Bilingual("Check first; this changes nothing:", "先確認原因（只是查看，不會改變任何設定）："),
+    "evidence": Bilingual("What was seen", "看到的現象"),
+    "others": Bilingual("If that was not it", "如果不是上面的原因"),
+    "possible": Bilingual("Also possible", "也有可能"),
     "beside": Bilingual("Also found", "同時發現"),
     "remarks": Bilingual("Worth knowing", "補充說明"),
-    "asked": Bilingual("What was checked", "檢查項目"),
+    "words": Bilingual("Words", "名詞解釋"),
     "nothing": Bilingual("Nothing to do.", "不需要做任何事。"),
-    "details": Bilingual("What else was found, and what was checked", "其他發現與檢查項目"),
+    "details": Bilingual("Details: all that was seen and checked", "詳細資料：所有現象與檢查項目"),
+    "all": Bilingual("All causes that came into question", "所有可能的原因"),
+    "errors": Bilingual("Error messages that come from it", "這個原因會造成的錯誤訊息"),
+    "card": Bilingual("To have the first one explained:", "查看第一則訊息的說明："),
+    "asked": Bilingual("What was checked, and how long it took", "檢查項目與花費的時間"),
 }
+EVIDENCE_LINES, OTHERS, STEPS_OF_OTHERS = 3, 2, 2  # shown without details
 
 
 @dataclass(frozen=True)
@@ -44,18 +55,22 @@ class Item:
     """One item of a section; what it does not have is left out.
 
     Attributes:
-        text: The text.
-        sure: How sure it is (a key of :data:`SURENESS`).
+        text: The text. It announces the command.
+        sure: How sure it is, to stand behind the text.
         lines: The evidence.
-        note: A text after the evidence.
+        place: Where to type the command, if that does not go without saying.
         command: Commands, one per line.
+        then: The text after the command.
+        items: What belongs to it.
     """
 
     text: Bilingual | None = None
-    sure: int | None = None
+    sure: Bilingual | None = None
     lines: tuple[Line, ...] = ()
-    note: Bilingual | None = None
+    place: Bilingual | None = None
     command: str = ""
+    then: Bilingual | None = None
+    items: tuple[Item, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -64,43 +79,129 @@ class Section:
 
     Attributes:
         label: The heading.
-        items: The items; a section without items is shown by the notebook only.
+        items: The items.
         form: ``"plain"``, ``"numbers"`` or ``"bullets"``.
-        details: Whether the notebook hides it until a click.
     """
 
     label: Bilingual
     items: tuple[Item, ...]
     form: str = "plain"
-    details: bool = True
+
+
+def _check(verdict: Verdict, notebook: bool) -> Item | None:
+    """Return the check of a verdict, or None if there is none or if it is one of the steps."""
+    cause = verdict.cause
+    if not cause.check or cause.check in [step.run for step in cause.steps]:
+        return None
+    return Item(
+        LABELS["check"], place=typed_in(cause.check, notebook), command=cause.check, then=cause.check_text
+    )
+
+
+def actions(verdict: Verdict, notebook: bool = False) -> list[Item]:
+    """Return what to do about a verdict, in this order.
+
+    The check comes first if it can save somebody from a wrong step: where the verdict is not sure, and where a step costs
+    something. It changes nothing.
+    """
+    steps = verdict.cause.steps
+    check = _check(verdict, notebook) if verdict.sure < 3 or any(step.costs for step in steps) else None
+    items = [
+        Item(step.text, None, (), typed_in(step.run, notebook, step.text.en), step.run, step.then)
+        for step in steps
+    ]
+    return [check, *items] if check else items
 
 
 def sections(diagnosis: Diagnosis) -> list[Section]:
-    """Return the sections of a report after its verdict and before the list of probes."""
-    first = diagnosis.first.cause
-    steps = tuple(Item(step.text, command=step.run) for step in first.steps)
-    parts = [
-        Section(LABELS["evidence"], (Item(lines=diagnosis.first.lines),), details=False),
-        Section(LABELS["next"], steps, "numbers", details=False),
-    ]
-    if first.check:
-        parts.append(Section(LABELS["check"], (Item(note=first.check_text, command=first.check),)))
-    others = diagnosis.verdicts[1:]
-    for label, verdicts in (
+    """Return the sections of a report after its verdict: what somebody needs who wants to mend it."""
+    first, others, notebook = diagnosis.first, diagnosis.verdicts[1 : OTHERS + 1], in_notebook(diagnosis)
+    steps = actions(first, notebook)
+    parts = [Section(LABELS["next"], tuple(steps), "numbers")] if steps else []
+    if not steps and first.cause.kind == "fine":
+        parts = [Section(LABELS["next"], (Item(LABELS["nothing"]),))]
+    parts.append(Section(LABELS["evidence"], (Item(lines=first.lines[: _facts(first)]),)))
+    for name, chosen in (
         ("beside", [verdict for verdict in others if verdict.sure > 1]),
-        ("others", [verdict for verdict in others if verdict.sure == 1]),
+        (
+            "others" if first.cause.kind == "fault" else "possible",
+            [verdict for verdict in others if verdict.sure == 1],
+        ),
     ):
-        if verdicts:
-            parts.append(Section(LABELS[label], tuple(map(_other, verdicts)), "bullets"))
+        items = [
+            Item(one.cause.title, sureness(one), items=tuple(actions(one, notebook)[:STEPS_OF_OTHERS]))
+            for one in chosen
+        ]
+        parts += [Section(LABELS[name], tuple(items), "bullets")] if items else []
     if diagnosis.remarks:
-        remarks = tuple(Item(verdict.cause.title) for verdict in diagnosis.remarks)
+        remarks = tuple(
+            Item(one.cause.title, items=tuple(actions(one, notebook))) for one in diagnosis.remarks
+        )
         parts.append(Section(LABELS["remarks"], remarks, "bullets"))
     return parts
 
 
-def _other(verdict: Verdict) -> Item:
-    cause = verdict.cause
-    return Item(cause.title, verdict.sure, verdict.lines, cause.check_text, cause.check)
+def _facts(verdict: Verdict) -> int:
+    """Return how much evidence is shown without details. Where the cause is not known, it is all there is to say."""
+    return len(verdict.lines) if verdict.cause.kind == "unknown" else EVIDENCE_LINES
+
+
+def more(diagnosis: Diagnosis) -> Bilingual | None:
+    """Return how to see what :func:`sections` leaves out, or None if that is nothing that would matter."""
+    hidden = len(diagnosis.first.lines) - _facts(diagnosis.first), len(diagnosis.verdicts) - 1 - OTHERS
+    cut = any(len(actions(verdict)) > STEPS_OF_OTHERS for verdict in diagnosis.verdicts[1:])
+    if in_notebook(diagnosis) or (max(hidden) <= 0 and not cut):
+        return None  # a notebook has them in its closed part
+    command = f"`{placeholders(diagnosis.evidence)['command']} {diagnosis.question} --details`"
+    return Bilingual(f"There is more: {command}", f"查看其他資料：{command}")
+
+
+def details(diagnosis: Diagnosis, language: str) -> list[Section]:
+    """Return the sections for somebody who wants to know everything: all causes with their evidence, all probes."""
+    notebook, causes = in_notebook(diagnosis), []
+    for verdict in (*diagnosis.verdicts, *diagnosis.remarks):
+        steps, check = actions(verdict, notebook), _check(verdict, notebook)
+        checks = [check] if check and check not in steps else []
+        steps = checks + steps if verdict in diagnosis.verdicts[1:] else checks
+        causes.append(Item(verdict.cause.title, sureness(verdict), verdict.lines, items=tuple(steps)))
+    errors = errors_of(diagnosis.first.cause.name)[:3]
+    messages = [Item(Bilingual(f"`{entry.message}`", f"`{entry.message}`")) for entry in errors]
+    if errors:
+        command = typed(f"{{command}} errors {errors[0].name}", placeholders(diagnosis.evidence))
+        messages.append(Item(LABELS["card"], place=typed_in(command, notebook), command=command))
+    probes = probes_asked(diagnosis, language)
+    found = (
+        Section(LABELS["all"], tuple(causes), "bullets"),
+        Section(LABELS["errors"], tuple(messages), "bullets"),
+        Section(LABELS["asked"], (Item(Bilingual(probes, probes)),) if probes else ()),
+    )
+    return [section for section in found if section.items]
+
+
+def words(diagnosis: Diagnosis, parts: list[Section], language: str) -> list[Word]:
+    """Return the technical words of the verdict and `parts`, in the order in which they occur."""
+
+    def said(item: Item, side: str) -> Iterator[str]:
+        yield from (getattr(text, side) for text in (item.text, item.place) if text)
+        yield item.command
+        if item.then:
+            yield getattr(item.then, side)
+        for line in item.lines:
+            yield f"{getattr(PROBES[line.probe], side)} {line.said(side)}"
+        for inner in item.items:
+            yield from said(inner, side)
+
+    cause = diagnosis.first.cause
+    every = [Item(cause.title, then=cause.why), *[item for part in parts for item in part.items]]
+    english, chinese = (
+        "\n".join(text for item in every for text in said(item, side)) for side in ("en", "zh")
+    )
+    return words_of(english, chinese, language)
+
+
+def in_notebook(diagnosis: Diagnosis) -> bool:
+    """Return whether a notebook asked."""
+    return bool(diagnosis.evidence.get("caller.notebook"))
 
 
 def in_language(text: Bilingual, language: str) -> list[str]:
@@ -119,9 +220,12 @@ def _aside(text: str, language: str) -> str:
     return f"（{text}）" if language == "zh" else f" ({text})"
 
 
-def sureness(sure: int, language: str) -> str:
-    """Return how sure a verdict is, in parentheses: ``"(likely)"``."""
-    return _aside(label(SURENESS[sure], language), language).strip()
+def sureness(verdict: Verdict) -> Bilingual | None:
+    """Return how sure a verdict is, to stand behind its title: ``" (likely)"``; None where that is no question."""
+    kind, sure = verdict.cause.kind, verdict.sure
+    if kind in ("unknown", "remark") or (kind == "fine" and sure == 3):
+        return None
+    return Bilingual(_aside(SURENESS[sure].en, "en"), _aside(SURENESS[sure].zh, "zh"))
 
 
 def probes_asked(diagnosis: Diagnosis, language: str) -> str:

@@ -1,0 +1,459 @@
+"""What a report looks like, and whether somebody who reads it from top to bottom and types its commands gets it right."""
+
+from __future__ import annotations
+
+import html
+import re
+import statistics
+from pathlib import Path
+from typing import Any
+
+import pytest
+from html_nesting import assert_nested
+from made_up_evidence import NO_GPU, healthy
+from nbval.plugin import get_sanitize_patterns
+from test_questions import SLOW
+from text_rules import KNOWN, abbreviations, broken_rules, texts
+
+from torch_doctor.bilingual import Bilingual, plain
+from torch_doctor.diagnosis import QUESTIONS, privacy
+from torch_doctor.diagnosis.causes import Cause, Step, catalogue
+from torch_doctor.diagnosis.diagnose import Diagnosis, Verdict, diagnose
+from torch_doctor.diagnosis.evidence import PROBES, Evidence, Line
+from torch_doctor.diagnosis.places import places_of
+from torch_doctor.diagnosis.report import Report
+from torch_doctor.diagnosis.typed_in import TERMINAL
+from torch_doctor.diagnosis.words import glossary, words_of
+from torch_doctor.terminal import columns
+
+ROOT = Path(__file__).parents[2]
+
+# --- the texts of all causes ---------------------------------------------------------------------------
+
+SYSTEMS = [
+    {"bus__os": "linux"},
+    *[{"bus__family": name} for name in ("ubuntu", "debian", "fedora", "arch", "suse", "nixos", "alpine")],
+    {"bus__vm": True},
+    {"bus__laptop": True},
+    {"bus__switched_off": "prime-select"},
+    {"bus__os": "windows", "bus__cards": []},
+    {"bus__os": "darwin"},
+    {"bus__os": "linux", "bus__wsl": 2, "bus__dxg": True},
+    *[{"bus__container": kind} for kind in ("docker", "podman", "apptainer", "kubernetes", "lxc")],
+    {"bus__container": "docker", "bus__wsl": 2, "bus__dxg": True},
+    {"bus__container": "docker", "bus__colab": True},
+    {"bus__container": "docker", "bus__kaggle": True},
+    {"bus__slurm": True},
+    {"bus__jupyterhub": True, "bus__container": "kubernetes"},
+    {"caller__notebook": True},
+    {"bus__jetson": "Orin", "bus__arch": "aarch64"},
+]
+# Causes that occur in some places only: in one that has all of these properties.
+ONLY = {
+    name: set(places.split())
+    for places, names in {
+        "wsl": "wsl-1 wsl-old wsl-shadowed wsl-without-driver",
+        "wsl docker": "docker-desktop-old",
+        "windows": "windows-dll card-off card-disabled",
+        "macos": "apple",
+        "jetson": "jetson",
+        "container": "container-without-gpu compute-not-passed selinux host-without-driver sandbox",
+        "docker": "container-lost devices-denied",
+        "colab": "no-gpu-runtime",
+        "prime-select": "integrated-mode",
+        "linux": "driver-absent driver-lost given-away foreign-libraries two-cudas mixed-installers hang-world"
+        " hang-interface driver-not-built driver-not-signed driver-not-loaded kernel-replaced nouveau library-missing"
+        " compat stub library-not-on-path",
+    }.items()
+    for name in names.split()
+}
+
+
+@pytest.mark.parametrize("name", catalogue())
+def test_a_text_can_be_followed_from_top_to_bottom(name: str) -> None:
+    assert not list(broken_rules(name, catalogue()[name]))
+
+
+@pytest.mark.parametrize("name", catalogue())
+def test_every_cause_has_a_next_step_everywhere(name: str) -> None:
+    for place in SYSTEMS:
+        e = Evidence(healthy(**place))
+        if ONLY.get(name, set()) <= places_of(e):
+            has_a_next_step(Cause.of(name, e), e)
+
+
+def has_a_next_step(cause: Cause, e: Evidence) -> None:
+    if cause.kind == "fault":
+        assert cause.steps, (cause.name, sorted(places_of(e)))
+    for text in (
+        cause.title,
+        cause.why,
+        cause.check_text,
+        *[text for step in cause.steps for text in (step.text, step.then)],
+    ):
+        if text is not None:
+            for language in (text.en, text.zh):
+                assert not re.search(r"\{[a-z_]+\}", language), "a gap that nobody filled"
+    for command in [cause.check, *[step.run for step in cause.steps]]:
+        assert not re.search(r"\{[a-z_]+\}", command), command
+        assert "…" not in command and "" not in command.split("\n")[1:], "a line of a command is empty"
+    if {"macos", "windows"} & places_of(e):
+        assert not [step.run for step in cause.steps if "sudo apt" in step.run], cause.name
+
+
+def test_the_rules_of_texts_find_what_breaks_them() -> None:
+    entry = {
+        "en": "The driver is old, or it is missing.", "zh": "驅動程式太舊，或沒有安裝。", "check": "sudo reboot", "check_en": "In PowerShell: x.",
+        "check_zh": "看看。", "step": [{"en": "Then restart the machine.", "zh": "接著重新開機。", "run": "python NAME"},
+                                      {"en": "Look at `sudo dmesg -T`:", "zh": "看看：", "then_en": "So:", "then_zh": "就："}],
+    }  # fmt: skip
+    found = "\n".join(broken_rules("x", entry))
+    for rule in ("a reason", "not a choice", "changes nothing", "below its command", "ends with ':'", "points back",
+                 "replaced by hand", "placeholder", "`costs = true`", "inside of a sentence", "nothing follows",
+                 "belongs into the step"):  # fmt: skip
+        assert rule in found, rule
+    good = {"en": "The driver is old.", "zh": "驅動程式太舊。", "why_en": "So.", "why_zh": "因為。", "check": "nvidia-smi",
+            "check_en": "Old.", "check_zh": "太舊。", "step": [{"en": "Update it:", "zh": "更新：", "run": "sudo reboot",
+            "then_en": "Then ask again.", "then_zh": "再檢查一次。", "costs": True}]}  # fmt: skip
+    assert not list(broken_rules("x", good))
+    assert list(broken_rules("x", {**good, "why_en": "so " * 100}))
+
+
+# --- technical words ------------------------------------------------------------------------------------
+
+
+def test_every_abbreviation_is_explained_or_known() -> None:
+    names = [word.name.en for word in glossary()]
+    missing = {
+        one: name
+        for name, entry in catalogue().items()
+        for one in abbreviations(entry)
+        if one.rstrip("s").upper() not in KNOWN and not words_of(one, one, "en")
+    }
+    assert not missing, f"explain these in words.toml (or add them to KNOWN): {missing}"
+    assert len(names) == len(set(names))
+
+
+def test_a_word_takes_one_line_and_is_used() -> None:
+    every = [text for entry in catalogue().values() for _, _, text in texts(entry)]
+    every += [step.get("run", "") for entry in catalogue().values() for step in entry.get("step", [])]
+    every += [
+        file.read_text(encoding="utf-8") for file in (ROOT / "torch_doctor/diagnosis/rules").glob("*.py")
+    ]
+    every += [text for title in (*PROBES.values(), TERMINAL) for text in (title.en, title.zh)]
+    said = "\n".join(every)
+    for word in glossary():
+        for side in ("en", "zh"):
+            name, meaning = getattr(word.name, side), getattr(word.meaning, side)
+            assert columns(f"  {name}: {meaning}") <= 88 and not meaning.endswith((".", "。")), name
+        assert word.place(said) >= 0 and word.used(said), f"no text uses {word.name}"
+
+
+def test_words_are_found_in_the_language_that_is_shown() -> None:
+    english = "The kernel module of the driver. See `nvidia-smi`; the kernel module again."
+    chinese = "驅動程式的 Linux 核心模組（kernel module）。"
+    names = {
+        language: [word.name.en for word in words_of(english, chinese, language)]
+        for language in ("en", "zh", "both")
+    }
+    assert names["en"] == names["both"] == ["kernel module", "driver", "nvidia-smi"], (
+        "in the order of the text"
+    )
+    assert names["zh"] == ["kernel module", "driver"], "the Chinese text does without nvidia-smi"
+
+
+# --- the order of a report --------------------------------------------------------------------------------
+
+
+def text(word: str) -> Bilingual:
+    return Bilingual(f"{word}-en", f"{word}-zh")
+
+
+def made_up(sure: int = 3, costs: bool = False, check: str = "look", **more: Any) -> Verdict:
+    step = Step(text("announces"), "command", text("afterwards"), costs)
+    fields = {"kind": "fault", "title": text("title"), "why": text("why"), "steps": (step,), **more}
+    cause = Cause(name="made-up", check=check, check_text=text("read-it-so") if check else None, **fields)
+    return Verdict(cause, sure, tuple(Line("driver", f"fact {number}") for number in range(5)))
+
+
+def shown(
+    *verdicts: Verdict, language: str = "en", notebook: bool = False, details: bool = False
+) -> tuple[str, str]:
+    """Return the report of `verdicts` as text, and what its card shows without a click."""
+    evidence = Evidence(healthy(caller__notebook=notebook))
+    report = Report(Diagnosis("cuda", verdicts, (), evidence))
+    block = report.html().split('<div class="measured-block"')[{"en": 1, "zh": 2}.get(language, 1)]
+    card = re.sub(r"<[^>]+>", "\n", block if details else block.split("<details>")[0])
+    return report.text(language, details=details), html.unescape(card)
+
+
+def stand_in_order(shown: str, *parts: str) -> None:
+    place = 0
+    for part in parts:
+        assert part in shown[place:], f"{part} does not come in this order"
+        place = shown.index(part, place) + len(part)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_command_stands_below_its_announcement(language: str) -> None:
+    for screen in shown(made_up(), language=language):
+        stand_in_order(screen, f"title-{language}", f"why-{language}", f"announces-{language}", "command",
+                       f"afterwards-{language}", "fact 0")  # fmt: skip
+
+
+@pytest.mark.parametrize("sure, costs", [(3, True), (2, False), (1, True)])
+def test_the_check_comes_first_where_it_can_save_somebody(sure: int, costs: bool) -> None:
+    for screen in shown(made_up(sure, costs)):
+        stand_in_order(screen, "changes nothing", "look", "read-it-so-en", "announces-en", "command")
+    assert (
+        "  1. Check first" in shown(made_up(sure, costs))[0]
+        and "  2. announces" in shown(made_up(sure, costs))[0]
+    )
+
+
+def test_a_check_that_saves_nobody_is_left_to_the_details() -> None:
+    for verdict in (made_up(), made_up(2, True, check="command")):  # the same command is a step already
+        for screen in shown(verdict):
+            assert "Check first" not in screen
+    for screen in shown(made_up(), details=True):
+        assert "read-it-so-en" in screen
+
+
+def test_only_the_deciding_evidence_is_shown() -> None:
+    for screen in shown(made_up()):
+        assert "fact 2" in screen and "fact 3" not in screen and "nvidia-smi 0.1 s" not in screen
+    for screen in shown(made_up(), details=True):
+        assert "fact 4" in screen and "nvidia-smi 0.1 s" in screen
+    unknown = made_up(2, kind="unknown")
+    assert all("fact 4" in screen for screen in shown(unknown)), (
+        "where the cause is not known, the facts are the answer"
+    )
+
+
+def test_the_error_messages_of_a_cause_are_details() -> None:
+    report = Report(diagnose(healthy(**SLOW["cpu-build"])))
+    assert report.diagnosis.first.cause.name == "cpu-build"
+    message = "Torch not compiled with CUDA enabled"
+    assert message in report.text("en", details=True) and message not in report.text("en")
+    shown, closed = report.html().split('<div class="measured-block"')[1].split("<details>")
+    assert message in closed and message not in shown
+    assert "torch_doctor errors no-cuda-build" in report.text("en", details=True)
+
+
+def test_other_causes_come_with_a_step() -> None:
+    other = made_up(
+        1, True, title=text("other"), steps=(Step(text("mend"), "cure", None, True), Step(text("last")))
+    )
+    for screen in shown(made_up(), made_up(2, title=text("second")), other, made_up(1, title=text("fourth"))):
+        stand_in_order(screen, "Also found", "second-en", "(likely)", "look", "command", "If that was not it", "other-en",
+                       "(possible)", "look", "cure")  # fmt: skip
+        assert "last-en" not in screen and "fourth-en" not in screen
+    for screen in shown(made_up(), made_up(2), other, made_up(1, title=text("fourth")), details=True):
+        assert "last-en" in screen and "fourth-en" in screen
+    assert "--details" in shown(made_up(), *[made_up(1)] * 3)[0], "what was left out is announced"
+
+
+def test_a_remark_comes_with_its_steps() -> None:
+    remark = made_up(kind="remark", title=text("remark"), steps=(Step(text("do"), "it"),))
+    report = Report(Diagnosis("cuda", (made_up(kind="fine", steps=()),), (remark,), Evidence(healthy())))
+    stand_in_order(report.text("en"), "Worth knowing", "remark-en", "do-en", "it")
+    assert "(sure)" not in report.text("en")
+
+
+@pytest.mark.parametrize(
+    "runs, in_terminal, in_notebook",
+    [
+        (
+            ("nvidia-smi", "sudo reboot", "export A=1", "ls -l /dev/nvidia*", "A=1 torchrun x", "top"),
+            "",
+            "a terminal",
+        ),
+        (
+            ("print(x.device)", "torch.backends.cudnn.enabled = False", "import torch"),
+            "your program",
+            "a cell of",
+        ),
+        (("%pip install torch", 'import sys\n!"{sys.executable}" -m pip list'), "a cell of", "a cell of"),
+        # Here the sentence says where it goes.
+        (
+            ("--gpus all", "#SBATCH --gpus=1", "runtimeClassName: nvidia", "hardware.nvidia.open = true;"),
+            "",
+            "",
+        ),
+    ],
+)
+def test_a_command_says_where_it_is_typed(runs: tuple[str, ...], in_terminal: str, in_notebook: str) -> None:
+    for run in runs:
+        for notebook, expected in ((False, in_terminal), (True, in_notebook)):
+            for screen in shown(made_up(steps=(Step(text("do"), run),)), notebook=notebook):
+                found = re.search(r"in (a terminal|a cell of|your program)\b.*:\s+(.*)", screen)
+                assert (found[1] if found else "") == expected, (run, screen)
+    said = Step(Bilingual("In PowerShell, stop it:", "在 PowerShell 停止它："), "wsl --shutdown")
+    assert "in a terminal" not in shown(made_up(steps=(said,)), notebook=True)[0]
+    said = Step(
+        Bilingual("Put this line at the top of the program:", "在程式最上面加上這一行："), "import torch"
+    )
+    assert "in your program" not in shown(made_up(steps=(said,)))[0], "said twice"
+    said = Step(
+        Bilingual("Add this to the brackets of `DataLoader`:", "在 `DataLoader` 的括號裡加上："),
+        "num_workers=0",
+    )
+    assert "in a cell" not in shown(made_up(steps=(said,)), notebook=True)[0], "not a line of its own"
+
+
+def test_a_notebook_restarts_its_kernel_and_no_python() -> None:
+    for notebook, expected in ((False, "start Python again"), (True, "restart the kernel")):
+        cause = Cause.of("uvm-missing", Evidence(healthy(caller__notebook=notebook)))
+        assert any(step.then and expected in step.then.en for step in cause.steps)
+
+
+def test_half_of_all_reports_take_at_most_twenty_lines() -> None:
+    e = Evidence(healthy())
+    faults = [name for name, entry in catalogue().items() if entry.get("kind", "fault") == "fault"]
+    lines = (Line("driver", "cuInit() = 999"), Line("bus", "1 NVIDIA card"))
+    for language, most in (("en", 20), ("zh", 20)):
+        lengths = [
+            len(
+                Report(Diagnosis("cuda", (Verdict(Cause.of(name, e), sure, lines),), (), e))
+                .text(language)
+                .splitlines()
+            )
+            for name in faults
+            for sure in (2, 3)
+        ]
+        assert statistics.median(lengths) <= most, sorted(lengths)
+
+
+# --- looks ------------------------------------------------------------------------------------------------
+
+
+def commands_of(diagnosis: Diagnosis) -> set[str]:
+    return {
+        line
+        for verdict in diagnosis.verdicts
+        for commands in (verdict.cause.check, *[step.run for step in verdict.cause.steps])
+        for line in commands.splitlines()
+    }
+
+
+@pytest.mark.parametrize("language", ["en", "zh", "both"])
+@pytest.mark.parametrize("width", [40, 80])
+def test_lines_fit_the_terminal(language: str, width: int) -> None:
+    for more in (NO_GPU, {"driver__cuInit": 802, "pytorch__available": False, "pytorch__count": 0}):
+        diagnosis = diagnose(healthy(**more))
+        report = Report(diagnosis).text(language, width, details=True)
+        for line in report.splitlines():
+            # A command or a path is never broken.
+            fits = (
+                columns(line) <= width
+                or line.strip() in commands_of(diagnosis)
+                or " errors " in line
+                or max(map(columns, line.split())) > width // 2
+            )
+            assert fits, line
+        assert ("看到的現象" in report) == (language != "en") and ("What was seen" in report) == (
+            language != "zh"
+        )
+
+
+def test_colours_only_on_request() -> None:
+    report = Report(diagnose(healthy()))
+    assert "\x1b" not in report.text("en") and "\x1b[32m[ok]" in report.text("en", colour=True)
+
+
+def test_evidence_in_words_is_said_in_both_languages() -> None:
+    report = Report(diagnose(healthy(driver__cuInit=802, pytorch__available=False, pytorch__count=0)))
+    english, chinese = "nv-fabricmanager: not running", "nv-fabricmanager：沒有執行"
+    assert english in report.text("en") and chinese not in report.text("en")
+    assert chinese in report.text("zh") and english not in report.text("zh")
+    stand_in_order(report.text("both", 200), english, chinese)
+    assert Line("driver", "0 GPU").said("zh") == Line("driver", "0 GPU").said("en") == "0 GPU"
+
+
+def test_a_command_of_the_terminal_keeps_its_path_and_a_notebook_hides_the_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in {"HOME": "/home/alice", "USER": "alice", "LOGNAME": "alice"}.items():
+        monkeypatch.setenv(name, value)
+    privacy._private.cache_clear()
+    try:
+        verdict = made_up(steps=(Step(text("start"), "/scratch/alice/env/bin/python"),))
+        assert "/scratch/alice/env/bin/python" in shown(verdict)[0], "it must work as it stands there"
+        for screen in shown(verdict, notebook=True):
+            assert "alice" not in screen
+    finally:
+        privacy._private.cache_clear()
+
+
+def same_everywhere(text: str) -> str:
+    """Return `text` as the notebook checks compare it."""
+    for pattern, replacement in get_sanitize_patterns(
+        (ROOT / "tests/sanitize.cfg").read_text(encoding="ascii")
+    ):
+        text = re.sub(pattern, replacement, text)
+    return text
+
+
+EVERY = [{}, NO_GPU, {"caller__notebook": True, **NO_GPU}, {"bus__os": "darwin"}, *SLOW.values(),
+         {"interpreter__environment": {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}},
+         {"driver__cuInit": 999, "pytorch__available": False, "pytorch__count": 0, "nvml__init": 3}]  # fmt: skip
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_notebook_stores_the_same_output_on_every_machine(question: str) -> None:
+    shown = [Report(diagnose(healthy(**more), question))._repr_mimebundle_() for more in EVERY]
+    assert len({one["text/plain"] for one in shown}) > 2, "these machines are too much alike"
+    for kind in ("text/html", "text/plain"):
+        assert len({same_everywhere(one[kind]) for one in shown}) == 1
+    for one in shown:
+        assert_nested(one["text/html"])
+        assert one["text/html"].count('lang="en"') == one["text/html"].count('lang="zh-Hant"')
+
+
+BROKEN = {"driver__cuInit": 999, "pytorch__available": False, "pytorch__count": 0, "usable__devices": {},
+          "bus__slept": 900.0, "nvml__count": 1, "interpreter__environment": {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}}  # fmt: skip
+
+
+def packed(text: str) -> str:
+    """Return `text` without white space and backquotes, to search in it."""
+    return re.sub(r"[\s`]", "", text)
+
+
+@pytest.mark.parametrize("more", [BROKEN, {"caller__bad_fork": True}], ids=["broken", "forked"])
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_text_and_card_have_the_whole_diagnosis(language: str, more: dict[str, Any]) -> None:
+    diagnosis = diagnose(healthy(**more))
+    causes = [verdict.cause for verdict in (*diagnosis.verdicts, *diagnosis.remarks)]
+    said = [text for cause in causes for text in (cause.title, cause.check_text)]
+    said += [text for cause in causes for step in cause.steps for text in (step.text, step.then)]
+    expected = [plain(getattr(text, language)) for text in (causes[0].why, *said) if text]
+    expected += [
+        command for cause in causes for command in (cause.check, *[step.run for step in cause.steps])
+    ]
+    expected += [line.said(language) for verdict in diagnosis.verdicts for line in verdict.lines]
+    assert causes[0].steps and len(expected) > 5
+    text = Report(diagnosis).text(language, 10_000, details=True)
+    block = Report(diagnosis).html().split('<div class="measured-block"')[{"en": 1, "zh": 2}[language]]
+    for whole in (packed(text), packed(html.unescape(re.sub(r"<[^>]+>", "", block)))):
+        assert not [part for part in expected if packed(part) not in whole]
+
+
+def test_sureness_stands_behind_each_verdict() -> None:
+    verdicts = [made_up(3), made_up(2), made_up(1)]
+    for screen in shown(*verdicts):
+        assert re.findall(r"\((sure|likely|possible)\)", screen) == ["sure", "likely", "possible"]
+    for kind, said in (("unknown", 0), ("fine", 0)):
+        assert shown(made_up(3, kind=kind))[0].count("(sure)") == said
+    assert "(likely)" in shown(made_up(2, kind="fine"))[0], "health that is not certain says so"
+
+
+def test_a_healthy_machine_has_nothing_to_do() -> None:
+    report = Report(diagnose(healthy()))
+    assert report.html().count("Nothing to do.") == report.text("en").count("Nothing to do.") == 1
+    assert "1. " not in report.text("en")
+
+
+def test_html_is_escaped_and_shows_the_verdict() -> None:
+    verdict = Verdict(made_up(title=Bilingual("a<b>", "<b>一")).cause, 3, (Line("driver", "<b>fact"),))
+    card = Report(Diagnosis("cuda", (verdict,), (), Evidence(healthy()))).html()
+    assert "<b>" not in card and "a&lt;b&gt;" in card and "&lt;b&gt;一" in card and "&lt;b&gt;fact" in card

@@ -1,0 +1,49 @@
+"""Where a command is typed: in a terminal, in a cell of the notebook, or in the reader's program."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from torch_doctor.bilingual import Bilingual
+
+TERMINAL = Bilingual("in a terminal:", "在終端機執行：")
+CELL = Bilingual("in a cell of this notebook:", "在筆記本的儲存格執行：")
+PROGRAM = Bilingual("in your program:", "寫在程式裡：")
+
+# A program at the beginning, perhaps behind variables; not an option, nor a line for a file (YAML, Nix, #SBATCH).
+_SHELL = re.compile(r"""(?:\w+=\S+ )*(?:& )?["'$~]?(?:[A-Za-z]:\\)?[\w./~(][^\s:=;]*(?:;| (?!=)|$)""")
+_SAYS_WHERE = re.compile(r"terminal|PowerShell|host\b")
+_SAYS_WHERE_IN_CODE = re.compile(r"\b(?:program|training loop|function|brackets|cell)\b|`import torch`")
+_SAYS_WHICH_CELL = re.compile(r"\b(?:training loop|brackets|cell)\b")
+
+
+def _is_python(command: str) -> bool:
+    """Return whether `command` is Python; in the language of NixOS, assignments end with a semicolon."""
+    try:
+        first = ast.parse(command).body[0]
+    except (SyntaxError, ValueError, IndexError):
+        return False
+    if command.rstrip().endswith(";"):
+        return False
+    if isinstance(first, ast.Expr):
+        return isinstance(first.value, ast.Call)
+    return isinstance(first, (ast.Import, ast.ImportFrom, ast.Assign))
+
+
+def typed_in(command: str, notebook: bool, announced: str = "") -> Bilingual | None:
+    """Return where to type a command, or None if that goes without saying.
+
+    Args:
+        command: One or more lines.
+        notebook: Whether a notebook asked.
+        announced: The sentence above the command, which may say it already.
+    """
+    if any(line[:1] in ("%", "!") for line in command.splitlines()):
+        return CELL
+    if _is_python(command):
+        if (_SAYS_WHICH_CELL if notebook else _SAYS_WHERE_IN_CODE).search(announced):
+            return None
+        return CELL if notebook else PROGRAM
+    shell = _SHELL.match(command) and not _SAYS_WHERE.search(announced)
+    return TERMINAL if notebook and shell else None
