@@ -12,14 +12,16 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from torch_doctor.version import __version__
+
 if TYPE_CHECKING:
     from torch_doctor.diagnosis.report import Report
     from torch_doctor.errors.card import Explanation
 
-__all__ = ["browse", "doctor", "explain"]
+__all__ = ["__version__", "browse", "doctor", "explain"]
 
 
-def doctor(question: str = "cuda", *, patience: float = 1.0) -> Report:
+def doctor(question: str = "cuda", *, patience: float = 1.0, python: str | None = None) -> Report:
     """Find out why CUDA does not work here, why it is slow, or why several processes hang.
 
     Asks PyTorch, the driver, NVML and the system, each in a subprocess with a timeout. Changes nothing, writes
@@ -29,24 +31,35 @@ def doctor(question: str = "cuda", *, patience: float = 1.0) -> Report:
         question: ``"cuda"`` (why is it not available?), ``"slow"`` (why is it slow?) or ``"hang"`` (why does training
             with several processes hang?).
         patience: Factor on all time limits; with 1 the answer comes within ten seconds.
+        python: Another Python to examine: its file, or the folder of its environment. Nothing has to be installed
+            there. Default: the Python of this process.
 
     Returns:
         A report, which a notebook shows as a card and ``print`` writes as text: the cause, how sure it is, the
         evidence, and what to do next.
 
     Raises:
-        ValueError: `question` is none of the three, or `patience` is not positive.
+        ValueError: `question` is none of the three, `patience` is not positive, or `python` cannot be examined.
     """
-    from torch_doctor.diagnosis.diagnose import QUESTIONS, diagnose
+    from torch_doctor.diagnosis import QUESTIONS, this_process
+    from torch_doctor.diagnosis.diagnose import diagnose
+    from torch_doctor.diagnosis.other_python import environment_for, find
     from torch_doctor.diagnosis.report import Report
     from torch_doctor.diagnosis.run_probes import run_probes
-    from torch_doctor.diagnosis.this_process import state
 
     if question not in QUESTIONS:
         raise ValueError(f"question {question!r} is not known; ask one of {', '.join(QUESTIONS)}.")
-    if not patience > 0:
+    if not 0 < patience < float("inf"):
         raise ValueError(f"patience={patience!r}: it is a factor on the time limits; give a positive number.")
-    return Report(diagnose(run_probes(question, caller=state(), patience=patience), question))
+    examined = sys.executable if python is None else find(python)
+    if examined == sys.executable:
+        caller = {**this_process.state(), "command": this_process.command()}
+    else:  # this process says nothing about the other Python, whose commands belong into a terminal, not into a cell
+        caller = {"command": [*this_process.command(), "--python", examined], "examined": examined}
+    found = run_probes(
+        question, environment=environment_for(examined), caller=caller, patience=patience, python=examined
+    )
+    return Report(diagnose(found, question))
 
 
 def explain(error_or_text: BaseException | str | None = None) -> Explanation:
@@ -66,7 +79,8 @@ def explain(error_or_text: BaseException | str | None = None) -> Explanation:
         ValueError: There is nothing to explain.
     """
     from torch_doctor.errors.card import Explanation
-    from torch_doctor.errors.matching import find_cause, text_of
+    from torch_doctor.errors.error_text import text_of
+    from torch_doctor.errors.matching import find_cause
 
     if error_or_text is None:
         error_or_text = getattr(sys, "last_value", None)

@@ -1,98 +1,175 @@
-"""Command line: ``python -m torch_doctor [cuda|slow|hang]`` and ``python -m torch_doctor explain [FILE]``."""
+"""Command line: ``torch-doctor``, which is the same as ``python -m torch_doctor``."""
 
 from __future__ import annotations
 
 import argparse
+import codecs
 import os
 import shutil
 import sys
 from pathlib import Path
+from typing import BinaryIO
 
 from torch_doctor import doctor, explain
-from torch_doctor.bilingual import CHOICES, chosen_language
+from torch_doctor.bilingual import CHOICES, Bilingual, chosen_language
+from torch_doctor.diagnosis import QUESTIONS
+from torch_doctor.diagnosis.this_process import command
+from torch_doctor.version import __version__
+
+COMMANDS = (*QUESTIONS, "explain", "errors")
 
 # Help and errors are for every reader: argparse writes them before a language is chosen.
 _HELP = {
-    "description": "Why does CUDA not work, why is it slow, why does it hang? And what does this error mean?"
-    " · CUDA 為什麼不能用、為什麼慢、為什麼卡住？這個錯誤訊息是什麼意思？",
-    "epilog": "Exit status: 0 nothing is wrong, 1 a fault was found, 2 the cause is not known;"
-    " of explain: 0 the error is known, 1 it is not."
-    " · 結束代碼（exit status）：0 沒有問題，1 找到問題，2 原因不明；explain：0 認得這個錯誤，1 不認得。",
-    "command": "cuda (default): why is CUDA not available? slow: why is it slow? hang: why does training with several"
-    " processes hang? explain: explain an error output"
-    " · cuda（預設）：CUDA 為什麼不能用？slow：為什麼慢？hang：用多個行程訓練時為什麼會卡住？explain：說明錯誤訊息",
-    "file": "for explain: a log (default: standard input) · 用於 explain：紀錄檔（預設為標準輸入）",
+    "description": """\
+Why does CUDA not work, why is it slow, why does it hang? And what does this error mean?
+CUDA 為什麼不能用、為什麼慢、為什麼卡住？這個錯誤訊息是什麼意思？
+
+  {program}
+      Why is CUDA not available? · CUDA 為什麼不能用？
+  {program} slow
+      Why is it slow? · 為什麼慢？
+  {program} hang
+      Why does training with several processes hang? · 用多個行程訓練時，為什麼會卡住？
+  {program} explain output.txt
+  python train.py 2>&1 | {program} explain
+      What does the error in this output mean? · 這份輸出裡的錯誤訊息是什麼意思？
+  {program} errors out of memory
+      Search the known errors; without words, list them all. · 搜尋認得的錯誤；不加字就全部列出。
+""",
+    "epilog": """\
+Exit status: 0 nothing is wrong, 1 a fault was found, 2 the command was typed wrong,
+3 the cause is not known; of explain and errors: 0 the error is known, 3 it is not.
+結束代碼（exit status）：0 沒有問題，1 找到問題，2 指令打錯，3 原因不明；
+explain 與 errors：0 認得這個錯誤，3 不認得。
+""",
+    "command": "what to ask, as above (default: cuda) · 要問什麼，如上（預設為 cuda）",
+    "python": "examine another Python: its file, or the folder of its environment; nothing has to be installed there"
+    " · 診斷另一個 Python：請指定它的執行檔，或環境的資料夾；那裡不需要安裝任何東西",
+    "details": "also show what was asked and everything that was found · 一併列出檢查了哪些項目，以及所有的發現",
     "language": "default: TORCH_DOCTOR_LANGUAGE if it is set, otherwise both"
     " · 顯示的語言；預設為 TORCH_DOCTOR_LANGUAGE 的值，沒有設定時兩種都顯示",
-    "json": "JSON without user names and host names, for a bug report · 輸出 JSON，用來回報問題；不含使用者名稱與主機名稱",
+    "json": "JSON for a bug report, without names, addresses and private paths"
+    " · 輸出 JSON，用來回報問題；不含名稱、位址和私人路徑",
     "patience": "factor on all time limits (default 1: 10 s) · 時限的倍數（預設為 1，也就是 10 秒）",
-    "page": "for explain: write all known errors as one HTML page · 用於 explain：把所有認得的錯誤寫成一個 HTML 網頁",
+    "page": "for errors: write all of them as one HTML page · 用於 errors：把所有認得的錯誤輸出成一個 HTML 網頁",
 }
 _WRONG = {
-    "nothing": "give a file, or pipe an output: python train.py 2>&1 | python -m torch_doctor explain"
-    " · 請指定檔案，或把輸出接過來：python train.py 2>&1 | python -m torch_doctor explain",
+    "command": "invalid choice: {command!r}; choose from {commands} · 沒有 {command!r} 這個指令，可以用的有 {commands}",
+    "nothing": "give a file, or pipe an output: python train.py 2>&1 | {program} explain"
+    " · 請指定檔案，或用管線（|）把輸出傳進來：python train.py 2>&1 | {program} explain",
     "unreadable": "{file} cannot be read: {why} · 無法讀取 {file}：{why}",
-    "empty": "there is no text to explain · 沒有可以說明的文字",
-    "explain only": "a file and --page belong to explain: python -m torch_doctor explain FILE"
-    " · 檔案與 --page 只能用於 explain：python -m torch_doctor explain FILE",
-    "diagnosis only": "--json belongs to a diagnosis (cuda, slow, hang), not to explain"
-    " · --json 只能用於診斷（cuda、slow、hang），不能用於 explain",
+    "unwritable": "{file} cannot be written: {why} · 無法寫入 {file}：{why}",
+    "empty": "there is no text to explain · 沒有讀到要說明的文字",
+    "too many": "unrecognized arguments: {words} · 多餘的引數：{words}",
+    "page": "--page belongs to errors: {program} errors --page OUT.html"
+    " · --page 只能用於 errors：{program} errors --page OUT.html",
+    "diagnosis only": "--json, --details and --python belong to a diagnosis (cuda, slow, hang)"
+    " · --json、--details、--python 只能用於診斷（cuda、slow、hang）",
     "patience": "--patience is a factor on the time limits; give a positive number"
     " · --patience 是時限的倍數，請指定大於 0 的數字",
 }
-_EXIT = {"fine": 0, "fault": 1, "unknown": 2}
+_LISTED = Bilingual(
+    "To have one explained, give its name: {program} errors {name}",
+    "想看某一個的說明，就加上它的名稱：{program} errors {name}",
+)
+_NOT_FOUND = "No known error contains all of these words. · 認得的錯誤裡，沒有一則同時包含這些字。"
+_MAX_BYTES = 1_000_000  # of the beginning, and of the end, of a long output; more than explain() looks at
+_EXIT = {"fine": 0, "fault": 1, "unknown": 3}
 
 
 def _parser() -> argparse.ArgumentParser:
+    program = "torch-doctor" if command()[0] == "torch-doctor" else "python -m torch_doctor"
     parser = argparse.ArgumentParser(
-        prog="python -m torch_doctor",
-        description=_HELP["description"],
+        prog=program,
+        description=_HELP["description"].format(program=program),
         epilog=_HELP["epilog"],
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        "command", nargs="?", choices=("cuda", "slow", "hang", "explain"), default="cuda",
-        help=_HELP["command"],
-    )  # fmt: skip
-    parser.add_argument("file", nargs="?", help=_HELP["file"])
-    parser.add_argument("--language", choices=CHOICES, help=_HELP["language"])
+    parser.add_argument("words", nargs="*", metavar="|".join(COMMANDS), help=_HELP["command"])
+    parser.add_argument("--python", metavar="PATH", help=_HELP["python"])
+    parser.add_argument("--details", action="store_true", help=_HELP["details"])
     parser.add_argument("--json", action="store_true", help=_HELP["json"])
-    parser.add_argument(
-        "--patience",
-        type=float,
-        default=1.0,
-        metavar="FACTOR",
-        help=_HELP["patience"],
-    )
+    parser.add_argument("--language", choices=CHOICES, help=_HELP["language"])
+    parser.add_argument("--patience", type=float, default=1.0, metavar="FACTOR", help=_HELP["patience"])
     parser.add_argument("--page", metavar="OUT.html", help=_HELP["page"])
+    parser.add_argument("--version", action="version", version=f"torch_doctor {__version__}")
     return parser
 
 
-def _diagnose(options: argparse.Namespace) -> int:
-    report = doctor(options.command, patience=options.patience)
+def _print(text: str) -> None:
+    """Print `text`; if nobody reads on (``torch-doctor | head``), end without a traceback."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more as it ends
+
+
+def _diagnose(question: str, options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    try:
+        report = doctor(question, patience=options.patience, python=options.python)
+    except ValueError as error:
+        parser.error(str(error))
     if options.json:
-        print(report.json())
+        _print(report.json())
     else:
         colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
         width = min(shutil.get_terminal_size((88, 24)).columns, 100)
-        print(report.text(options.language or chosen_language(), max(width, 40), colour))
+        language = options.language or chosen_language()
+        _print(report.text(language, max(width, 40), colour, options.details))
     return _EXIT[report.diagnosis.kind]
 
 
-def _explain(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    if options.file is None:
+def _text(output: BinaryIO) -> str:
+    """Return beginning and end of `output`, however long it is."""
+    begin, end = output.read(_MAX_BYTES), b""
+    while more := output.read(_MAX_BYTES):
+        end = (end + more)[-_MAX_BYTES:]
+    text = begin + end
+    # Windows PowerShell 5 writes UTF-16 into the file of `python train.py > output.txt`.
+    wide = text.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return text.decode("utf-16" if wide else "utf-8-sig", "replace")
+
+
+def _explain(file: str | None, options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    if file is None:
         if sys.stdin.isatty():
-            parser.error(_WRONG["nothing"])
-        text = sys.stdin.buffer.read().decode("utf-8", "replace")
+            parser.error(_WRONG["nothing"].format(program=parser.prog))
+        text = _text(sys.stdin.buffer)
     else:
         try:
-            text = Path(options.file).read_text(encoding="utf-8", errors="replace")
+            with open(file, "rb") as output:
+                text = _text(output)
         except OSError as error:
-            parser.error(_WRONG["unreadable"].format(file=options.file, why=error.strerror))
+            parser.error(_WRONG["unreadable"].format(file=file, why=error.strerror))
     if not text.strip():
         parser.error(_WRONG["empty"])
     card = explain(text)
-    print(card.text(options.language or chosen_language()).replace("⟨", "").replace("⟩", ""))
-    return 0 if card.entry else 1
+    _print(_card(card, options, parser))
+    return 0 if card.entry else _EXIT["unknown"]
+
+
+def _card(card: object, options: argparse.Namespace, parser: argparse.ArgumentParser) -> str:
+    text = card.text(options.language or chosen_language(), program=parser.prog)  # type: ignore[attr-defined]
+    return text.replace("⟨", "").replace("⟩", "")
+
+
+def _errors(words: list[str], options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    """Print one error as a card, or several as a list: name and message."""
+    from torch_doctor.errors.catalogue import entries
+    from torch_doctor.errors.search import search
+
+    named = entries().get(words[0]) if len(words) == 1 else None
+    found = [named] if named else search(" ".join(words))
+    if len(found) == 1:
+        _print(_card(explain(found[0].samples[0]), options, parser))
+    else:
+        _print("\n".join(f"{entry.name:20} {entry.message}" for entry in found) or _NOT_FOUND)
+        if found and sys.stdout.isatty():  # a pipe gets the list alone
+            from torch_doctor.diagnosis.sections import in_language
+
+            how = in_language(_LISTED, options.language or chosen_language())
+            _print("\n" + "\n".join(how).format(program=parser.prog, name=found[0].name))
+    return 0 if found else _EXIT["unknown"]
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -109,20 +186,31 @@ def main(arguments: list[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     parser = _parser()
-    options = parser.parse_args(arguments)
-    explaining = options.command == "explain"
-    if (options.file or options.page) and not explaining:
-        parser.error(_WRONG["explain only"])
-    if explaining and options.json:
+    options = parser.parse_intermixed_args(arguments)
+    name, *words = options.words or ["cuda"]
+    if name not in COMMANDS:
+        parser.error(_WRONG["command"].format(command=name, commands=", ".join(COMMANDS)))
+    if len(words) > {"explain": 1, "errors": len(words)}.get(name, 0):
+        parser.error(_WRONG["too many"].format(words=" ".join(words)))
+    if name not in QUESTIONS and (options.json or options.details or options.python):
         parser.error(_WRONG["diagnosis only"])
-    if not options.patience > 0:
+    if options.page and name != "errors":
+        parser.error(_WRONG["page"].format(program=parser.prog))
+    if not 0 < options.patience < float("inf"):
         parser.error(_WRONG["patience"])
     if options.page:
         from torch_doctor.errors.page import page
 
-        Path(options.page).write_text(page(), encoding="utf-8", newline="\n")
+        try:
+            Path(options.page).write_bytes(page().encode())
+        except OSError as error:
+            parser.error(_WRONG["unwritable"].format(file=options.page, why=error.strerror))
         return 0
-    return _explain(options, parser) if explaining else _diagnose(options)
+    if name == "errors":
+        return _errors(words, options, parser)
+    if name == "explain":
+        return _explain(words[0] if words else None, options, parser)
+    return _diagnose(name, options, parser)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,8 @@ def _show(result: Any) -> None:
     from IPython.display import display
 
     from torch_doctor.errors.card import Explanation
-    from torch_doctor.errors.matching import find_cause, text_of
+    from torch_doctor.errors.error_text import text_of
+    from torch_doctor.errors.matching import find_cause
 
     finding = find_cause(text_of(error), seconds=LIMIT_SECONDS)
     if finding.match is not None:

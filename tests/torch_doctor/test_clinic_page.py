@@ -141,7 +141,8 @@ def test_cards_bring_their_style_where_the_page_has_none(monkeypatch: pytest.Mon
     assert card._repr_mimebundle_()["text/html"] == card.html()
     monkeypatch.setattr(style, "_page_has_styles", False)
     html = card._repr_mimebundle_()["text/html"]
-    assert html.startswith("<style>") and html.endswith(card.html()) and "display: none; }\n</style>" in html
+    assert html.startswith("<style>") and html.endswith(card.html())
+    assert not re.search(r"\.course-card \[lang\S* \{ display: none", html), "both languages are shown"
     monkeypatch.setenv("TORCH_DOCTOR_LANGUAGE", "en")
     assert ".course-card [lang|=zh] { display: none; }" in card._repr_mimebundle_()["text/html"]
     box = browser.browser().widget
@@ -188,7 +189,7 @@ def test_a_log_is_explained(
     assert out.startswith("Error clinic: CUDA error: device-side assert triggered\n") and "意思" not in out
     log.write_text("ValueError: x")
     monkeypatch.setenv("TORCH_DOCTOR_LANGUAGE", "zh")
-    assert command.main(["explain", str(log)]) == 1
+    assert command.main(["explain", str(log)]) == 3
     assert capsys.readouterr().out.startswith("錯誤門診\n")
 
 
@@ -220,6 +221,16 @@ def test_nothing_to_explain(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     assert "no text" in capsys.readouterr().err
 
 
+def test_of_a_long_output_beginning_and_end_are_read(tmp_path: Path) -> None:
+    output = tmp_path / "train.log"
+    for text in ("first" + "\n" * 500 + "last", "first" + "x" * 3 * command._MAX_BYTES + "last"):
+        output.write_text(text)
+        with output.open("rb") as file:
+            read = command._text(file)
+        assert read.startswith("first") and read.endswith("last")
+        assert len(read) == min(len(text), 2 * command._MAX_BYTES)
+
+
 def test_the_page_is_written(tmp_path: Path) -> None:
-    assert command.main(["explain", "--page", str(tmp_path / "clinic.html")]) == 0
+    assert command.main(["errors", "--page", str(tmp_path / "clinic.html")]) == 0
     assert (tmp_path / "clinic.html").read_text(encoding="utf-8") == page.page()

@@ -1,4 +1,4 @@
-"""Remove private data from a report: home folder, user names, host names, UUIDs of cards, IP addresses."""
+"""Remove private data: home folder, user names, host names, UUIDs, addresses, keys; for a bug report also folders."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
+
+from torch_doctor.diagnosis.private_paths import PUBLIC_HOST, without_folders
 
 # User and host names of common images. They are not private, and some of them occur in commands.
 _ORDINARY = {"root", "ubuntu", "debian", "fedora", "centos", "admin", "user", "student", "guest", "docker", "container",
@@ -35,11 +37,28 @@ def _private() -> tuple[tuple[re.Pattern[str], str], ...]:
         pass  # in a container the user id may have no name
     hosts = {platform.node(), os.environ.get("HOSTNAME", ""), os.environ.get("COMPUTERNAME", "")}
     hosts |= {host.split(".")[0] for host in hosts}
-    for given, shown in ((names - _ORDINARY, "<user>"), (hosts - _ORDINARY, "<host>")):
-        for name in sorted((name for name in given if len(name) > 1), key=len, reverse=True):
-            rules.append((re.compile(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])"), shown))
-    rules.append((re.compile(r"\b(GPU|MIG)-[0-9a-f]{8}[0-9a-f-]*(?:/\d+)*"), r"\1-<id>"))
-    return tuple(rules)
+    for given, shown, flags in ((names, "<user>", 0), (hosts, "<host>", re.IGNORECASE)):
+        private = [name for name in given if len(name) > 1 and name.lower() not in _ORDINARY]
+        for name in sorted(private, key=len, reverse=True):
+            rules.append((re.compile(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])", flags), shown))
+    return (*rules, *_EVERYWHERE)
+
+
+# The same on every machine. What looks random is taken for a key; mangled names of C++ begin with an underscore.
+_EVERYWHERE = tuple((re.compile(pattern), shown) for pattern, shown in {
+    r"\b(GPU|MIG)-[0-9a-f]{8}[0-9a-f-]*(?:/\d+)*": r"\1-<id>",
+    r"\b[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\b": "<id>",
+    r"\b(?:[0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}\b": "<address>",  # MAC
+    r"[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2,}": "<address>",
+    r"(?i)((?:api[_-]?key|access[_-]?key|token|secret|passw(?:or)?d|credentials?|authorization)[\"']?\s*[:=]\s*[\"']?"
+    r"(?:(?:bearer|basic)\s+)?)[^\s\"',;]+": r"\1<key>",
+    r"\b(?:gh[pousr]_|github_pat_|glpat-|hf_|sk-|xox[abprs]-|nvapi-|eyJ|A[KS]IA)[\w.-]{8,}": "<key>",
+    r"\b[0-9A-Fa-f]{32,}\b": "<key>",
+    r"\b(?=[A-Za-z+]*\d)(?=[a-z\d+]*[A-Z])(?=[A-Z\d+]*[a-z])[A-Za-z\d+]{32,}": "<key>",
+}.items())  # fmt: skip
+_DOMAIN = re.compile(
+    r"\b(?:[\w-]+\.)+(?:com|org|net|edu|gov|local|lan|internal|corp|intranet|localdomain)\b", re.IGNORECASE
+)
 
 
 def _ipv4(found: re.Match[str]) -> str:
@@ -68,3 +87,18 @@ def clean(value: Any) -> Any:
         value = pattern.sub(shown, value)
     value = re.sub(r"(?<![\w:.])[0-9A-Fa-f:]{4,39}(?:%\w+)?(?![\w:])", _ipv6, value)
     return re.sub(r"(?<![\d.])(\d{1,3})(?:\.\d{1,3}){3}(?![\d.])", _ipv4, value)
+
+
+def publishable(value: Any) -> Any:
+    """Return `value` (a text, or plain data) as a bug report may hold it: :func:`clean`, and without private folders.
+
+    The keys of plain data are the doctor's own words, and stay.
+    """
+    if isinstance(value, Mapping):
+        return {key: publishable(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [publishable(inner) for inner in value]
+    if not isinstance(value, str):
+        return value
+    text = without_folders(clean(value))
+    return _DOMAIN.sub(lambda found: found[0] if PUBLIC_HOST.fullmatch(found[0]) else "<host>", text)

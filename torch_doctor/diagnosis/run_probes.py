@@ -125,7 +125,9 @@ def _read(pipe: Iterator[str], lines: list[str]) -> None:
         pass  # the pipe was closed
 
 
-def start(name: str, *, root: str, environment: Mapping[str, str], limit: float) -> Running:
+def start(
+    name: str, *, root: str, environment: Mapping[str, str], limit: float, python: str = sys.executable
+) -> Running:
     """Start the probe in ``probes/<name>.py`` in a new Python process that writes no files.
 
     Args:
@@ -133,10 +135,11 @@ def start(name: str, *, root: str, environment: Mapping[str, str], limit: float)
         root: The folder with the machine's files (``"/"``).
         environment: The environment variables of the probe.
         limit: Time limit in seconds.
+        python: The Python that runs it.
     """
     quiet = {"PYTHONDONTWRITEBYTECODE": "1", "CUDA_CACHE_DISABLE": "1", "PYTHONIOENCODING": "utf-8",
              "TORCH_CPP_LOG_LEVEL": "FATAL"}  # fmt: skip
-    command = [sys.executable, "-c", _BOOT, str(FOLDER / f"{name}.py"), root, str(limit + 1)]
+    command = [python, "-c", _BOOT, str(FOLDER / f"{name}.py"), root, str(limit + 1)]
     return Running(command, {**environment, **quiet}, limit)
 
 
@@ -167,6 +170,7 @@ def run_probes(
     environment: Mapping[str, str] | None = None,
     caller: Mapping[str, Any] | None = None,
     patience: float = 1.0,
+    python: str = sys.executable,
 ) -> dict[str, dict[str, Any]]:
     """Run all probes that `question` needs side by side, and return what they found.
 
@@ -176,6 +180,7 @@ def run_probes(
         environment: The environment variables of the probes; default: those of this process.
         caller: The state of the calling process, see :func:`torch_doctor.diagnosis.this_process.state`.
         patience: Factor on all time limits (with 1, everything ends within ten seconds).
+        python: The Python that runs the probes, and so is examined.
 
     Returns:
         Probe → what it found: ``{"driver": {"ended": "answered", "seconds": 0.2, "cuInit": 100, …}, …}``.
@@ -189,7 +194,7 @@ def run_probes(
 
     def begin(name: str, file: str | None = None, variables: Mapping[str, str] = variables) -> Running:
         variables = {**variables, PATIENCE_VARIABLE: str(patience)}
-        return start(file or name, root=root, environment=variables, limit=limit(name))
+        return start(file or name, root=root, environment=variables, limit=limit(name), python=python)
 
     # First the slowest one, whose result decides most.
     running = {name: begin(name) for name in ("pytorch", "interpreter", "bus", "driver", "nvml")}

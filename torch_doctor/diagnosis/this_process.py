@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import threading
 from typing import Any
@@ -11,6 +12,17 @@ from typing import Any
 def in_notebook() -> bool:
     """Return whether this process is the kernel of a notebook."""
     return "ipykernel" in sys.modules and "IPython" in sys.modules
+
+
+def command() -> list[str]:
+    """Return the arguments that start the doctor again in the same way: ``["torch-doctor"]``."""
+    program = os.path.abspath(sys.argv[0]) if sys.argv and sys.argv[0] else ""
+    if os.path.basename(program) in ("torch-doctor", "torch-doctor.exe"):
+        found = shutil.which("torch-doctor") or ""
+        # On Windows, the ending of the program is not part of sys.argv[0].
+        same = os.path.splitext(os.path.abspath(found))[0] == os.path.splitext(program)[0]
+        return ["torch-doctor" if found and same else program]
+    return [sys.executable, "-m", "torch_doctor"]
 
 
 def variable_at_start(name: str) -> str | None:

@@ -22,12 +22,12 @@ _LABELS = {
 }
 _NOTES = {  # by the field ``verified``
     "source": Bilingual(
-        "Not reproduced by this course's tests: the message was read in the source code.",
-        "本課程的測試還沒有重現這一則，訊息取自原始程式碼。",
+        "Not reproduced by our tests: the message was read in the source code.",
+        "我們的測試還沒有重現這一則，訊息取自原始程式碼。",
     ),
     "seen": Bilingual(
-        "Not reproduced by this course's tests: known from public reports.",
-        "本課程的測試還沒有重現這一則，取自網路上公開的回報。",
+        "Not reproduced by our tests: known from public reports.",
+        "我們的測試還沒有重現這一則，取自網路上公開的回報。",
     ),
 }
 _ROLE_NOTES = {
@@ -42,7 +42,7 @@ _ROLE_NOTES = {
     ),
     "wrapper": Bilingual(
         "This message only passes on another error, which stands beside it.",
-        "這則訊息只是轉送另一個錯誤，真正的錯誤就在附近。",
+        "這則訊息只是轉述另一個錯誤，真正的錯誤就在它附近。",
     ),
     "warning": Bilingual(
         "A warning: the program goes on.",
@@ -55,12 +55,19 @@ _UNKNOWN = Bilingual(
     "錯誤門診不認得這個錯誤。請先讀最後一行，錯誤的種類和原因都寫在那裡。沒有收錄的錯誤，大多和 GPU 無關。",
 )
 _LINK = "text-decoration: underline"  # ipywidgets show a link like any other text
+_DOCTOR = Bilingual(
+    "The cause often lies in the machine or in what is installed on it: `{command}` (in a notebook `{call}`) finds it.",
+    "原因往往在機器本身，或是安裝的版本。執行 `{command}`（筆記本裡用 `{call}`）就能查出來。",
+)
 _ALSO = Bilingual("Also in this output:", "輸出裡還有：")
 
 
 def lesson_file(number: str) -> str | None:
-    """Return the file name of lesson `number` if the current folder has it, so that a link can open it."""
-    found = sorted(Path.cwd().glob(f"{number}_*.ipynb"), key=lambda path: (len(path.name), path.name))
+    """Return the file name of lesson `number` if the current folder has it, so that a link can open it.
+
+    The package is also used without the course, where a lesson's number would mean nothing.
+    """
+    found = sorted(Path().glob(f"{number}_*.ipynb"), key=lambda path: (len(path.name), path.name))
     return found[0].name if found else None
 
 
@@ -70,6 +77,15 @@ def _lesson(number: str) -> Bilingual:
 
 def _pair(*parts: Bilingual) -> Bilingual:
     return Bilingual(" ".join(part.en for part in parts), "".join(part.zh for part in parts))
+
+
+def _doctor(entry: Entry, program: str = "python -m torch_doctor") -> Bilingual | None:
+    """Return that the doctor finds the cause, or None if no fault of a machine leads to `entry`."""
+    if entry.question is None:
+        return None
+    question = "" if entry.question == "cuda" else entry.question
+    call = f'doctor("{question}")' if question else "doctor()"
+    return _DOCTOR.format(command=f"{program} {question}".strip(), call=call)
 
 
 def _labelled(label: Bilingual, text: Bilingual) -> str:
@@ -86,19 +102,22 @@ def entry_html(entry: Entry, *, link_similar: bool = False, lesson_link: str | N
     Args:
         entry: The entry.
         link_similar: Whether to link similar entries (on a page that shows all entries).
-        lesson_link: Address of the lesson, or None to show only its number.
+        lesson_link: Address of the lesson, or None to leave it out.
     """
     rows = [_labelled(_LABELS[part], getattr(entry, part)) for part in _LABELS]
+    if doctor := _doctor(entry):
+        rows.append(doctor.block())
     if link_similar and entry.similar:
         similar = [(name, html.escape(entries()[name].message)) for name in entry.similar]
         links = "; ".join(f'<a href="#{name}"><code>{message}</code></a>' for name, message in similar)
         rows.append(f'<p class="course-small">→ {links}</p>')
-    lesson = _lesson(entry.lesson).html()
+    lesson = ""
     if lesson_link:
-        lesson = f'<a href="{html.escape(lesson_link, quote=True)}" style="{_LINK}">{lesson}</a>'
+        name = _lesson(entry.lesson).html()
+        lesson = f'<a href="{html.escape(lesson_link, quote=True)}" style="{_LINK}">{name}</a> · '
     source = f'<a href="{html.escape(entry.source, quote=True)}" style="{_LINK}">{Bilingual("Source", "出處").html()}</a>'
     notes = f" · {_NOTES[entry.verified].html()}" if entry.verified in _NOTES else ""
-    rows.append(f'<p class="course-small">{lesson} · {source}{notes}</p>')
+    rows.append(f'<p class="course-small">{lesson}{source}{notes}</p>')
     return "".join(rows)
 
 
@@ -137,7 +156,7 @@ class Explanation:
             line = measured(self.finding.unknown.replace("`", "'"))
             yield Bilingual(
                 f"What happened first, it seems, is an error that the clinic does not know{where_en}: `{line}`",
-                f"最先發生的錯誤，看來是錯誤門診不認得的{where_zh}：`{line}`",
+                f"最先發生的錯誤{where_zh}，看來是錯誤門診不認得的這一個：`{line}`",
             )
         elif match.entry.role in _ROLE_NOTES:
             yield _ROLE_NOTES[match.entry.role]
@@ -170,12 +189,13 @@ class Explanation:
             parts.append(f'<div class="course-small">{also.block()}</div>')
         return f'<div class="course-card course-clinic course-needs">{"".join(parts)}</div>'
 
-    def text(self, language: str = "both", width: int = 88) -> str:
+    def text(self, language: str = "both", width: int = 88, program: str = "python -m torch_doctor") -> str:
         """Return the explanation as plain text, in which ⟨…⟩ marks what differs between runs.
 
         Args:
             language: ``"en"``, ``"zh"`` or ``"both"``.
             width: Columns of the terminal.
+            program: How the doctor is started here.
         """
         entry = self.entry
         name = {"en": _TITLE.en, "zh": _TITLE.zh}.get(language, str(_TITLE))
@@ -190,8 +210,13 @@ class Explanation:
             notes = [_NOTES[entry.verified]] if entry.verified in _NOTES else []
             if also := self._also():
                 notes.append(also)
+            if doctor := _doctor(entry, program):
+                texts.append(doctor)
             lesson = _lesson(entry.lesson)
-            texts += [*notes, Bilingual(f"{lesson.en}, {entry.source}", f"{lesson.zh}，{entry.source}")]
+            source = Bilingual(entry.source, entry.source)
+            if lesson_file(entry.lesson):
+                source = Bilingual(f"{lesson.en}, {entry.source}", f"{lesson.zh}，{entry.source}")
+            texts += [*notes, source]
         lines = [head]
         for language_of_text in ("en", "zh") if language == "both" else (language,):
             lines += [wrap(plain(getattr(text, language_of_text)), width, "    ") for text in texts]

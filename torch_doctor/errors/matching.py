@@ -1,4 +1,4 @@
-"""Find the entry that explains an exception or a pasted text.
+"""Find the entry that explains a text: what an exception prints, or what somebody pasted.
 
 A text may contain several messages: a wrapper and the error that it wraps, or the output of several ranks, of which one
 failed first. An example of a text::
@@ -16,15 +16,11 @@ from __future__ import annotations
 import html
 import re
 import time
-import traceback
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from torch_doctor.errors.catalogue import ROLES, Entry, context, entries, expressions
 
 MAX_CHARACTERS = 200_000  # of longer texts, the beginning and the end are read
-_MAX_CAUSES = 8
-_MAX_FRAMES = 40
 
 _ESCAPE = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 _QUOTE = re.compile(r"^[ \t]*(?:>[ \t]?)+(?=\S)|^[ \t]*[│|❱][ \t]?|│[ \t]*$", re.M)
@@ -90,61 +86,7 @@ class Finding:
     ranks: int = 0
 
 
-# --- from an exception to text ------------------------------------------------------------------------
-
-
-def _part(value: object) -> str | None:
-    """Return the text of an exception's argument, or None for an object whose ``__str__`` could be slow or fail."""
-    if isinstance(value, str):
-        return str.__str__(value)
-    return str(value) if type(value) in (int, float, bool) else None
-
-
-def _message(error: BaseException) -> str:
-    """Return the last line of the traceback of `error`, and its notes, without running its ``__str__``."""
-    kind = type(error)
-    name = (
-        kind.__qualname__
-        if kind.__module__ in ("builtins", "__main__")
-        else f"{kind.__module__}.{kind.__qualname__}"
-    )
-    parts = [part for part in map(_part, error.args) if part is not None]
-    if isinstance(error, OSError) and len(parts) >= 2:
-        text = f"[Errno {parts[0]}] {parts[1]}"
-        if isinstance(getattr(error, "winerror", None), int):
-            text = f"[WinError {error.winerror}] {parts[1]}"
-    elif isinstance(error, KeyError) and parts:
-        text = repr(parts[0])  # as Python shows it
-    else:
-        text = ", ".join(parts)
-    notes = [note for note in getattr(error, "__notes__", None) or () if isinstance(note, str)]
-    return "\n".join([f"{name}: {text}" if text else name, *notes])
-
-
-def _frames(error: BaseException) -> Iterator[str]:
-    """Yield the frames of the traceback of `error`: the first ones and the last ones if there are many."""
-    kept = []
-    for frame, line in traceback.walk_tb(error.__traceback__):
-        kept.append(f'  File "{frame.f_code.co_filename}", line {line}, in {frame.f_code.co_name}')
-        if len(kept) > 2 * _MAX_FRAMES:
-            del kept[_MAX_FRAMES]
-    yield from kept
-
-
-def text_of(error: BaseException) -> str:
-    """Return what Python prints for `error` and its causes, without source lines.
-
-    Runs no code of the error (its ``__str__`` may be slow or broken): only arguments that are texts or numbers are used.
-
-    Args:
-        error: The exception.
-    """
-    chain: list[BaseException] = []
-    current: BaseException | None = error
-    while current is not None and current not in chain and len(chain) < _MAX_CAUSES:
-        chain.append(current)
-        current = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
-    return "\n".join("\n".join([*_frames(error), _message(error)]) for error in reversed(chain))
+# --- from text to entries -----------------------------------------------------------------------------
 
 
 def _clean(text: str) -> tuple[str, list[tuple[int, int]]]:
@@ -174,9 +116,6 @@ def _clean(text: str) -> tuple[str, list[tuple[int, int]]]:
     return "\n".join(lines), owners
 
 
-# --- from text to entries -----------------------------------------------------------------------------
-
-
 def _line_at(text: str, at: int) -> str:
     low, high = text.rfind("\n", 0, at) + 1, text.find("\n", at)
     return text[low : high if high >= 0 else None].strip()
@@ -202,21 +141,8 @@ def _clock_at(text: str, at: int) -> float | None:
     return int(hours) * 3600 + int(minutes) * 60 + int(seconds) + (float(f"0.{rest}") if rest else 0.0)
 
 
-def matches(text: str, *, deadline: float | None = None) -> list[Match]:
-    """Return every entry that `text` contains, each once, in order of appearance.
-
-    Args:
-        text: A message, a traceback, or the output of a whole job.
-        deadline: When to give up, in seconds of ``time.thread_time()``.
-
-    Raises:
-        TimeoutError: The deadline has passed.
-    """
-    cleaned, owners = _clean(text)
-    return _matches(cleaned, owners, deadline)
-
-
 def _matches(text: str, owners: list[tuple[int, int]], deadline: float | None) -> list[Match]:
+    """Return every entry that the cleaned `text` contains, each once, in order of appearance."""
     found = []
     for name, entry in entries().items():
         if deadline is not None and time.thread_time() > deadline:

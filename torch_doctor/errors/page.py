@@ -52,7 +52,7 @@ def page(lessons: Mapping[str, str] | None = None) -> str:
     """Return the catalogue as an HTML page.
 
     Args:
-        lessons: Address of each lesson by its number; other lessons are shown without a link.
+        lessons: Address of each lesson by its number; other lessons are left out.
     """
     topics: dict[Bilingual, list[Entry]] = {}
     for entry in entries().values():

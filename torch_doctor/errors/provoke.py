@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -53,8 +54,8 @@ def run(code: str, *, seconds: float = LIMIT_SECONDS) -> str:
         code: The program. It is stored as a file, because processes that it spawns import it.
         seconds: Time limit; then the process and everything that it started is killed.
     """
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        # Temporary files that the program leaves behind are deleted with the folder.
+    folder = tempfile.mkdtemp()  # temporary files that the program leaves behind are deleted with it
+    try:
         variables = environment() | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), folder)
         file = Path(folder) / "provoked.py"
         file.write_text(code, encoding="utf-8")
@@ -71,6 +72,8 @@ def run(code: str, *, seconds: float = LIMIT_SECONDS) -> str:
             finally:  # also if the user interrupts the cell
                 kill(process)
         return "".join(file.read_text(encoding="utf-8", errors="replace") for file in (out, err))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def provoke(name: str, *, seconds: float = LIMIT_SECONDS) -> str | None:

@@ -9,6 +9,7 @@ The fields of a section:
 ``role``        (optional) ``cause`` (the default), ``symptom`` (a rank that waited for another one), ``victim`` (a
                 consequence of another error), ``wrapper`` (it only passes another error on) or ``warning``.
 ``supersedes``  (optional) less precise entries that match together with this one and are then left out.
+``causes``      (optional) the causes of the diagnosis (``../../diagnosis/texts``) that print it: the machine is at fault.
 ``requires``    what is needed to provoke it: ``cpu``, ``cpu_build``, ``cuda``, ``two_gpus`` or ``special``.
 ``verified``    ``ran`` (provoked and recognized in the tests), ``source`` (read in PyTorch's source) or ``seen`` (in public
                 reports only). The last two are marked on the card.
@@ -38,11 +39,11 @@ VERIFICATIONS = ("ran", "source", "seen")
 CARD = ("meaning", "cause", "fix", "distinguish")
 
 _REQUIRED = {"message", "patterns", "requires", "verified", "lesson", "source", "similar", "samples", *CARD}
-_OPTIONAL = {"context", "role", "supersedes", "provoke", "provoke_alone", "provoke_cuda"}
-_LISTS = ("patterns", "supersedes", "similar", "samples")
+_OPTIONAL = {"context", "role", "supersedes", "causes", "provoke", "provoke_alone", "provoke_cuda"}
+_LISTS = ("patterns", "supersedes", "causes", "similar", "samples")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Entry:
     """One known error; the fields are those of its section (see the module)."""
 
@@ -50,22 +51,29 @@ class Entry:
     topic: Bilingual
     message: str
     patterns: tuple[str, ...]
-    context: str | None = None
-    role: str = "cause"
-    supersedes: tuple[str, ...] = ()
     requires: str
     verified: str
     lesson: str
     source: str
     similar: tuple[str, ...]
     samples: tuple[str, ...]
-    provoke: str | None = None
-    provoke_alone: str | None = None
-    provoke_cuda: str | None = None
     meaning: Bilingual
     cause: Bilingual
     fix: Bilingual
     distinguish: Bilingual
+    context: str | None = None
+    role: str = "cause"
+    supersedes: tuple[str, ...] = ()
+    causes: tuple[str, ...] = ()
+    provoke: str | None = None
+    provoke_alone: str | None = None
+    provoke_cuda: str | None = None
+
+    @property
+    def question(self) -> str | None:
+        """Which question to the doctor finds the machine's fault (``"cuda"``, ``"slow"``, ``"hang"``); None: there is none."""
+        kinds = {"slow-": "slow", "hang-": "hang"}
+        return kinds.get(self.causes[0][:5], "cuda") if self.causes else None
 
 
 def expression(pattern: str) -> re.Pattern[str]:
@@ -110,12 +118,21 @@ def entries() -> dict[str, Entry]:
         ValueError: A name is used twice, or a field is wrong.
     """
     found: dict[str, Entry] = {}
-    for file, sections in read_folder("torch_doctor.errors", "catalogue"):
+    for file, sections in read_folder("torch_doctor.errors.catalogue").items():
         new = read(file, sections)
         if twice := set(found) & set(new):
             raise ValueError(f"{file}: {', '.join(sorted(twice))} is in another file already.")
         found |= new
     return found
+
+
+def errors_of(cause: str) -> tuple[Entry, ...]:
+    """Return the errors that a machine with `cause` prints.
+
+    Args:
+        cause: The name of a cause in ``diagnosis/texts/*.toml``.
+    """
+    return tuple(entry for entry in entries().values() if cause in entry.causes)
 
 
 @cache
