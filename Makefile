@@ -49,7 +49,6 @@ take-evidence: .venv/test  ## read such an archive (ARGS=) into the course · �
 	@$(IN) -m tools.take_evidence $(ARGS)
 
 constraints: .venv/test  ## pin versions for changed dependencies (ARGS=--upgrade: the newest of all) · 更新鎖定的套件版本
-	@$(IN) -m pip install --quiet uv
 	@cp constraints.txt .venv/constraints.txt
 	$(IN) -m uv pip compile --quiet --universal --python-version=3.11 --fork-strategy=fewest --extra=test \
 		--no-header --no-annotate --output-file=.venv/constraints.txt $(ARGS) pyproject.toml
