@@ -126,7 +126,7 @@ def _text(output: BinaryIO) -> str:
         end = (end + more)[-_MAX_BYTES:]
     text = begin + end
     # Windows PowerShell 5 writes UTF-16 into the file of `python train.py > output.txt`.
-    wide = text.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    wide = text.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and b"\0" in text
     return text.decode("utf-16" if wide else "utf-8-sig", "replace")
 
 
