@@ -83,7 +83,7 @@ def shadowed(e: Evidence) -> RuleResult:
 
 @rule(RULES, "python-without-wheel")
 def python_without_wheel(e: Evidence) -> RuleResult:
-    """torch is missing, and its newest release has no wheel for this Python. Sure: installers find nothing for it."""
+    """torch is missing, and its newest release has no wheel for this Python. Sure: both are facts."""
     if e.torch == "missing" and not other_torch(e) and not has_wheels(e):
         bits = e.get("interpreter.bits", 64)
         return SURE, [
