@@ -155,14 +155,11 @@ def fresh(e: Evidence, shell: Shell, package: str, tag: str) -> list[str]:
 
 def install(e: Evidence, shell: Shell, package: str, tag: str) -> str:
     """Return the commands that replace the installed PyTorch by a build for `tag` (``"cu126"``)."""
-    for place, commands in (
-        ("uvproject", _project),
-        ("poetry", _project),
-        ("pixi", _project),
-        ("system-python", fresh),
-    ):
-        if place in places_of(e):
-            return "\n".join(commands(e, shell, package, tag))
+    places = places_of(e)
+    if places & {"uvproject", "poetry", "pixi"}:
+        return "\n".join(_project(e, shell, package, tag))
+    if "system-python" in places:
+        return "\n".join(fresh(e, shell, package, tag))
     return "\n".join(_into_environment(e, shell, package, tag))
 
 
