@@ -56,6 +56,7 @@ if __name__ == "__main__":
 # What PyTorch imports late may hold the group: then its threads live on, and abort the process if they are in the midst
 # of something as it ends ("terminate called without an active exception"), on a busy machine once in some dozen runs.
 THREADS = """
+import os
 from pathlib import Path
 
 import train
@@ -64,7 +65,8 @@ train.prepare_data = lambda: (train.made_images(512, 1), train.made_images(100, 
 if __name__ == "__main__":
     train.main()
     names = [path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm")]
-    print("left:", *(name for name in names if "gloo" in name))
+    line = " ".join(["left:", *(name for name in names if "gloo" in name)]) + "\\n"
+    os.write(1, line.encode())  # one call, so that the lines of two ranks cannot mix
 """
 
 
