@@ -8,6 +8,7 @@ from course_utils import predictions, published, recordings
 from course_utils.units import number
 from torch_doctor.bilingual import Bilingual, measured, measured_spans
 
+_CLAIM = Bilingual("Claim", "主張")
 VERDICTS = {
     "holds": Bilingual("holds", "成立"),
     "fails": Bilingual("does not hold", "不成立"),
@@ -106,8 +107,7 @@ class Card:
         return {
             "text/html": (
                 f'<div class="course-card course-claim course-{self.result.verdict}">'
-                f'<p class="course-measured-here"><span class="course-title"><span lang="en">Claim</span>'
-                f'<span lang="zh-Hant">主張</span></span> · <span class="course-verdict">{shown.html()}</span></p>'
+                f'<p class="course-measured-here"><span class="course-title">{_CLAIM.html()}</span> · <span class="course-verdict">{shown.html()}</span></p>'
                 f"{sentence.block()}"
                 # The id is for looking the claim up; in the title it would read like a section's number.
                 f'<p class="course-small course-measured-here">{line.html()} · id {self.id}</p>'

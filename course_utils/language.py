@@ -10,8 +10,10 @@ from importlib import resources
 from typing import Any
 
 from course_utils import settings
-from torch_doctor.bilingual import CHOICES, Bilingual
+from course_utils.simplified import simplified
+from torch_doctor.bilingual import CHOICES, Bilingual, use_only
 
+EDITIONS = ("en", "zh-TW", "zh-CN")  # the languages of notebooks in one language
 _LABELS = ("English", "中文", "English + 中文")
 
 
@@ -46,6 +48,20 @@ def remember(language: str) -> None:
     if language not in CHOICES:
         raise ValueError(f"language {language!r} is not known; choose one of {', '.join(CHOICES)}.")
     settings.write("settings", settings.read("settings") | {"language": language})
+
+
+def use(language: str | None) -> None:
+    """Write everything in one language from now on; None: in both, between which the switch chooses.
+
+    Args:
+        language: ``"en"``, ``"zh-TW"`` or ``"zh-CN"`` (made from the Traditional texts).
+
+    Raises:
+        ValueError: `language` is none of these.
+    """
+    if language not in (None, *EDITIONS):
+        raise ValueError(f"language {language!r} is not known; choose one of {', '.join(EDITIONS)}.")
+    use_only(language and language[:2], simplified if language == "zh-CN" else str)
 
 
 def style() -> str:

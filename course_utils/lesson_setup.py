@@ -5,31 +5,36 @@ from __future__ import annotations
 import os
 
 from course_utils import lesson
-from course_utils.language import choice, switch
+from course_utils.language import choice, style, switch, use
 from course_utils.machine import badge, silence_cuda_toolkit_warning
-from torch_doctor import hook, style
+from torch_doctor import hook
 from torch_doctor.bilingual import LANGUAGE_VARIABLE, Shown
+from torch_doctor.style import use_page_styles
 
 
-def setup(number: str | None = None, *, clinic: bool = True) -> None:
+def setup(number: str | None = None, *, language: str | None = None, clinic: bool = True) -> None:
     """Name the lesson, and show the language switch and the machine badge; for a notebook's first code cell.
 
     The switch starts with the language chosen last, in whatever notebook that was.
 
     Args:
         number: The lesson, ``"02"``: its questions, claims, captions and exercises are used from here on.
+        language: ``"en"``, ``"zh-TW"`` or ``"zh-CN"`` in a notebook in one language, which needs no switch; if not given,
+            the environment variable ``COURSE_LANGUAGE``, else both languages.
         clinic: Whether a known error is explained below its traceback. The environment variable
             ``COURSE_CLINIC=off`` turns that off for every notebook.
 
     Raises:
         FileNotFoundError: The lessons' folders are not beside the notebook.
-        ValueError: There is no such lesson.
+        ValueError: There is no such lesson, or no such language.
     """
     import ipywidgets as widgets
     from IPython.display import display
 
+    only = language or os.environ.get("COURSE_LANGUAGE") or None
+    use(only)
     lesson.use(number)
-    style.use_page_styles()
+    use_page_styles()
     os.environ.setdefault(LANGUAGE_VARIABLE, choice())
     silence_cuda_toolkit_warning()
     if clinic:
@@ -37,5 +42,5 @@ def setup(number: str | None = None, *, clinic: bool = True) -> None:
     else:
         hook.remove()
     machine = badge()
-    box = widgets.VBox([switch(), widgets.HTML(machine.html())])
+    box = widgets.VBox([widgets.HTML(style()) if only else switch(), widgets.HTML(machine.html())])
     display(Shown(box, machine.html(), machine.text))

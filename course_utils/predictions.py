@@ -9,9 +9,10 @@ from typing import Any
 from course_utils.lesson import all_texts, current
 from course_utils.questions import Number, Question, question
 from course_utils.units import number as written
-from torch_doctor.bilingual import Bilingual, Block, Shown, by_language, measured, measured_spans
+from torch_doctor.bilingual import Bilingual, Block, Shown, by_language, measured, measured_spans, spans
 
 _PREDICT = Bilingual("Predict", "先猜猜看")
+_ANSWERS = Bilingual("Answers", "看答案")
 _RIGHT = Bilingual("Right.", "沒錯。")
 _NOT_QUITE = Bilingual("Not quite.", "不太對。")
 _GUESS = Bilingual("That is my guess", "我猜這個值")
@@ -33,7 +34,7 @@ def _static(asked: Question) -> str:
     if asked.number is None:
         shown = "".join(f"<li>{c.text.html()}</li>" for c in asked.choices)
         reasons = "".join(
-            f'<li>{c.text.html()}<span lang="en">: </span><span lang="zh-Hant">：</span>'
+            f"<li>{c.text.html()}{spans(': ', '：')}"
             f"<strong>{(_RIGHT if c.right else _NOT_QUITE).html()}</strong>{c.reason.block()}</li>"
             for c in asked.choices
         )
@@ -43,7 +44,7 @@ def _static(asked: Question) -> str:
         shown, folded = f"<ul><li>{ends.html()}</li></ul>", asked.number.reason.block()
     return (
         f'<div class="course-card course-question"><p class="course-title">{_PREDICT.html()}</p>{asked.text.block()}'
-        f'{shown}<details><summary><span lang="en">Answers</span><span lang="zh-Hant">看答案</span></summary>'
+        f"{shown}<details><summary>{_ANSWERS.html()}</summary>"
         f"{folded}</details></div>"
     )
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
-from torch_doctor.bilingual import Bilingual, markup, measured_spans
+from torch_doctor.bilingual import Bilingual, markup, measured_spans, spans
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,11 @@ class Reference:
 
     def html(self) -> str:
         """Return the same with a link to the source."""
-        link, spans = f'<a href="{html.escape(self.url)}">{{}}</a>', []
+        link, linked = f'<a href="{html.escape(self.url)}">{{}}</a>', []
         for words, source in ((self.text().en, self.source.en), (self.text().zh, self.source.zh)):
             name = markup(source)
-            spans.append(link.format(name).join(markup(words).rsplit(name, 1)))
-        en, zh = spans
-        return f'<span class="course-published"><span lang="en">{en}</span><span lang="zh-Hant">{zh}</span></span>'
+            linked.append(link.format(name).join(markup(words).rsplit(name, 1)))
+        return f'<span class="course-published">{spans(*linked)}</span>'
 
 
 @cache

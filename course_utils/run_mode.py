@@ -6,6 +6,7 @@
 ``COURSE_REPEAT``   Number of further measurements of each claim, noted in the journal (to see the spread).
 ``COURSE_TRACES``   Folder that gets the profiler's whole traces of recorded timelines.
 ``COURSE_DATA_DIR`` Folder for language and progress instead of the user's own data folder.
+``COURSE_LANGUAGE`` ``en``, ``zh-TW`` or ``zh-CN``: one language, without a switch (read by ``setup``).
 ``COURSE_CLINIC``   ``off``: no explanation below a known error (read by ``torch_doctor``).
 =================== =================================================================================================
 """

@@ -30,9 +30,15 @@ needs_make = pytest.mark.skipif(os.name != "posix" or not shutil.which("make"), 
 # --- what is repeated agrees ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["test"]])
+EXTRAS = [text for texts in PROJECT["optional-dependencies"].values() for text in texts]
+
+
+@pytest.mark.parametrize("text", [*PROJECT["dependencies"], *EXTRAS])
 def test_a_direct_dependency_is_pinned_within_its_range(text: str) -> None:
     requirement = Requirement(text)
+    if requirement.name == PROJECT["name"]:
+        assert requirement.extras <= set(PROJECT["optional-dependencies"])
+        return
     (pin,) = [pin for pin in PINS if canonicalize_name(pin.name) == canonicalize_name(requirement.name)]
     (exact,) = pin.specifier
     assert (exact.operator, pin.marker) == ("==", None)
@@ -54,7 +60,7 @@ def test_all_files_offer_the_same_pythons() -> None:
     assert {f"3.{minor}" for minor in minors if f"3.{minor}" in conda} == classifiers
     assert PROJECT["requires-python"] == ">=3.11"
     assert set(re.findall(r"python(3\.\d+)", MAKEFILE.split("IN :=")[0].split("PYTHON ?=")[1])) == classifiers
-    assert CONDA["dependencies"][1:] == ["pip", {"pip": ["-c constraints.txt", "-e ."]}]
+    assert CONDA["dependencies"][1:] == ["pip", {"pip": ["-c constraints.txt", "-e .[lab]"]}]
 
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])

@@ -141,7 +141,8 @@ def test_an_import_by_a_string_is_found() -> None:
 def test_every_imported_package_is_declared() -> None:
     """Learners install what pyproject.toml names; the tools and tests of authors are not among it."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    declared = {re.match(r"[\w-]+", text)[0] for text in project["dependencies"]} | {"ipython"}  # ipykernel's
+    needed = project["dependencies"] + project["optional-dependencies"]["zh-cn"]
+    declared = {re.match(r"[\w-]+", text)[0] for text in needed} | {"ipython"}  # ipykernel's
     graph = grimp.build_graph(*OWN, include_external_packages=True, cache_dir=None)
     outside = {name for name in graph.modules if graph.is_module_squashed(name)}
     outside -= {*OWN, *sys.stdlib_module_names, *(name for name in outside if name.split(".")[0] in OWN)}

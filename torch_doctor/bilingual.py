@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +17,30 @@ CHOICES = ("en", "zh", "both")
 LANGUAGE_VARIABLE = "TORCH_DOCTOR_LANGUAGE"
 
 
+_only: str | None = None  # the one language of this process; None: both, and the page shows one or two
+_convert: Callable[[str], str] = str  # another writing of that language
+
+
+def use_only(language: str | None, convert: Callable[[str], str] = str) -> None:
+    """Write all texts in one language from now on, without ``lang`` elements; for pages without a language switch.
+
+    Args:
+        language: ``"en"`` or ``"zh"``; None for both again.
+        convert: Changes each text on the way, for example to Simplified characters.
+
+    Raises:
+        ValueError: `language` is not known.
+    """
+    global _only, _convert
+    if language not in (None, "en", "zh"):
+        raise ValueError(f"use_only({language!r}): choose 'en', 'zh' or None.")
+    _only, _convert = language, convert
+
+
 def chosen_language() -> str:
-    """Return the language for plain text: the environment variable ``TORCH_DOCTOR_LANGUAGE``, or ``"both"``."""
+    """Return the language for plain text: the only one, else that of ``TORCH_DOCTOR_LANGUAGE``, else ``"both"``."""
+    if _only:
+        return _only
     given = os.environ.get(LANGUAGE_VARIABLE, "")
     return given if given in CHOICES else "both"
 
@@ -88,15 +110,19 @@ class Bilingual:
                     f"bi() needs a text in both languages, but {name}={text!r}. Write the missing one."
                 )
 
+    def one(self) -> str | None:
+        """Return the text in the only language, with its markup; None where there are two."""
+        return _convert(self.en if _only == "en" else self.zh) if _only else None
+
     def html(self) -> str:
         """Return a pair of inline ``<span lang>`` elements, or one text if both are the same (a name)."""
         if self.en == self.zh:
-            return markup(self.en)
-        return f'<span lang="en">{markup(self.en)}</span><span lang="zh-Hant">{markup(self.zh)}</span>'
+            return markup(self.one() or self.en)
+        return spans(markup(self.en), markup(self.zh))
 
     def block(self) -> str:
         """Return a pair of paragraphs, one per language."""
-        return f'<p lang="en">{markup(self.en)}</p><p lang="zh-Hant">{markup(self.zh)}</p>'
+        return spans(markup(self.en), markup(self.zh), "p")
 
     def format(self, **values: object) -> Bilingual:
         """Fill in the ``{placeholders}`` of both texts; a value may be a :class:`Bilingual` itself."""
@@ -105,10 +131,26 @@ class Bilingual:
         return Bilingual(self.en.format(**en), self.zh.format(**zh))
 
     def __str__(self) -> str:
+        if _only:
+            return plain(self.one() or "")
         return plain(self.en) if self.en == self.zh else f"{plain(self.en)} · {plain(self.zh)}"
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return {"text/html": f'<div class="course-note">{self.block()}</div>', "text/plain": str(self)}
+
+
+def spans(en: str, zh: str, tag: str = "span") -> str:
+    """Return a pair of elements with prepared HTML, or what belongs to the only language.
+
+    Args:
+        en: HTML in English.
+        zh: The same in Traditional Chinese.
+        tag: The element; a span is left out where there is one language only.
+    """
+    if _only:
+        inside = _convert(en if _only == "en" else zh)
+        return inside if tag == "span" else f"<{tag}>{inside}</{tag}>"
+    return f'<{tag} lang="en">{en}</{tag}><{tag} lang="zh-Hant">{zh}</{tag}>'
 
 
 def measured_spans(text: Bilingual | None) -> str:
@@ -117,7 +159,7 @@ def measured_spans(text: Bilingual | None) -> str:
     (:meth:`Bilingual.html` writes what is the same in both languages once, and two empty marks are the same.)
     """
     en, zh = (markup(measured(words)) for words in ((text.en, text.zh) if text else ("", "")))
-    return f'<span lang="en">{en}</span><span lang="zh-Hant">{zh}</span>'
+    return spans(en, zh)
 
 
 @dataclass(frozen=True)
@@ -151,7 +193,12 @@ def by_language(make: Any) -> list[Any]:
 
     Args:
         make: Builds the widget. It gets a function that returns the text of a :class:`Bilingual` for one choice.
+
+    Returns:
+        A widget for each of ``CHOICES``; one widget where there is one language only.
     """
+    if _only:
+        return [make(str)]
     picks = {"en": lambda text: plain(text.en), "zh": lambda text: plain(text.zh), "both": str}
     built = []
     for name in CHOICES:

@@ -102,7 +102,8 @@ class SelfTest:
             self.at = min(max(self.at + (1 if at else -1), 0), len(self.names))
         self.show()
         if self.at < len(self.names):
-            self.choices[CHOICES.index(chosen_language())].children[0].focus()
+            row = CHOICES.index(chosen_language()) if len(self.choices) > 1 else 0
+            self.choices[row].children[0].focus()
 
 
 def static() -> Block:

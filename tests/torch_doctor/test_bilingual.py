@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 
 import pytest
 from html_nesting import assert_nested
@@ -16,6 +17,8 @@ from torch_doctor.bilingual import (
     measured,
     measured_spans,
     plain,
+    spans,
+    use_only,
 )
 
 
@@ -147,3 +150,47 @@ def test_measured_spans_have_the_same_elements_with_a_text_and_without() -> None
     some, none = measured_spans(Bilingual("a ⟨3⟩ < b", "甲 ⟨3⟩ < 乙")), measured_spans(None)
     assert '<span lang="en"><span class="measured">a 3 &lt; b</span></span>' in some
     assert re.sub('measured">[^<]*<', 'measured"><', some) == none and "甲 3 &lt; 乙" in some
+
+
+# --- one language only --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def only() -> Iterator[Callable[..., None]]:
+    yield use_only
+    use_only(None)
+
+
+@pytest.mark.parametrize(
+    "language, text, page", [("en", "b 3", "<strong>b</strong> "), ("zh", "甲 3", "<strong>甲</strong> ")]
+)
+def test_one_language_leaves_no_trace_of_the_other(
+    only: Callable[..., None], language: str, text: str, page: str
+) -> None:
+    ipywidgets = pytest.importorskip("ipywidgets")
+    pair = Bilingual("**b** ⟨3⟩", "**甲** ⟨3⟩")
+    only(language)
+    page += '<span class="measured">3</span>'
+    assert (pair.html(), pair.block(), plain(str(pair))) == (page, f"<p>{page}</p>", text.replace("3", "⟨3⟩"))
+    assert spans("b", "甲") == text[0] and measured_spans(None) == '<span class="measured"></span>'
+    assert chosen_language() == language
+    (made,) = by_language(lambda pick: ipywidgets.Button(description=pick(Bilingual("b", "甲"))))
+    assert made.description == text[0] and not made._dom_classes
+    only(None)
+    assert 'lang="en"' in pair.html() and len(by_language(lambda pick: ipywidgets.Button())) == 3
+
+
+def test_a_text_is_converted_before_it_is_shown(only: Callable[..., None]) -> None:
+    only("zh", lambda text: text.replace("裝", "装"))
+    assert (
+        Bilingual("device", "裝置").html()
+        == spans("device", "裝置")
+        == str(Bilingual("device", "裝置"))
+        == "装置"
+    )
+    assert Bilingual("裝", "裝").html() == "装", "what is the same in both languages, too"
+
+
+def test_an_unknown_only_language_is_refused() -> None:
+    with pytest.raises(ValueError, match="'fr'"):
+        use_only("fr")

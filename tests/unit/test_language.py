@@ -6,12 +6,13 @@ import json
 import re
 from itertools import groupby, islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 from html_nesting import assert_nested
 from lesson_cells import calls, everything
 
-from course_utils import language, settings
+from course_utils import language, settings, setup
 
 # --- the choice ---------------------------------------------------------------------------------------
 
@@ -118,3 +119,36 @@ def test_the_style_sheet_is_closed() -> None:
     sheet = language.style()
     assert sheet.count("{") == sheet.count("}") > 20
     assert_nested(sheet)
+
+
+# --- one language only --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name, device", [("en", "device"), ("zh-TW", "裝置"), ("zh-CN", "设备"), (None, "device · 裝置")]
+)
+def test_a_notebook_in_one_language(name: str | None, device: str) -> None:
+    try:
+        language.use(name)
+        assert str(language.bi(en="device", zh="裝置")) == device
+    finally:
+        language.use(None)
+
+
+def test_an_unknown_edition_is_refused() -> None:
+    with pytest.raises(ValueError, match="'zh'.*en, zh-TW, zh-CN"):
+        language.use("zh")
+
+
+@pytest.mark.parametrize("how", ["argument", "variable"])
+def test_setup_in_one_language_shows_no_switch(
+    how: str, shown: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COURSE_LANGUAGE", "en" if how == "variable" else "zh-TW")
+    try:
+        setup("01", language="en" if how == "argument" else None)
+        page = "".join(child.value for child in shown[-1].widget.children)
+    finally:
+        language.use(None)
+    assert "<style>" in page and "In this course" in page
+    assert not re.search("[一-鿿]", re.sub("<style>.*?</style>", "", page, flags=re.S) + shown[-1].html)

@@ -13,6 +13,8 @@ from html_nesting import assert_nested
 from course_utils import lesson, predict, predictions, reveal
 from course_utils.predictions import guess_line
 from course_utils.questions import parsed, question
+from tools.check.findings import Findings
+from tools.check.questions import check_questions
 from torch_doctor.bilingual import CHOICES
 
 NUMBER = {"low": 1, "high": 10_000, "unit_en": "times", "unit_zh": "倍"}
@@ -177,8 +179,8 @@ def test_a_question_with_choices_cannot_be_revealed(texts: dict[str, Any], shown
 @pytest.mark.parametrize(
     "changes, expected",
     [
-        ({"number": 30}, "number = 30, but it is {low, high, unit_en, unit_zh}"),
-        ({"number": {"low": 1, "high": 2}}, "but it is {low, high, unit_en, unit_zh}"),
+        ({"number": 30}, "it is {low, high, unit_en, unit_zh}"),
+        ({"number": {"low": 1, "high": 2}}, "it is {low, high, unit_en, unit_zh}"),
         ({"number": NUMBER | {"scale": "log"}}, "and, on a linear scale, linear = true"),
         ({"number": NUMBER | {"step": 1}}, "step is a positive number within the range, on a linear scale"),
         ({"number": NUMBER | {"linear": True, "step": 0}}, "step is a positive number"),
@@ -190,6 +192,21 @@ def test_a_question_with_choices_cannot_be_revealed(texts: dict[str, Any], shown
         ({"number": NUMBER | {"low": 10_000}}, "low is the smaller one"),
         ({"number": NUMBER | {"low": 0}}, "above 0 on a logarithmic scale; or set linear = true"),
         ({"number": NUMBER, "why_zh": None}, "explains it in why_en and why_zh"),
+    ],
+)
+def test_a_number_that_no_slider_can_show_is_found(changes: dict[str, Any], expected: str) -> None:
+    data = {key: value for key, value in (TEXT | {"number": NUMBER} | changes).items() if value is not None}
+    findings = Findings()
+    check_questions({"question": {"q": TEXT | {"number": NUMBER}}}, findings)
+    assert not list(findings)
+    check_questions({"question": {"q": data}}, findings)
+    (found,) = findings
+    assert expected in str(found)
+
+
+@pytest.mark.parametrize(
+    "changes, expected",
+    [
         ({"number": NUMBER | {"unit_zh": ""}}, "zh=''"),
         ({"number": NUMBER, "choices": [CHOICE]}, "choices and a number"),
         ({}, "needs a number, or at least two choices"),

@@ -11,6 +11,7 @@ from pathlib import Path
 from . import text as texts
 from .findings import Findings
 from .markdown import check_blocks
+from .questions import check_questions
 
 
 def constant_text(node: ast.AST | None) -> str | None:
@@ -127,7 +128,9 @@ def check_toml(source: str, findings: Findings, place: str) -> None:
                 "translation", f"Chinese outside en/zh: {texts.short(value)!r}", "give it as en = and zh ="
             )
 
-    visit(tomllib.loads(source), "")
+    data = tomllib.loads(source)
+    visit(data, "")
+    check_questions(data, findings.at(place))
 
 
 def check_text_file(path: Path, place: str, findings: Findings) -> None:

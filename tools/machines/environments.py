@@ -22,7 +22,8 @@ SIZE = "about 6 GB on Linux, because PyTorch brings CUDA there; PIP_EXTRA_INDEX_
 def dependencies() -> list[str]:
     """Return everything that the course and its tests need, as pyproject.toml says it."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return [*project["dependencies"], *project["optional-dependencies"]["test"]]
+    extras = [text for texts in project["optional-dependencies"].values() for text in texts]
+    return [*project["dependencies"], *(text for text in extras if not text.startswith(project["name"]))]
 
 
 def oldest_torch() -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from torch_doctor.bilingual import Bilingual, chosen_language, markup, measured, plain
+from torch_doctor.bilingual import Bilingual, chosen_language, markup, measured, plain, spans
 from torch_doctor.errors.catalogue import Entry, entries
 from torch_doctor.errors.matching import Finding
 from torch_doctor.style import style
@@ -90,10 +90,8 @@ def _doctor(entry: Entry, program: str = "python -m torch_doctor") -> Bilingual 
 
 def _labelled(label: Bilingual, text: Bilingual) -> str:
     # <strong> instead of **: Markdown viewers do not recognize ** next to Chinese punctuation.
-    return (
-        f'<p lang="en"><strong>{label.en}</strong> {markup(text.en)}</p>'
-        f'<p lang="zh-Hant"><strong>{label.zh}</strong>{markup(text.zh)}</p>'
-    )
+    en, zh = f"<strong>{label.en}</strong> {markup(text.en)}", f"<strong>{label.zh}</strong>{markup(text.zh)}"
+    return spans(en, zh, "p")
 
 
 def entry_html(entry: Entry, *, link_similar: bool = False, lesson_link: str | None = None) -> str:
