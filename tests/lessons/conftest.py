@@ -15,6 +15,7 @@ def known_scripts() -> None:
 
 @pytest.fixture(autouse=True)
 def known_scripts_of_lessons(request: pytest.FixtureRequest) -> None:
-    """Use `known_scripts` in tests of all lessons that have an exercise of lesson 06 or 07 as their parameter."""
-    if request.node.name.partition("[")[2].startswith(("06", "07")):
+    """Use `known_scripts` where exercises are examined and the parameter is one of lesson 06 or 07."""
+    examined = request.path.name in ("test_exercises.py", "test_script_exercises.py")
+    if examined and request.node.name.partition("[")[2].startswith(("06", "07")):
         request.getfixturevalue("known_scripts")
