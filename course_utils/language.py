@@ -11,26 +11,10 @@ from typing import Any
 
 from course_utils import settings
 from course_utils.simplified import simplified
-from torch_doctor.bilingual import CHOICES, Bilingual, use_only
+from torch_doctor.bilingual import CHOICES, use_only
 
 EDITIONS = ("en", "zh-TW", "zh-CN")  # the languages of notebooks in one language
 _LABELS = ("English", "中文", "English + 中文")
-
-
-def bi(*, en: str, zh: str) -> Bilingual:
-    """Pair an English and a Chinese text so that the language switch rules it.
-
-    Args:
-        en: The English text. Small markup is understood: `code`, **strong**, ⟨measured⟩.
-        zh: The same in Traditional Chinese (Taiwan).
-
-    Returns:
-        An object that a notebook shows in the chosen language, and that ``print`` shows in both.
-
-    Raises:
-        ValueError: One of the texts is missing or empty.
-    """
-    return Bilingual(en, zh)
 
 
 def choice() -> str:
@@ -40,13 +24,7 @@ def choice() -> str:
 
 
 def remember(language: str) -> None:
-    """Remember `language` for all notebooks of this user.
-
-    Raises:
-        ValueError: `language` is none of ``en``, ``zh``, ``both``.
-    """
-    if language not in CHOICES:
-        raise ValueError(f"language {language!r} is not known; choose one of {', '.join(CHOICES)}.")
+    """Remember `language` for all notebooks of this user."""
     settings.write("settings", settings.read("settings") | {"language": language})
 
 

@@ -25,23 +25,20 @@ def room(number: str) -> str:
 
 
 def notebooks() -> Path:
-    """Return the folder with the notebooks and their rooms.
+    """Return the folder with the rooms: the working directory, ``notebooks`` in it or above it, or beside the package.
 
-    The kernel of a notebook starts in its own folder; some editors start it in the repository's root instead, so the
-    folder ``notebooks`` of the working directory and of its parents is searched as well.
-
-    Raises:
-        FileNotFoundError: No folder in question holds a room.
+    The kernel of a notebook starts in its own folder; some editors start it in the repository's root instead. A copy of a
+    notebook elsewhere uses the rooms of the clone that is installed, or those that an installed package carries.
     """
-    here = Path.cwd()
-    for folder in (here, *(parent / "notebooks" for parent in (here, *here.parents))):
-        if any(folder.glob(room("[0-9][0-9]"))):
-            return folder
-    raise FileNotFoundError(
-        f"the folders of the lessons ({room('00')}, {room('01')} …) are not beside this notebook ({here}). Put the "
-        "notebook back into the folder `notebooks` of the course, and run this cell again. · 這份筆記本旁邊沒有課程的"
-        f"資料夾（{room('00')}、{room('01')} 等）。請把筆記本放回課程的 `notebooks` 資料夾，再執行一次。"
-    )
+    here, package = Path.cwd(), Path(__file__).parent
+    above = (parent / "notebooks" for parent in (here, *here.parents, package.parent))
+    found = (folder for folder in (here, *above) if any(folder.glob(room("[0-9][0-9]"))))
+    return next(found, package / "notebooks")
+
+
+def _import_from(folder: Path) -> None:
+    if str(folder) not in sys.path and folder != Path.cwd():
+        sys.path.append(str(folder))
 
 
 def use(number: str | None) -> None:
@@ -51,7 +48,6 @@ def use(number: str | None) -> None:
         number: Two digits, such as ``"02"``.
 
     Raises:
-        FileNotFoundError: The folder of the notebooks is not found.
         ValueError: There is no room for this lesson.
     """
     global _current
@@ -60,8 +56,7 @@ def use(number: str | None) -> None:
         if not (folder / room(number)).is_dir():
             known = ", ".join(sorted(path.name[-2:] for path in folder.glob(room("[0-9][0-9]"))))
             raise ValueError(f"setup({number!r}): there is no lesson {number!r}; there are {known}.")
-        if str(folder) not in sys.path and folder != Path.cwd():
-            sys.path.append(str(folder))
+        _import_from(folder)
     _current = number
 
 
@@ -80,20 +75,9 @@ def current() -> str:
 
 @cache
 def all_texts(number: str) -> dict[str, dict[str, dict[str, Any]]]:
-    """Return the texts of a lesson by kind (``question``, ``claim``, ``figure``) and name.
-
-    Args:
-        number: Two digits.
-
-    Raises:
-        ValueError: The file has a section of another kind.
-    """
+    """Return the texts of lesson `number`, two digits, by kind (``question``, ``claim``, ``figure``) and name."""
     file = notebooks() / room(number) / "texts.toml"
     sections = tomllib.loads(file.read_text(encoding="utf-8"))
-    if unknown := set(sections) - set(KINDS):
-        raise ValueError(
-            f"{room(number)}/texts.toml: section {sorted(unknown)} is not known; use {', '.join(KINDS)}."
-        )
     return {kind: sections.get(kind, {}) for kind in KINDS}
 
 
@@ -131,3 +115,6 @@ def exercises(number: str | None = None) -> dict[str, Any]:
     """
     found = import_module(f"{room(number or current())}.checks").EXERCISES
     return {exercise.name: exercise for exercise in found}
+
+
+_import_from(notebooks())  # a set-up cell imports from its room before it calls `setup`

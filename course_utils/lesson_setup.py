@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-from course_utils import lesson
+from course_utils import class_mode, lesson
+from course_utils.front_end import front_end, notes
 from course_utils.language import choice, style, switch, use
 from course_utils.machine import badge, silence_cuda_toolkit_warning
 from torch_doctor import hook
@@ -12,7 +13,9 @@ from torch_doctor.bilingual import LANGUAGE_VARIABLE, Shown
 from torch_doctor.style import use_page_styles
 
 
-def setup(number: str | None = None, *, language: str | None = None, clinic: bool = True) -> None:
+def setup(
+    number: str | None = None, *, language: str | None = None, clinic: bool = True, present: bool = False
+) -> None:
     """Name the lesson, and show the language switch and the machine badge; for a notebook's first code cell.
 
     The switch starts with the language chosen last, in whatever notebook that was.
@@ -20,18 +23,19 @@ def setup(number: str | None = None, *, language: str | None = None, clinic: boo
     Args:
         number: The lesson, ``"02"``: its questions, claims, captions and exercises are used from here on.
         language: ``"en"``, ``"zh-TW"`` or ``"zh-CN"`` in a notebook in one language, which needs no switch; if not given,
-            the environment variable ``COURSE_LANGUAGE``, else both languages.
+            the environment variable ``COURSE_LANGUAGE``, else both languages (one where the page cannot switch).
         clinic: Whether a known error is explained below its traceback. The environment variable
             ``COURSE_CLINIC=off`` turns that off for every notebook.
+        present: Class mode, for a projector; ``COURSE_MODE=class`` turns it on for every notebook.
 
     Raises:
-        FileNotFoundError: The lessons' folders are not beside the notebook.
         ValueError: There is no such lesson, or no such language.
     """
     import ipywidgets as widgets
     from IPython.display import display
 
-    only = language or os.environ.get("COURSE_LANGUAGE") or None
+    asked, place = language or os.environ.get("COURSE_LANGUAGE") or None, front_end()
+    only = asked or (place and ("zh-TW" if choice() == "zh" else "en"))
     use(only)
     lesson.use(number)
     use_page_styles()
@@ -42,5 +46,6 @@ def setup(number: str | None = None, *, language: str | None = None, clinic: boo
     else:
         hook.remove()
     machine = badge()
-    box = widgets.VBox([widgets.HTML(style()) if only else switch(), widgets.HTML(machine.html())])
-    display(Shown(box, machine.html(), machine.text))
+    page = widgets.HTML(machine.html + notes(place, asked) + class_mode.extras(present))
+    box = widgets.VBox([widgets.HTML(style()) if only else switch(), page])
+    display(Shown(box, machine.html, machine.text))

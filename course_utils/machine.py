@@ -11,14 +11,13 @@ import platform
 import re
 import subprocess
 import sys
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from course_utils import recordings
 from course_utils.gpu_ratings import rated_bandwidth
-from torch_doctor.bilingual import Bilingual, measured
+from torch_doctor.bilingual import Bilingual, Block, measured
 
 GIB = 2**30
 
@@ -160,21 +159,20 @@ def machine_rows(facts: dict[str, Any]) -> list[tuple[Bilingual, tuple[Bilingual
     # Recorded runs are mentioned only where a GPU is recorded; published values always stand there.
     recorded = any(run["machine"]["gpus"] for run in recordings.runs())
     shown_en = "a recorded or published" if recorded else "a published"
-    plan = {
-        0: Bilingual(
+    plans = [
+        Bilingual(
             "Everything runs on the CPU and is measured there. Where only a GPU can show something, "
             f"{shown_en} value stands beside it, with its source.",
             "全部在 CPU 上執行與量測。只有 GPU 才量得到的部分，旁邊會列出"
             f"{'先前在 GPU 上測得的參考紀錄或' if recorded else ''}公開數據，並註明出處。",
         ),
-        1: Bilingual(
+        Bilingual(
             "Everything about one GPU is measured on yours. What needs two GPUs is simulated, and labelled so.",
             "只需要一張 GPU 的內容，都在你的 GPU 上量測；需要兩張的部分改用模擬，並標明是模擬。",
         ),
-    }.get(
-        count,
         Bilingual("Everything is measured on your GPUs.", "全部在你的 GPU 上量測。"),
-    )
+    ]
+    plan = plans[min(count, 2)]
     other = other_accelerator()
     if not count and other:
         # In the same line: every machine's badge has the same elements, and only their texts differ.
@@ -186,36 +184,16 @@ def machine_rows(facts: dict[str, Any]) -> list[tuple[Bilingual, tuple[Bilingual
     return rows
 
 
-@dataclass(frozen=True)
-class Badge:
-    """The machine badge: what this machine is, and what the course measures on it.
-
-    Attributes:
-        rows: From :func:`machine_rows`.
-    """
-
-    rows: list[tuple[Bilingual, tuple[Bilingual, ...]]]
-
-    def html(self) -> str:
-        """Return the badge as HTML."""
-        rows = "".join(
-            f"<dt>{label.html()}</dt><dd>{' · '.join(part.html() for part in parts)}</dd>"
-            for label, parts in self.rows
-        )
-        return f'<div class="course-badge"><dl class="course-badge-rows">{rows}</dl></div>'
-
-    def __str__(self) -> str:
-        return "\n".join(f"{label}: {' · '.join(map(str, parts))}" for label, parts in self.rows)
-
-    @property
-    def text(self) -> str:
-        """The plain form: one measured block, since the number of lines differs between machines."""
-        return measured(self)
-
-
-def badge() -> Badge:
+def badge() -> Block:
     """Return the badge of this machine: CPU, GPUs, versions, and what is measured here."""
-    return Badge(machine_rows(machine_facts()))
+    rows = machine_rows(machine_facts())
+    page = "".join(
+        f"<dt>{label.html()}</dt><dd>{' · '.join(part.html() for part in parts)}</dd>"
+        for label, parts in rows
+    )
+    text = "\n".join(f"{label}: {' · '.join(map(str, parts))}" for label, parts in rows)
+    # As plain text one measured block, since the number of lines differs between machines.
+    return Block(f'<div class="course-badge"><dl class="course-badge-rows">{page}</dl></div>', measured(text))
 
 
 def silence_cuda_toolkit_warning() -> None:

@@ -10,15 +10,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from course_utils import lesson
+from course_utils import lesson, run_mode
 
 
-def folder() -> Path | None:
-    """Return the folder of the recorded runs, or None where the course has none (an installed package alone)."""
-    try:
-        return lesson.notebooks().parent / "recordings"
-    except FileNotFoundError:
-        return None
+def folder() -> Path:
+    """Return the folder of the recorded runs, which is beside that of the notebooks."""
+    return lesson.notebooks().parent / "recordings"
 
 
 def read(folder: Path) -> list[dict[str, Any]]:
@@ -30,8 +27,7 @@ def read(folder: Path) -> list[dict[str, Any]]:
 @cache
 def runs() -> list[dict[str, Any]]:
     """Return all recorded runs of the course, newest first; read once."""
-    where = folder()
-    return read(where) if where is not None else []
+    return read(folder())
 
 
 def label(run: dict[str, Any]) -> str:
@@ -55,3 +51,21 @@ def recorded(key: str) -> dict[str, Any] | None:
         return None
     values = run["claims"].get(key) or run["curves"].get(key)
     return None if values is None else {**values, "run": label(run)}
+
+
+def instead(key: str) -> dict[str, Any] | None:
+    """Return what is shown instead of a measurement where ``COURSE_MODE=recorded``; None if nothing is, or elsewhere.
+
+    It is the newest value that a GPU reached for `key`, or else the newest of a machine without one.
+
+    Args:
+        key: A claim's id or a figure's name.
+    """
+    if not run_mode.on("recorded"):
+        return None
+    found = (
+        {**values, "run": label(run)}
+        for run in sorted(runs(), key=lambda run: not run["machine"]["gpus"])
+        if (values := run["claims"].get(key) or run["curves"].get(key)) and values.get("verdict") != "needs"
+    )
+    return next(found, None)

@@ -37,6 +37,11 @@ def use_only(language: str | None, convert: Callable[[str], str] = str) -> None:
     _only, _convert = language, convert
 
 
+def only_language() -> str | None:
+    """Return the one language of this process, ``"en"`` or ``"zh"``; None where there are two."""
+    return _only
+
+
 def chosen_language() -> str:
     """Return the language for plain text: the only one, else that of ``TORCH_DOCTOR_LANGUAGE``, else ``"both"``."""
     if _only:
@@ -94,17 +99,19 @@ class Bilingual:
 
     Attributes:
         en: The English text; its markup is `code`, **strong** and ⟨measured⟩.
-        zh: The same in Traditional Chinese.
+        zh: The same in Traditional Chinese; a program in English only may leave it out (see :func:`use_only`).
 
     Raises:
         ValueError: One of the texts is missing or empty.
     """
 
     en: str
-    zh: str
+    zh: str = ""
 
     def __post_init__(self) -> None:
         for name, text in (("en", self.en), ("zh", self.zh)):
+            if name == "zh" and _only == "en":
+                continue
             if not isinstance(text, str) or not text.strip():
                 raise ValueError(
                     f"bi() needs a text in both languages, but {name}={text!r}. Write the missing one."
@@ -131,26 +138,39 @@ class Bilingual:
         return Bilingual(self.en.format(**en), self.zh.format(**zh))
 
     def __str__(self) -> str:
-        if _only:
-            return plain(self.one() or "")
-        return plain(self.en) if self.en == self.zh else f"{plain(self.en)} · {plain(self.zh)}"
+        return joined(plain(self.en), plain(self.zh))
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return {"text/html": f'<div class="course-note">{self.block()}</div>', "text/plain": str(self)}
 
 
-def spans(en: str, zh: str, tag: str = "span") -> str:
+def joined(en: str, zh: str, between: str = " · ") -> str:
+    """Return two plain texts as one line, or what belongs to the only language; one of them if they are the same.
+
+    Args:
+        en: The English text.
+        zh: The same in Traditional Chinese.
+        between: What separates them.
+    """
+    if _only:
+        return _convert(en if _only == "en" else zh)
+    return en if en == zh else f"{en}{between}{zh}"
+
+
+def spans(en: str, zh: str, tag: str = "span", kind: str = "") -> str:
     """Return a pair of elements with prepared HTML, or what belongs to the only language.
 
     Args:
         en: HTML in English.
         zh: The same in Traditional Chinese.
         tag: The element; a span is left out where there is one language only.
+        kind: Its class, if any.
     """
+    start = f'{tag} class="{kind}"' if kind else tag
     if _only:
         inside = _convert(en if _only == "en" else zh)
-        return inside if tag == "span" else f"<{tag}>{inside}</{tag}>"
-    return f'<{tag} lang="en">{en}</{tag}><{tag} lang="zh-Hant">{zh}</{tag}>'
+        return inside if tag == "span" else f"<{start}>{inside}</{tag}>"
+    return f'<{start} lang="en">{en}</{tag}><{start} lang="zh-Hant">{zh}</{tag}>'
 
 
 def measured_spans(text: Bilingual | None) -> str:
@@ -182,8 +202,12 @@ class Shown:
     text: str
 
     def _repr_mimebundle_(self, **_: object) -> Mapping[str, Any]:
-        bundle = dict(self.widget._repr_mimebundle_() or {})
-        return bundle | {"text/html": self.html, "text/plain": self.text}
+        plain_text = {"text/plain": self.text}
+        if not hasattr(self.widget, "_repr_mimebundle_"):
+            # ipywidgets 7, which Colab has. It sends these two forms; which of two rich ones a page prefers is its own choice.
+            view = {"version_major": 2, "version_minor": 0, "model_id": self.widget.model_id}
+            return {"application/vnd.jupyter.widget-view+json": view} | plain_text
+        return dict(self.widget._repr_mimebundle_() or {}) | {"text/html": self.html} | plain_text
 
 
 def by_language(make: Any) -> list[Any]:

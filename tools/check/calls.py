@@ -44,7 +44,9 @@ def showing() -> frozenset[str]:
         and node.returns is not None
         and classes & {_last_name(part) for part in ast.walk(node.returns)}
     }
-    return frozenset(classes | functions)
+    imports = [alias for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names]
+    other_names = {alias.asname for alias in imports if alias.asname and alias.name in classes}
+    return frozenset(classes | functions | other_names)
 
 
 def _last_name(node: ast.AST) -> str:

@@ -28,7 +28,8 @@ from .scripts import check_script
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": "python3"}
 LANGUAGE_INFO = {"name": "python"}
-SLIDE_TYPES = ("slide", "subslide", "fragment", "skip", "notes", "-")
+# A cell without a type continues the slide. "-" means the same to nbconvert, but hides the cell in jupyterlab-slideshow.
+SLIDE_TYPES = ("slide", "subslide", "fragment", "skip", "notes")
 LARGEST = 1_000_000  # bytes; a clone of the repository should stay quick
 LONGEST_CELL = 25  # lines
 CELL_METADATA = {
@@ -134,6 +135,9 @@ def check_notebook(path: Path, root: Path, findings: Findings) -> None:
         elif cell.id in ids:
             findings.add("cell id", "another cell has the same id", FIX)
         ids.add(cell.get("id", ""))
+        given = cell.metadata.get("slideshow", {}).get("slide_type", "")
+        if (needed := _slide_type(cells[number - 1] if number else None, cell)) not in ("", given):
+            findings.add("slideshow", f"slide_type {given!r} where a {needed} begins", FIX)
         executed += cell.cell_type == "code"
         findings += _check_cell(findings.place, json.dumps(cell), executed, path.parent, root)
     findings.at(f"{name}: file")
@@ -222,8 +226,8 @@ def _check_cell_metadata(cell: NotebookNode, findings: Findings) -> None:
             noise = [] if allowed is None else sorted(set(value) - allowed)
         for entry in noise:
             findings.add("noise", f"cell metadata {entry!r}", FIX)
-    if cell.metadata.get("slideshow", {}).get("slide_type") not in SLIDE_TYPES:
-        findings.add("slideshow", "no slide_type", FIX)
+    if cell.metadata.get("slideshow") and cell.metadata.slideshow.get("slide_type") not in SLIDE_TYPES:
+        findings.add("slideshow", f"slide_type {cell.metadata.slideshow.get('slide_type')!r}", FIX)
     tags = cell.metadata.get("tags", [])
     if "nbval-skip" in tags:
         findings.add("exempt", "the tag nbval-skip", "every cell runs; remove the tag")
@@ -361,6 +365,9 @@ def fix_notebook(notebook: NotebookNode) -> NotebookNode:
                 output.metadata = NotebookNode()
             output.get("data", {}).pop(WIDGET_VIEW, None)
         _fix_cell_metadata(cell)
+    for before, cell in zip([None, *notebook.cells], notebook.cells, strict=False):
+        if needed := _slide_type(before, cell):
+            cell.metadata["slideshow"] = {"slide_type": needed}
     _fix_ids(notebook.cells)
     return notebook
 
@@ -374,16 +381,25 @@ def _fix_cell_metadata(cell: NotebookNode) -> None:
         if value:
             kept[key] = value
     if kept.get("slideshow", {}).get("slide_type") not in SLIDE_TYPES:
-        kept["slideshow"] = {"slide_type": _slide_type(cell)}
+        kept.pop("slideshow", None)
     cell.metadata = nbformat.from_dict(kept)
 
 
-def _slide_type(cell: NotebookNode) -> str:
-    if cell.cell_type == "markdown" and re.match(r"#{1,6} ", cell.source):
+def _slide_type(before: NotebookNode | None, cell: NotebookNode) -> str:
+    """Return the type that `cell` needs after the cell `before`: "slide", "subslide", or "" where it may continue a slide.
+
+    A section begins a slide; prose after code, a question, and what follows a question (it answers it) begin one below.
+    """
+    if cell.metadata.get("slideshow", {}).get("slide_type") in ("slide", "skip", "notes"):
+        return ""
+    if cell.cell_type == "markdown" and re.match(r"##? ", cell.source):
         return "slide"
-    if cell.cell_type == "code" and re.search(r"^(?:predict|check|explore)\(", cell.source, re.M):
-        return "subslide"
-    return "-"
+    after_code = before is not None and before.cell_type == "code"
+    asks = [
+        one is not None and one.cell_type == "code" and re.match(r"predict\(", one.source)
+        for one in (before, cell)
+    ]
+    return "subslide" if any(asks) or (after_code and cell.cell_type == "markdown") else ""
 
 
 def _fix_ids(cells: list[NotebookNode]) -> None:

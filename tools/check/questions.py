@@ -1,4 +1,4 @@
-"""Rules for the questions in a lesson's texts.toml that ask for a number."""
+"""Rules for the questions in a lesson's texts.toml: choices, or a number to guess."""
 
 from __future__ import annotations
 
@@ -35,8 +35,21 @@ def problem(data: dict[str, Any]) -> str:
 
 
 def check_questions(texts: dict[str, Any], findings: Findings) -> None:
-    """Report each question whose ``number`` cannot be shown as a slider."""
+    """Report each question without a right choice, and each whose ``number`` cannot be shown as a slider."""
     asked = texts.get("question")
     for name, data in asked.items() if isinstance(asked, dict) else ():
-        if isinstance(data, dict) and "number" in data and (expected := problem(data)):
+        if not isinstance(data, dict):
+            continue
+        choices = data.get("choices", [])
+        if ("number" in data) == bool(choices):
+            findings.add(
+                "question", f"question {name!r} has choices and a number, or neither", "give one of them"
+            )
+        elif choices and not (len(choices) >= 2 and any(choice.get("right") for choice in choices)):
+            findings.add(
+                "question",
+                f"question {name!r} has one choice, or no right one",
+                "give at least two choices, and mark one of them `right = true`",
+            )
+        if "number" in data and (expected := problem(data)):
             findings.add("question", f"question {name!r} has number = {data['number']!r}", expected)

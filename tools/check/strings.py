@@ -13,6 +13,8 @@ from .findings import Findings
 from .markdown import check_blocks
 from .questions import check_questions
 
+SECTIONS = {"question", "claim", "figure"}  # of a lesson's texts.toml
+
 
 def constant_text(node: ast.AST | None) -> str | None:
     """Return the text of a string expression, gaps as placeholders; None where it is not a string."""
@@ -131,6 +133,10 @@ def check_toml(source: str, findings: Findings, place: str) -> None:
     data = tomllib.loads(source)
     visit(data, "")
     check_questions(data, findings.at(place))
+    if Path(place).match("lesson_*/texts.toml") and (unknown := set(data) - SECTIONS):
+        findings.add(
+            "section", f"section {sorted(unknown)} is not known", f"use {', '.join(sorted(SECTIONS))}"
+        )
 
 
 def check_text_file(path: Path, place: str, findings: Findings) -> None:

@@ -17,7 +17,7 @@ from markdown_it import MarkdownIt
 
 from .findings import Findings
 
-GLOSSARY = Path(__file__).parents[1] / "glossary.csv"
+GLOSSARY = Path(__file__).parents[2] / "course_utils" / "glossary.csv"
 
 CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 FULL_WIDTH = "，。；：！？、（）「」『』《》〈〉【】"

@@ -6,7 +6,7 @@ import html
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from torch_doctor.bilingual import Bilingual, markup
+from torch_doctor.bilingual import Bilingual, markup, spans
 from torch_doctor.diagnosis.diagnose import Diagnosis
 from torch_doctor.diagnosis.evidence import PROBES, Line
 from torch_doctor.diagnosis.privacy import clean
@@ -88,13 +88,10 @@ class _Html:
 
 
 def card(diagnosis: Diagnosis) -> str:
-    """Return the card of a diagnosis in both languages as HTML.
+    """Return the card of a diagnosis as HTML, in both languages unless there is only one.
 
     All of it differs between machines: the notebook checks compare only what is outside of a ``measured-block``.
     """
-    blocks = "".join(
-        f'<div class="measured-block" lang="{code}">{_Html(language).report(diagnosis)}</div>'
-        for language, code in (("en", "en"), ("zh", "zh-Hant"))
-    )
+    blocks = spans(*(_Html(language).report(diagnosis) for language in ("en", "zh")), "div", "measured-block")
     title = HEADINGS[diagnosis.question].html()
     return f'<div class="course-card course-doctor"><p><span class="course-title">{title}</span></p>{blocks}</div>'

@@ -31,7 +31,10 @@ _PATH = re.compile(
     # Words with a slash behind them may go on with a path that has spaces in it.
     r"|(?P<posix>(?:(?<![\w.<>/~$%])|(?:~|\$HOME))/[^\s:;,'\"()\[\]{}|*?]+(?:(?: [^\s/:;,'\"]+){1,4}/[^\s:;,'\"]*)*)"
 )
-PUBLIC_HOST = re.compile(r"(?:[\w-]+\.)*(?:pytorch\.org|nvidia\.com|github\.com|python\.org)", re.IGNORECASE)
+PUBLIC_HOST = re.compile(
+    r"(?:[\w-]+\.)*(?:pytorch\.org|nvidia\.com|github\.com|python\.org|colab\.research\.google\.com)",
+    re.IGNORECASE,
+)
 
 
 def _component(name: str) -> str:

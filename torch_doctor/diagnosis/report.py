@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from torch_doctor.bilingual import measured
+from torch_doctor.bilingual import joined, measured, only_language
 from torch_doctor.diagnosis.card import card
 from torch_doctor.diagnosis.diagnose import Diagnosis
 from torch_doctor.diagnosis.plain_text import plain_text
@@ -34,7 +34,8 @@ class Report:
         return plain_text(self.diagnosis, language, width, colour, details)
 
     def __str__(self) -> str:
-        return self.text()
+        text = self.text(only_language() or "both")
+        return joined(text, text)
 
     def data(self) -> dict[str, Any]:
         """Return the report as plain data without private data (see ``report.schema.json``)."""
@@ -49,4 +50,4 @@ class Report:
         return card(self.diagnosis)
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return {"text/html": style() + self.html(), "text/plain": measured(self.text())}
+        return {"text/html": style() + self.html(), "text/plain": measured(self)}

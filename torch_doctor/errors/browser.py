@@ -123,5 +123,5 @@ def browser() -> Shown:
     return Shown(
         box,
         style() + view(DEFAULT),
-        f"error clinic: {len(entries())} messages · 錯誤門診：{len(entries())} 則訊息",
+        str(Bilingual(f"error clinic: {len(entries())} messages", f"錯誤門診：{len(entries())} 則訊息")),
     )

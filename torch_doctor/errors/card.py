@@ -7,7 +7,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from torch_doctor.bilingual import Bilingual, chosen_language, markup, measured, plain, spans
+from torch_doctor.bilingual import (
+    Bilingual,
+    chosen_language,
+    joined,
+    markup,
+    measured,
+    only_language,
+    plain,
+    spans,
+)
 from torch_doctor.errors.catalogue import Entry, entries
 from torch_doctor.errors.matching import Finding
 from torch_doctor.style import style
@@ -222,7 +231,9 @@ class Explanation:
 
     def __str__(self) -> str:
         # Only the notebook checks need the marks.
-        return self.text(chosen_language()).replace("⟨", "").replace("⟩", "")
+        text = self.text(chosen_language()).replace("⟨", "").replace("⟩", "")
+        return joined(text, text)
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return {"text/html": style() + self.html(), "text/plain": self.text()}
+        text = self.text(only_language() or "both")
+        return {"text/html": style() + self.html(), "text/plain": joined(text, text)}

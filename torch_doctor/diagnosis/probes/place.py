@@ -83,7 +83,7 @@ def rootless(root: str, read: Any) -> bool:
 
 def place(root: str, read: Any) -> dict[str, Any]:
     """Return the operating system, and whether this is WSL, a container, a cloud notebook or a batch system."""
-    version = read(root, "proc/version")
+    version, kaggle = read(root, "proc/version"), bool(os.environ.get("KAGGLE_KERNEL_RUN_TYPE"))
     microsoft = "microsoft" in version.lower()
     system = {"win32": "windows", "cygwin": "windows", "darwin": "darwin"}.get(sys.platform, "linux")
     return {
@@ -95,8 +95,9 @@ def place(root: str, read: Any) -> dict[str, Any]:
         "container_age": container_age(root, read) if system == "linux" else None,
         "rootless": rootless(root, read),
         "family": family(root, read) if system == "linux" else "",
-        "colab": bool(os.environ.get("COLAB_RELEASE_TAG") or os.environ.get("COLAB_GPU")),
-        "kaggle": bool(os.environ.get("KAGGLE_KERNEL_RUN_TYPE")),
+        # Kaggle's machines are made from Colab's, their variables included.
+        "colab": bool(os.environ.get("COLAB_RELEASE_TAG") or os.environ.get("COLAB_GPU")) and not kaggle,
+        "kaggle": kaggle,
         "slurm": bool(os.environ.get("SLURM_JOB_ID")),
         "slurm_node": bool(os.environ.get("SLURMD_NODENAME")),  # missing in the shell that `salloc` opens
         "slurm_tools": next((name for name in ("sbatch", "srun") if shutil.which(name)), ""),
