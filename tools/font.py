@@ -1,22 +1,26 @@
 """Make the font subset that gives figures their Chinese glyphs: ``python -m tools.font SOURCE``.
 
 SOURCE is Noto Sans CJK (SIL Open Font License 1.1), for example Debian's package fonts-noto-cjk:
-/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc. The subset holds every Chinese character that the course uses
-anywhere, so that any of its words can become a label.
+/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc. The subset holds every Chinese character that the course shows,
+also in its Simplified form, so that any of its words can become a label.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
+
+from course_utils.simplified import simplified
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "course_utils" / "figures" / "fonts" / "NotoSansCJKtc-subset.otf"
 SOURCES = (
     *(f"{folder}/**/*.{kind}" for folder in ("course_utils", "notebooks") for kind in ("py", "toml")),
     "notebooks/*.ipynb",
-    "tools/glossary.csv",
+    "course_utils/glossary.csv",
 )
+NEVER_DRAWN = ("notes.toml", "comments.toml")
 TC_IN_COLLECTION = 3  # Noto's collections hold JP, KR, SC, TC, HK in this order
 
 
@@ -26,9 +30,11 @@ def is_cjk(character: str) -> bool:
 
 
 def characters(root: Path = ROOT) -> set[str]:
-    """Return every CJK character in the course's texts."""
-    texts = (path.read_text(encoding="utf-8") for pattern in SOURCES for path in root.glob(pattern))
-    return {character for text in texts for character in text if is_cjk(character)}
+    """Return every CJK character in the course's texts, and in their Simplified form."""
+    paths = (path for pattern in SOURCES for path in root.glob(pattern) if path.name not in NEVER_DRAWN)
+    texts = (path.read_text(encoding="utf-8") for path in paths)
+    pieces = {piece for text in texts for piece in re.findall(r"[^\x00-\x7f]+", text)}
+    return {character for piece in pieces for character in piece + simplified(piece) if is_cjk(character)}
 
 
 def make(source: Path, target: Path = TARGET) -> int:

@@ -7,7 +7,6 @@ from course_utils.figures.axes import Axis as Axis
 from course_utils.figures.axes import Label as Label
 from course_utils.figures.axes import bars_only as bars_only
 from course_utils.figures.axes import caption_and_axes as caption_and_axes
-from course_utils.figures.axes import caption_and_parts as caption_and_parts
 from course_utils.figures.axes import key as key
 from course_utils.figures.axes import lettering as lettering
 from course_utils.figures.axes import listed as listed
@@ -17,9 +16,10 @@ from course_utils.figures.axes import quoted as quoted
 from course_utils.figures.axes import series_vary as series_vary
 from course_utils.figures.charts import bars as bars
 from course_utils.figures.charts import curves as curves
+from course_utils.figures.measured import COLOURS as COLOURS
 from course_utils.figures.measured import HERE as HERE
 from course_utils.figures.measured import RECORDED_LABEL as RECORDED_LABEL
-from course_utils.figures.measured import Recorded as Recorded
+from course_utils.figures.measured import Groups as Groups
 from course_utils.figures.measured import beside as beside
 from course_utils.figures.measured import show_measured as show_measured
 from course_utils.figures.picture import FOURTH as FOURTH

@@ -9,7 +9,7 @@ from typing import Any
 from matplotlib import ticker
 
 from course_utils.lesson import text
-from torch_doctor.bilingual import Bilingual, plain
+from torch_doctor.bilingual import Bilingual, joined, plain
 
 Label = str | Bilingual  # the name of a bar or line: code and names are text, words are bilingual
 
@@ -21,14 +21,12 @@ def key(label: Label) -> str:
 
 def lettering(label: Label, between: str = "\n") -> str:
     """Return `label` as it is drawn: both languages, one below the other unless `between` says otherwise."""
-    if isinstance(label, str) or label.en == label.zh:
-        return key(label)
-    return f"{plain(label.en)}{between}{plain(label.zh)}"
+    return label if isinstance(label, str) else joined(plain(label.en), plain(label.zh), between)
 
 
 def of_recorded(label: Label) -> str:
     """Return the name of the recorded machine's bar or line `label`."""
-    return f"{lettering(label, ' · ')}（recorded · 參考紀錄）"
+    return f"{lettering(label, ' · ')}{joined(' (recorded)', '（參考紀錄）', '')}"
 
 
 def quoted(label: Label) -> Bilingual:
@@ -63,8 +61,8 @@ class Axis:
 
     @property
     def label(self) -> str:
-        """Both languages, as the picture shows them."""
-        return f"{self.en} · {self.zh}" if self.en != self.zh else self.en
+        """The text as the picture shows it."""
+        return joined(self.en, self.zh)
 
 
 def logarithmic(axis: Any, unit: str = "") -> None:
@@ -99,14 +97,3 @@ def caption_and_axes(name: str) -> tuple[Bilingual, Axis, Axis]:
 def series_vary(name: str) -> bool:
     """Return whether the series of the figure called `name` depend on the machine, as its texts say."""
     return text("figure", name).get("series_vary", False)
-
-
-def caption_and_parts(name: str) -> tuple[Bilingual, dict[str, Axis]]:
-    """Return the caption of the figure called `name` and the texts of its parts (panels or layers) by key.
-
-    Raises:
-        ValueError: There are no texts for `name`.
-    """
-    found = text("figure", name)
-    parts = {part["key"]: Axis(part["en"], part["zh"], part.get("unit", "")) for part in found["parts"]}
-    return Bilingual(found["en"], found["zh"]), parts

@@ -16,8 +16,8 @@ from course_utils.figures.axes import (
     quoted,
     series_vary,
 )
-from course_utils.figures.measured import Recorded, show_measured
-from course_utils.figures.picture import RECORDED, YOURS, new
+from course_utils.figures.measured import COLOURS, HERE, RECORDED_LABEL, Groups, show_measured
+from course_utils.figures.picture import new
 from course_utils.measure import Comparison
 from course_utils.units import duration, number
 from torch_doctor.bilingual import Bilingual, measured
@@ -30,20 +30,15 @@ def bars(name: str, comparison: Comparison, *, labels: Sequence[Label]) -> None:
         name: Name under which this comparison is recorded on other machines.
         comparison: What :func:`compare` returned.
         labels: Two short names, for the first and the second callable: code or numbers, or words in both languages.
-
-    Raises:
-        ValueError: There are not two labels.
     """
-    if len(labels) != 2:
-        raise ValueError(f"bars() compares two things, but got {len(labels)} labels: {list(labels)!r}.")
-    times = [comparison.a_seconds, comparison.b_seconds]
 
-    def draw(recorded: Recorded) -> Any:
-        figure, axes = new(height=1.5 + (0.9 if recorded else 0))
-        rows = [(lettering(label), seconds, YOURS) for label, seconds in zip(labels, times, strict=True)]
-        if recorded:
-            there = zip(labels, recorded["seconds"], strict=True)
-            rows += [(of_recorded(label), seconds, RECORDED) for label, seconds in there]
+    def draw(groups: Groups) -> Any:
+        figure, axes = new(height=0.6 + 0.9 * len(groups))
+        rows = [
+            (lettering(label) if whose == HERE else of_recorded(label), seconds, COLOURS[whose])
+            for whose, values in groups.items()
+            for label, seconds in zip(labels, values["seconds"], strict=True)
+        ]
         names, seconds, colours = zip(*reversed(rows), strict=True)
         drawn = axes.barh(names, seconds, color=colours, height=0.62)
         axes.bar_label(drawn, [duration(s) for s in seconds], padding=4)
@@ -51,16 +46,21 @@ def bars(name: str, comparison: Comparison, *, labels: Sequence[Label]) -> None:
         bars_only(axes)
         return figure
 
-    ratio = measured(number(comparison.ratio))
     one, other = (quoted(label) for label in labels)
+
+    def caption(values: dict[str, Any], place: Bilingual) -> Bilingual:
+        ratio = measured(number(values["ratio"]))
+        return Bilingual(
+            f"{place.en}, {one.en} takes {ratio} times as long as {other.en}.",
+            _close_up(f"在{place.zh}上，{one.zh} 花的時間是 {other.zh} 的 {ratio} 倍。"),
+        )
+
+    times = [comparison.a_seconds, comparison.b_seconds]
     show_measured(
         name,
         {"seconds": times, "ratio": comparison.ratio, "labels": [key(label) for label in labels]},
         draw,
-        Bilingual(
-            f"Here, {one.en} takes {ratio} times as long as {other.en}.",
-            _close_up(f"在這台機器上，{one.zh} 花的時間是 {other.zh} 的 {ratio} 倍。"),
-        ),
+        caption,
         Bilingual(
             f"Bar chart of two times: {one.en} and {other.en}.",
             _close_up(f"長條圖，比較兩種做法的時間：{one.zh} 與 {other.zh}。"),
@@ -87,19 +87,22 @@ def curves(name: str, lines: Mapping[Label, tuple[Sequence[float], Sequence[floa
     """
     caption, x, y = caption_and_axes(name)
 
-    def draw(recorded: Recorded) -> Any:
+    def draw(groups: Groups) -> Any:
         figure, axes = new()
-        for line, (xs, ys) in lines.items():
-            axes.plot(xs, ys, marker="o", label=lettering(line, " · "))
         names = {key(line): line for line in lines}
-        for line, (xs, ys) in (recorded["lines"] if recorded else {}).items():
-            axes.plot(xs, ys, marker="s", linestyle="--", label=of_recorded(names.get(line, line)))
+        for whose, values in groups.items():
+            for line, (xs, ys) in values["lines"].items():
+                name = names.get(line, line)
+                if whose == HERE:
+                    axes.plot(xs, ys, marker="o", label=lettering(name, " · "))
+                else:
+                    axes.plot(xs, ys, marker="s", linestyle="--", label=of_recorded(name))
         for drawn, axis in ((axes.xaxis, x), (axes.yaxis, y)):
             if axis.scale == "log":
                 logarithmic(drawn, axis.unit)
         axes.set_xlabel(x.label)
         axes.set_ylabel(y.label)
-        if len(lines) > 1 or recorded:
+        if len(lines) > 1 or RECORDED_LABEL in groups:
             axes.legend()
         return figure
 

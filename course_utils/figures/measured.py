@@ -6,16 +6,19 @@ from collections.abc import Callable
 from typing import Any
 
 from course_utils import published, recordings, run_mode
-from course_utils.figures.picture import Picture
+from course_utils.figures.picture import RECORDED, YOURS, Picture
 from torch_doctor.bilingual import Bilingual, measured
 
-RECORDED_LABEL = "recorded · 參考紀錄"  # name of the other machine in a legend
-HERE = "here · 這台機器"
+RECORDED_LABEL = Bilingual("recorded", "參考紀錄")  # name of the other machine in a legend
+HERE = Bilingual("here", "這台機器")
 
-Recorded = dict[str, Any] | None  # what another machine measured for the same name, if anything
+Groups = dict[Any, dict[str, Any]]  # whose values (HERE, RECORDED_LABEL or both) → what was measured
+COLOURS = {HERE: YOURS, RECORDED_LABEL: RECORDED}
+_HERE = Bilingual("Here", "這台機器")
+_THERE = Bilingual("On the recorded machine", "參考紀錄的機器")
 
 
-def beside(name: str, recorded: Recorded) -> str:
+def beside(name: str, recorded: dict[str, Any] | None) -> str:
     """Return the HTML below a caption: whose recording is shown, or else what is published for the figure `name`."""
     run = recorded and recorded["run"]
     return published.beside(name, Bilingual(f"Recorded on {run}.", f"GPU 參考紀錄：{run}。") if run else None)
@@ -49,13 +52,15 @@ def series(values: Any, name: str = "") -> list[str]:
 def show_measured(
     name: str,
     values: dict[str, Any],
-    draw: Callable[[Recorded], Any],
-    caption: Bilingual,
+    draw: Callable[[Groups], Any],
+    caption: Bilingual | Callable[[dict[str, Any], Bilingual], Bilingual],
     alternative: Bilingual,
     *,
     series_vary: bool = False,
 ) -> None:
     """Note measured values in the journal, draw them beside the recorded ones, and show the picture.
+
+    With ``COURSE_MODE=recorded`` it shows the recorded ones alone, where there are any.
 
     Which series were measured, and how many points each has, is part of the picture's plain text, so that the notebook
     checks compare it.
@@ -63,15 +68,25 @@ def show_measured(
     Args:
         name: The figure's name, also in recordings.
         values: What was measured, JSON-serialisable, in SI units.
-        draw: Returns the figure; gets the recorded values, or None.
-        caption: The text below; what another machine measured is added.
+        draw: Returns the figure; gets what was measured here, what is recorded, or both.
+        caption: The text below, or a function of the values that it describes and of "Here" or "On the recorded
+            machine"; what another machine measured is added.
         alternative: What a blind reader gets instead of the picture.
         series_vary: Whether the series or their points depend on the machine (a GPU adds a curve).
     """
     from IPython.display import display
 
-    run_mode.note("curve", name, values)
-    recorded = recordings.recorded(name)
+    recorded, instead = recordings.recorded(name), recordings.instead(name)
+    groups: Groups = {} if instead else {HERE: values}
+    if instead or recorded:
+        groups[RECORDED_LABEL] = instead or recorded
+    if not isinstance(caption, Bilingual):
+        caption = caption(instead or values, _THERE if instead else _HERE)
+    if instead and not recorded:  # what is published about GPUs stays beside it
+        run = measured(instead["run"])
+        caption = Bilingual(f"{caption.en} Recorded on {run}.", f"{caption.zh}參考紀錄：{run}。")
+    if not instead:
+        run_mode.note("curve", name, values)
     consists = "; ".join(series(values))
     consists = measured(consists) if series_vary else consists
-    display(Picture(draw(recorded), caption, alternative, consists, beside(name, recorded)))
+    display(Picture(draw(groups), caption, alternative, consists, beside(name, recorded)))

@@ -22,7 +22,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
-from torch_doctor.bilingual import Bilingual, plain
+from torch_doctor.bilingual import Bilingual
 
 # Okabe & Ito's palette: distinguishable with the common forms of colour blindness, and in grey.
 YOURS, RECORDED, THIRD, FOURTH = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
@@ -153,14 +153,14 @@ class Picture:
     def html(self, *, small: bool = True) -> str:
         """Return the picture as an HTML ``<figure>``; see :func:`png` for `small`."""
         data = base64.b64encode(png(self.figure, small=small)).decode("ascii")
-        text = html.escape(f"{plain(self.alternative.en)} · {plain(self.alternative.zh)}", quote=True)
+        text = html.escape(str(self.alternative), quote=True)
         return (
             f'<figure class="course-figure"><img alt="{text}" src="data:image/png;base64,{data}">'
             f"<figcaption>{self.caption.html()}{self.beside and f' {self.beside}'}</figcaption></figure>"
         )
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        text = f"figure: {plain(str(self.alternative))}"
+        text = f"figure: {self.alternative}"
         return {"text/html": self.html(), "text/plain": f"{text}\n{self.series}" if self.series else text}
 
 

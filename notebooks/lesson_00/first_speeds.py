@@ -43,14 +43,11 @@ def show_speeds(slow: float, fast: float) -> None:
     """
     found = rates(slow, fast)
 
-    def draw(recorded: figures.Recorded) -> Any:
-        groups = [(figures.HERE, found, figures.YOURS)]
-        if recorded:
-            groups.append((figures.RECORDED_LABEL, recorded["rates"], figures.RECORDED))
+    def draw(groups: figures.Groups) -> Any:
         bars = [
-            (f"{device}  {PROGRAMS[key].en} · {PROGRAMS[key].zh}", rate, colour)
-            for _, group, colour in groups
-            for device, by_program in group.items()
+            (f"{device}  {PROGRAMS[key]}", rate, figures.COLOURS[whose])
+            for whose, values in groups.items()
+            for device, by_program in values["rates"].items()
             for key, rate in by_program.items()
         ]
         figure, axes = figures.new(height=0.9 + 0.35 * len(bars))
@@ -63,17 +60,21 @@ def show_speeds(slow: float, fast: float) -> None:
         rate_axis(axes, [rate for _, rate, _ in bars])
         return figure
 
-    ratio = measured(number(fast / slow))
+    def caption(values: dict[str, Any], place: Bilingual) -> Bilingual:
+        last = list(values["rates"].values())[-1]
+        ratio = measured(number(last["finished"] / last["beginner"]))
+        return Bilingual(
+            f"{place.en}, the finished program trains {ratio} times as many images per second as the beginner's. A CPU "
+            "computes with one thread. The scale is logarithmic: each line is ten times the one before.",
+            f"在{place.zh}上，完成版每秒訓練的影像張數是初學者版的 {ratio} 倍。"
+            "CPU 只用一個執行緒計算。橫軸採對數刻度，每條格線的數值都是前一條的十倍。",
+        )
+
     figures.show_measured(
         "speeds",
         {"rates": found},
         draw,
-        Bilingual(
-            f"Here, the finished program trains {ratio} times as many images per second as the beginner's. A CPU computes "
-            "with one thread. The scale is logarithmic: each line is ten times the one before.",
-            f"在這台機器上，完成版每秒訓練的影像張數是初學者版的 {ratio} 倍。"
-            "CPU 只用一個執行緒計算。橫軸採對數刻度，每條格線的數值都是前一條的十倍。",
-        ),
+        caption,
         Bilingual(
             "Bar chart: images per second of the beginner's and of the finished program.",
             "長條圖：初學者版與完成版程式每秒訓練的影像張數。",

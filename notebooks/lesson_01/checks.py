@@ -234,9 +234,17 @@ def show_freest(answer: Any) -> figures.Picture:
     chosen = _asked(answer, list(_GPUS))
     figure, axes = figures.new(height=2.3)
     names = [f"{index}: {name}" for index, (name, _, _) in enumerate(_GPUS)]
-    axes.barh(names, [total for _, _, total in _GPUS], color=figures.PALE, height=0.62, label="total · 總量")
+    axes.barh(
+        names,
+        [total for _, _, total in _GPUS],
+        color=figures.PALE,
+        height=0.62,
+        label=Bilingual("total", "總量"),
+    )
     colours = [figures.RECORDED if index == chosen else figures.YOURS for index in range(len(_GPUS))]
-    drawn = axes.barh(names, [free for _, free, _ in _GPUS], color=colours, height=0.62, label="free · 剩餘")
+    drawn = axes.barh(
+        names, [free for _, free, _ in _GPUS], color=colours, height=0.62, label=Bilingual("free", "剩餘")
+    )
     axes.bar_label(drawn, [f"{free} MiB" for _, free, _ in _GPUS], padding=4)
     axes.invert_yaxis()
     figures.bars_only(axes)
@@ -375,11 +383,11 @@ def show_crossover(answer: Any) -> figures.Picture:
     axes.plot(_SIZES, _CPU, marker="o", color=figures.YOURS, label="CPU")
     axes.plot(_SIZES, _WAVERING, marker="s", color=figures.RECORDED, label="GPU")
     if isinstance(got, int) and 1 <= got <= 10_000:
-        axes.axvline(got, color=figures.GREY, linestyle="--", label="your answer · 你的答案")
+        axes.axvline(got, color=figures.GREY, linestyle="--", label=Bilingual("your answer", "你的答案"))
     figures.logarithmic(axes.xaxis)
     figures.logarithmic(axes.yaxis)
-    axes.set_xlabel("matrix size n · 矩陣大小 n")
-    axes.set_ylabel("time · 時間")
+    axes.set_xlabel(Bilingual("matrix size n", "矩陣大小 n"))
+    axes.set_ylabel(Bilingual("time", "時間"))
     axes.legend()
     caption = Bilingual(
         "Made-up times, and where your function sees the crossover.",

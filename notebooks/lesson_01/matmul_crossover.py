@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from course_utils import figures
-from course_utils.explorer import Control, Explorer
+from shared.explorer import Control, Explorer
 from shared.measured_curve import loglog_interpolate
 from torch_doctor.bilingual import Bilingual, measured
 
@@ -126,15 +126,21 @@ def render(result: Crossover) -> figures.Picture:
         *result.cpu_points,
         "o",
         color=figures.YOURS,
-        label="one core of your CPU, measured · 你的 CPU 單核心（實測）",
+        label=Bilingual("one core of your CPU, measured", "你的 CPU 單核心（實測）"),
     )
-    axes.plot(result.sizes, result.gpu, "--", color=figures.RECORDED, label="GPU model · GPU 模型（推算）")
+    axes.plot(
+        result.sizes,
+        result.gpu,
+        "--",
+        color=figures.RECORDED,
+        label=Bilingual("GPU model", "GPU 模型（推算）"),
+    )
     if result.wins_from is not None:
         axes.axvspan(result.wins_from, result.sizes[-1], color=figures.RECORDED, alpha=0.08)
     figures.logarithmic(axes.xaxis)
     figures.logarithmic(axes.yaxis, "s")
-    axes.set_xlabel("matrix size n · 矩陣大小 n")
-    axes.set_ylabel("time · 時間")
+    axes.set_xlabel(Bilingual("matrix size n", "矩陣大小 n"))
+    axes.set_ylabel(Bilingual("time", "時間"))
     axes.legend()
     alternative = Bilingual(
         "Two curves of time over matrix size: one core of your CPU, measured, and a model of a GPU.",

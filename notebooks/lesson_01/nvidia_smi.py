@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import subprocess
 
 from course_utils import recordings, run_mode
-from course_utils.tables import console
-from torch_doctor.bilingual import Bilingual, Block
+from torch_doctor.bilingual import Bilingual, Block, measured
 
 # The first of four GPUs of a server, published by its user in June 2026 (README, section Diagnostics). The rows of the
 # other three GPUs are left out, in both boxes.
@@ -39,6 +39,13 @@ def without_processes(text: str) -> str:
     titles = [number for number, line in enumerate(lines) if line.lstrip("| ").startswith("Processes:")]
     # The line above the title is the upper edge of the second box; the first box has its own lower edge.
     return "\n".join(lines[: titles[0] - 1] if titles else lines).rstrip()
+
+
+def console(text: str, source: Bilingual) -> Block:
+    """Return terminal output as it is, with a line that says where it comes from; both may differ between machines."""
+    page = f'<pre class="course-console measured">{html.escape(text)}</pre>'
+    caption = Bilingual(measured(source.en), measured(source.zh))
+    return Block(f'{page}<p class="course-small">{caption.html()}</p>', measured(text))
 
 
 def nvidia_smi() -> Block:

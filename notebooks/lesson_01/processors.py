@@ -124,11 +124,11 @@ def picture(processors: list[Processor]) -> figures.Picture:
         _draw_blocks(axes, processor, figures.RECORDED if processor.gpu else figures.YOURS)
         name = processor.name if len(processor.name) < 34 else processor.name[:32] + "…"
         axes.set_title(f"{name}\n{_blocks_text(processor)}")
-        source = "measured · 實測" if processor.measured else "published · 公開規格"
+        source = Bilingual("measured", "實測") if processor.measured else Bilingual("published", "公開規格")
         axes.text(
             0.5,
             -0.06,
-            f"{processor.memory / 1e9:.0f} GB memory · 記憶體\n{processor.bandwidth / 1e9:,.0f} GB/s · {source}",
+            f"{processor.memory / 1e9:.0f} GB {Bilingual('memory', '記憶體')}\n{processor.bandwidth / 1e9:,.0f} GB/s · {source}",
             transform=axes.transAxes,
             ha="center",
             va="top",
@@ -144,8 +144,8 @@ def _blocks_text(processor: Processor) -> str:
     """Return how many blocks of how many units there are, in both languages."""
     count = f"{processor.blocks} × {processor.units}"
     if processor.gpu:
-        return f"{count}: SMs × CUDA cores\n多處理器 × CUDA 核心"
-    return f"{count}: cores × vector width\n核心 × 向量寬度"
+        return f"{count}: {figures.lettering(Bilingual('SMs × CUDA cores', '多處理器 × CUDA 核心'))}"
+    return f"{count}: {figures.lettering(Bilingual('cores × vector width', '核心 × 向量寬度'))}"
 
 
 def _caption(cpu: Processor, gpu: Processor) -> Bilingual:

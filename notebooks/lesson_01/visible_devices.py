@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from course_utils import figures
-from course_utils.explorer import Control, Explorer
+from shared.explorer import Control, Explorer
 from torch_doctor.bilingual import Bilingual
 
 _ENVIRONMENT = threading.Lock()  # only one thread may change os.environ at a time
@@ -80,8 +80,8 @@ def _draw(axes: Any, result: Visibility) -> None:
     axes.axis("off")
     axes.set_xlim(0, 10)
     axes.set_ylim(-0.6, result.count)
-    axes.text(_MACHINE, result.count - 0.35, "in the machine · 機器上", ha="center", color=_DARK)
-    axes.text(_PROGRAM, result.count - 0.35, "in the program · 程式裡", ha="center", color=_DARK)
+    axes.text(_MACHINE, result.count - 0.35, Bilingual("in the machine", "機器上"), ha="center", color=_DARK)
+    axes.text(_PROGRAM, result.count - 0.35, Bilingual("in the program", "程式裡"), ha="center", color=_DARK)
     top = result.count - 1.1
     for index in range(result.count):
         colour = figures.YOURS if index in result.visible else figures.PALE
@@ -91,7 +91,9 @@ def _draw(axes: Any, result: Visibility) -> None:
         arrow = {"arrowstyle": "->", "color": _DARK}
         axes.annotate("", (7.1, top - number), (2.4, top - index), arrowprops=arrow)
     if not result.visible:
-        axes.text(_PROGRAM, (result.count - 1.6) / 2, "none · 無", ha="center", va="center", color=_DARK)
+        axes.text(
+            _PROGRAM, (result.count - 1.6) / 2, Bilingual("none", "無"), ha="center", va="center", color=_DARK
+        )
 
 
 def render(result: Visibility) -> figures.Picture:

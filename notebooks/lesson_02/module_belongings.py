@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from course_utils.explorer import Control, Explorer
 from lesson_02.other_device import OTHER_DEVICE
+from shared.explorer import Control, Explorer
 from torch_doctor.bilingual import Bilingual, Block
 
 # The line that the learner sees is the line that is executed.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from course_utils import figures
-from course_utils.explorer import Control, Explorer
+from shared.explorer import Control, Explorer
 from torch_doctor.bilingual import Bilingual, measured
 
 
@@ -74,7 +74,10 @@ def render(result: TransferCost) -> figures.Picture:
     figure, axes = figures.new(height=3.0)
     axes.plot(result.all_pieces, result.all_seconds, color=figures.YOURS)
     axes.axhline(
-        result.transfer_seconds, color=figures.THIRD, linestyle="--", label="the trip alone · 只算傳輸"
+        result.transfer_seconds,
+        color=figures.THIRD,
+        linestyle="--",
+        label=Bilingual("the trip alone", "只算傳輸"),
     )
     axes.plot(
         [result.pieces],
@@ -82,12 +85,12 @@ def render(result: TransferCost) -> figures.Picture:
         "o",
         color=figures.RECORDED,
         markersize=11,
-        label="your cut · 你的切法",
+        label=Bilingual("your cut", "你的切法"),
     )
     figures.logarithmic(axes.xaxis)
     figures.logarithmic(axes.yaxis, "s")
-    axes.set_xlabel("pieces · 份數")
-    axes.set_ylabel("time · 時間")
+    axes.set_xlabel(Bilingual("pieces", "份數"))
+    axes.set_ylabel(Bilingual("time", "時間"))
     axes.legend()
     total = measured(figures.duration(result.seconds))
     share = measured(f"{result.share:.0%}")

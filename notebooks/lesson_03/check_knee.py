@@ -62,10 +62,12 @@ def show_knee(answer: Any) -> figures.Picture:
     axes.plot(SIZES, rates, "o-", color=figures.YOURS)
     axes.axhline(0.8 * max(rates), color=figures.THIRD, linestyle=":", label="80%")
     if isinstance(found, (int, float)) and 0 < found < 1e6:
-        axes.axvline(found, color=figures.RECORDED, linestyle="--", label=f"knee · 轉折點 {found:g}")
+        axes.axvline(
+            found, color=figures.RECORDED, linestyle="--", label=f"{Bilingual('knee', '轉折點')} {found:g}"
+        )
     figures.logarithmic(axes.xaxis)
-    axes.set_xlabel("batch size · 批次大小")
-    axes.set_ylabel("images per second · 每秒影像張數")
+    axes.set_xlabel(Bilingual("batch size", "批次大小"))
+    axes.set_ylabel(Bilingual("images per second", "每秒影像張數"))
     axes.legend(loc="lower right", fontsize=9)
     caption = Bilingual(
         f"A made-up machine. Your function says that its knee is {value(found)}.",

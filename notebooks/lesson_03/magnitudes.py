@@ -8,11 +8,8 @@ import numpy as np
 from matplotlib import ticker
 
 from course_utils import figures
-from torch_doctor.bilingual import Bilingual
-
-
-def _label(name: figures.Axis, between: str = " · ") -> str:
-    return f"{name.en}{between}{name.zh}"
+from shared.charts import caption_and_parts
+from torch_doctor.bilingual import Bilingual, joined
 
 
 def histogram(name: str, groups: dict[str, Any], *, marks: dict[str, float]) -> None:
@@ -27,7 +24,7 @@ def histogram(name: str, groups: dict[str, Any], *, marks: dict[str, float]) -> 
         ValueError: There are no texts for `name`, or not exactly for these groups and marks.
     """
     caption, x, y = figures.caption_and_axes(name)
-    _, parts = figures.caption_and_parts(name)
+    _, parts = caption_and_parts(name)
     if set(parts) != {*groups, *marks}:
         raise ValueError(f"figure {name!r} has texts for {list(parts)}, but got {[*groups, *marks]}.")
     figure, axes = figures.new(height=3.4)
@@ -37,14 +34,21 @@ def histogram(name: str, groups: dict[str, Any], *, marks: dict[str, float]) -> 
     bins = np.arange(np.floor(low) - 1, np.ceil(high) + 2)
     for group, values in zip(groups, powers, strict=True):
         weights = np.full(len(values), 100 / len(values))
-        axes.hist(values, bins, weights=weights, alpha=0.6, label=_label(parts[group]))
+        axes.hist(values, bins, weights=weights, alpha=0.6, label=parts[group].label)
     for number, (mark, place) in enumerate(sorted(marks.items(), key=lambda item: item[1])):
         axes.axvline(np.log2(place), color="#445", linestyle="--", linewidth=1.2)
         # Above the bars, in two lines: beside the line it would cover them. The first two lines may be close together.
         position = {"xy": (np.log2(place), 1), "xycoords": ("data", "axes fraction")}
         offset = {"xytext": (0, 4), "textcoords": "offset points"}
         side = ("right", "left", "center")[min(number, 2)]
-        axes.annotate(_label(parts[mark], "\n"), **position, **offset, ha=side, va="bottom", fontsize=9)
+        axes.annotate(
+            joined(parts[mark].en, parts[mark].zh, "\n"),
+            **position,
+            **offset,
+            ha=side,
+            va="bottom",
+            fontsize=9,
+        )
     axes.xaxis.set_major_formatter(ticker.FuncFormatter(lambda power, _: f"2^{power:g}"))
     axes.xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
     axes.set_xlabel(x.label)

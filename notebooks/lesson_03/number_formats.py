@@ -10,9 +10,9 @@ from fractions import Fraction
 from typing import Any
 
 from course_utils import figures
-from course_utils.explorer import Control, Explorer
 from lesson_03.float_formats import FORMATS, Format, Stored, compute
-from torch_doctor.bilingual import Bilingual
+from shared.explorer import Control, Explorer
+from torch_doctor.bilingual import Bilingual, joined
 
 VALUES = (
     "1e-46",
@@ -54,7 +54,7 @@ def _formula(result: Stored) -> str:
         which, ones = "exponent all ones", "指數全是 1"
         if result.outcome == "nan":
             which, ones = "all ones", "全是 1"
-        return f"{which}: {result.stored} · {ones}：{result.stored}"
+        return joined(f"{which}: {result.stored}", f"{ones}：{result.stored}")
     exponent = int(result.exponent, 2)
     bias = 2 ** (kind.exponent - 1) - 1
     leading, power = (1, exponent - bias) if exponent else (0, 1 - bias)
@@ -71,9 +71,9 @@ def _draw_bits(axes: Any, result: Stored) -> None:
     counts = f"1 · {kind.exponent} · {kind.fraction}"
     axes.text(0, 0.65, f"{kind.name}: {counts}", weight="bold", va="center")
     names = [
-        (12.2, SIGN, "sign · 正負"),
-        (17.4, EXPONENT, "exponent · 指數"),
-        (24.2, FRACTION, "fraction · 尾數"),
+        (12.2, SIGN, Bilingual("sign", "正負")),
+        (17.4, EXPONENT, Bilingual("exponent", "指數")),
+        (24.2, FRACTION, Bilingual("fraction", "尾數")),
     ]
     for x, colour, name in names:
         axes.add_patch(figures.rectangle(x, 0.4, 0.6, 0.5, colour))
@@ -90,7 +90,9 @@ def _draw_bits(axes: Any, result: Stored) -> None:
         axes.text(x + 0.5, y - 0.43, digit, color="white", ha="center", va="center", fontsize=10)
     if kind.unused:
         middle = _PER_ROW - kind.unused / 2
-        axes.text(middle, -0.43, "not used · 沒用到", color=_DARK, ha="center", va="center", fontsize=10)
+        axes.text(
+            middle, -0.43, Bilingual("not used", "沒用到"), color=_DARK, ha="center", va="center", fontsize=10
+        )
     rows = -(-len(digits) // _PER_ROW)
     axes.text(0, -rows - 0.1, _formula(result), va="top", fontsize=10)
 
@@ -118,7 +120,7 @@ def _draw_ranges(axes: Any, result: Stored) -> None:
             inside = {"color": "white" if chosen else _DARK, "va": "center", "fontsize": 9}
             axes.text(low + 1, row, "← 2e-308", ha="left", **inside)
             axes.text(high - 1, row, "2e+308 →", ha="right", **inside)
-    for x, title in ((first_column, "largest · 最大"), (second_column, "eps")):
+    for x, title in ((first_column, Bilingual("largest", "最大")), (second_column, "eps")):
         axes.text(x, -1, title, ha="right", va="center", fontsize=10, color=_DARK)
     x = math.log10(Fraction(result.value))
     axes.plot([x, x], [-0.6, len(FORMATS) - 0.5], color=figures.RECORDED, linewidth=1.8)
@@ -166,7 +168,7 @@ def _draw_neighbours(axes: Any, result: Stored) -> None:
     else:
         axes.annotate("", (place, 0.05), (place, 0.75), arrowprops=arrows)
         axes.text(place, 0.95, result.value, ha="center", **style)
-    spacing = f"spacing · 間隔 {result.spacing:.3g}"
+    spacing = f"{Bilingual('spacing', '間隔')} {result.spacing:.3g}"
     axes.text(-edge, 0.95, spacing, ha="left", va="center", fontsize=10)
 
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from course_utils import figures
-from course_utils.explorer import Control, Explorer
 from course_utils.gpu_ratings import ratings
 from course_utils.units import number
+from shared.explorer import Control, Explorer
 from torch_doctor.bilingual import Bilingual, measured
 
 MEASURED = "(measured)"
@@ -192,8 +192,10 @@ def _draw(axes: Any, result: Roofline) -> None:
         high,
     ]  # the corners; straight lines on log-log axes
     roof = [min(peak, x * result.bandwidth) for x in xs]
-    source = "measured · 實測" if result.machine == MEASURED else "published · 公開規格"
-    axes.plot(xs, roof, color=figures.YOURS, label=f"roof · 上限 ({source})")
+    source = (
+        Bilingual("measured", "實測") if result.machine == MEASURED else Bilingual("published", "公開規格")
+    )
+    axes.plot(xs, roof, color=figures.YOURS, label=f"{Bilingual('roof', '上限')} ({source})")
     axes.plot(
         *zip(*result.sweep, strict=True),
         "o",
@@ -201,7 +203,7 @@ def _draw(axes: Any, result: Roofline) -> None:
         markeredgecolor="#445",
         markeredgewidth=0.6,
         markersize=5,
-        label=f"batch size · 批次大小 {BATCHES[0]} … {BATCHES[-1]}",
+        label=f"{Bilingual('batch size', '批次大小')} {BATCHES[0]} … {BATCHES[-1]}",
     )
     axes.plot(
         [result.intensity],
@@ -209,7 +211,7 @@ def _draw(axes: Any, result: Roofline) -> None:
         "o",
         color=figures.RECORDED,
         markersize=11,
-        label=f"batch size · 批次大小 {result.batch}",
+        label=f"{Bilingual('batch size', '批次大小')} {result.batch}",
     )
     figures.logarithmic(axes.xaxis)
     figures.logarithmic(axes.yaxis, "FLOP/s")
@@ -219,11 +221,11 @@ def _draw(axes: Any, result: Roofline) -> None:
     axes.text(low * 1.2, roof[0] * 9, f"{number(result.bandwidth / 1e9)} GB/s", ha="left", **note)
     axes.text(high / 1.2, peak * 1.3, figures.quantity(peak, "FLOP/s"), ha="right", **note)
     axes.axvline(result.ridge, color="#445", linestyle=":", linewidth=1.2)
-    ridge = f" ridge · 交會點 {result.ridge:.3g} FLOP/B "
+    ridge = f" {Bilingual('ridge', '交會點')} {result.ridge:.3g} FLOP/B "
     side = "right" if result.ridge > 8 else "left"  # where there is room for it
     axes.text(result.ridge, peak * 2.4, ridge, ha=side, **note | {"color": "#445"})
-    axes.set_xlabel("operations per byte (FLOP/B) · 每位元組的運算量")
-    axes.set_ylabel("at best · 最高速度")
+    axes.set_xlabel(f"{Bilingual('operations per byte', '每位元組的運算量')} (FLOP/B)")
+    axes.set_ylabel(Bilingual("at best", "最高速度"))
     axes.legend(loc="lower right", fontsize=10)
 
 

@@ -79,7 +79,11 @@ def show_launch_bound(answer: Any) -> figures.Picture:
         given = float(given) if isinstance(given, (int, float)) else 0.0
         until = max(plan.seconds(), min(given, 3 * plan.seconds()))
         timeline.draw(
-            axes, plan, lanes=("host", "GPU"), labels={"host": "host · 主機", "GPU": "GPU"}, until=until
+            axes,
+            plan,
+            lanes=("host", "GPU"),
+            labels={"host": Bilingual("host", "主機"), "GPU": "GPU"},
+            until=until,
         )
         axes.axvline(given, color=figures.RECORDED, linestyle="--", zorder=8)
     return figures.Picture(

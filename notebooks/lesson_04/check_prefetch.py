@@ -141,7 +141,7 @@ def show_prefetch(answer: Any) -> figures.Picture:
     _, log = _deliver(answer, 4)
     result = plan(log)
     figure, (axes,) = timeline.panels([2])
-    labels = {"copy": "copy · 複製", "work": "work · 運算"}
+    labels = {"copy": Bilingual("copy", "複製"), "work": Bilingual("work", "運算")}
     timeline.draw(
         axes,
         result,

@@ -135,7 +135,7 @@ def show_timing(answer: Any) -> figures.Picture:
     device = FakeDevice(0.04, left_over=0.06, first=0.12)
     answer(device.action, device.synchronize, device.clock)
     figure, (axes,) = timeline.panels([2])
-    labels = {"host": "host · 主機", "device": "device · 裝置"}
+    labels = {"host": Bilingual("host", "主機"), "device": Bilingual("device", "裝置")}
     timeline.draw(axes, Timeline(device.spans[:60]), lanes=("host", "device"), labels=labels)
     for look in (device.looks[:1] + device.looks[-1:]) if device.looks else ():
         axes.axvline(look - device.spans[0].start, color=figures.RECORDED, linestyle="--", zorder=8)

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from matplotlib.lines import Line2D
 
 from course_utils import figures
-from course_utils.explorer import Control, Explorer
 from shared import timeline
+from shared.explorer import Control, Explorer
 from shared.timeline import Span, Timeline
 from torch_doctor.bilingual import Bilingual, measured
 
@@ -129,11 +129,11 @@ def _count(number: int, name: str) -> str:
 def render(result: Pipeline) -> figures.Picture:
     """Return the picture of `result`."""
     figure, (axes,) = timeline.panels([2])
-    best = Line2D([], [], color=figures.RECORDED, linestyle="--", label="at best · 最好的情況")
+    best = Line2D([], [], color=figures.RECORDED, linestyle="--", label=Bilingual("at best", "最好的情況"))
     timeline.draw(
         axes,
         result.plan,
-        labels={"copy": "copy · 複製", "work": "work · 運算"},
+        labels={"copy": Bilingual("copy", "複製"), "work": Bilingual("work", "運算")},
         shade=("copy", "work"),
         until=result.alone,
         legend=[best],

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from course_utils.explorer import Control, Explorer
 from course_utils.figures import Picture
 from shared import timeline
+from shared.explorer import Control, Explorer
 from shared.timeline import Span, Timeline
 from torch_doctor.bilingual import Bilingual
 
@@ -220,9 +220,9 @@ def render(result: Waits) -> Picture:
     """Return the picture of `result`: the three steps with the line above, without it below."""
     figure, axes = timeline.panels([2, 2])
     until = max(result.with_line.seconds(), result.without.seconds())
-    titles = (f"with {result.line.code} · 有這一行", "without it · 沒有這一行")
+    titles = (Bilingual(f"with {result.line.code}", "有這一行"), Bilingual("without it", "沒有這一行"))
     for part, title, plan in zip(axes, titles, (result.with_line, result.without), strict=True):
-        labels = {"host": "host · 主機", "GPU": "GPU"}
+        labels = {"host": Bilingual("host", "主機"), "GPU": "GPU"}
         timeline.draw(part, plan, lanes=("host", "GPU"), labels=labels, until=until)
         part.set_title(title, loc="left")
     verdict = (

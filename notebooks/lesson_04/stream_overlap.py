@@ -13,8 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from course_utils import figures
-from course_utils.explorer import Control, Explorer
 from shared import timeline
+from shared.explorer import Control, Explorer
 from shared.timeline import Span, Timeline
 from torch_doctor.bilingual import Bilingual
 
@@ -122,7 +122,11 @@ def render(result: Overlap) -> figures.Picture:
         axes,
         result.plan,
         lanes=("host", "stream 1", "stream 2"),
-        labels={"host": "host · 主機", "stream 1": "stream 1 · 串流 1", "stream 2": "stream 2 · 串流 2"},
+        labels={
+            "host": Bilingual("host", "主機"),
+            "stream 1": Bilingual("stream 1", "串流 1"),
+            "stream 2": Bilingual("stream 2", "串流 2"),
+        },
         shade=("stream 1", "stream 2") if result.streams == 2 else (),
         until=result.one,
     )

@@ -31,13 +31,13 @@ def two_times(launch: Callable[[], Any], finish: Callable[[], Any], runs: int = 
     return min(returned), min(done)
 
 
-_CHINESE = {"pageable": "pageable · 可分頁", "pinned": "pinned · 鎖頁"}
+_CHINESE = {"pageable": Bilingual("pageable", "可分頁"), "pinned": Bilingual("pinned", "鎖頁")}
 
 
 def _label(name: str) -> str:
     """Return a row's name as it is drawn: code as it is, words in both languages."""
     first, *rest = name.split(", ", 1)
-    return ", ".join([_CHINESE.get(first, first), *rest])
+    return ", ".join([str(_CHINESE.get(first, first)), *rest])
 
 
 def returns(name: str, times: Mapping[str, tuple[float, float]]) -> None:
@@ -53,13 +53,12 @@ def returns(name: str, times: Mapping[str, tuple[float, float]]) -> None:
     if not times:
         raise ValueError("returns() needs at least one pair of times.")
 
-    def draw(recorded: dict[str, Any] | None) -> Any:
-        rows = [(name, pair, figures.YOURS) for name, pair in times.items()]
-        if recorded:
-            rows += [
-                (f"{name} ({figures.RECORDED_LABEL})", tuple(pair), figures.RECORDED)
-                for name, pair in recorded["times"].items()
-            ]
+    def draw(groups: figures.Groups) -> Any:
+        rows = [
+            (name if whose == figures.HERE else f"{name} ({whose})", tuple(pair), figures.COLOURS[whose])
+            for whose, found in groups.items()
+            for name, pair in found["times"].items()
+        ]
         rows.reverse()  # barh counts from below
         figure, axes = figures.new(height=0.9 + 0.5 * len(rows))
         places = range(len(rows))

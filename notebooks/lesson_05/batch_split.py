@@ -13,7 +13,7 @@ import torch
 from matplotlib import ticker
 
 from course_utils import figures
-from course_utils.explorer import Control, Explorer
+from shared.explorer import Control, Explorer
 from torch_doctor.bilingual import Bilingual
 
 _MOST_CELLS = 64  # examples that are drawn one by one
@@ -95,7 +95,9 @@ ALTERNATIVE = Bilingual(
 def _draw_row(axes: Any, split: Split, row: int, start: int, size: int) -> None:
     """Draw the `size` examples of one device, from number `start` on."""
     if not size:
-        axes.text(0.01 * split.batch, row, "idle · 閒置", va="center", fontsize=10, color=figures.GREY)
+        axes.text(
+            0.01 * split.batch, row, Bilingual("idle", "閒置"), va="center", fontsize=10, color=figures.GREY
+        )
         return
     single = split.batch <= _MOST_CELLS
     cells = [(start + k, 0.88) for k in range(size)] if single else [(start, size)]
@@ -114,10 +116,13 @@ def render(split: Split) -> figures.Picture:
     axes.set_xlim(0, split.batch * 1.06)
     axes.xaxis.set_major_locator(ticker.MaxNLocator(8, integer=True))
     axes.set_ylim(-0.5, split.devices - 0.5)
-    axes.set_yticks(range(split.devices), [f"device {d} · 裝置 {d}" for d in reversed(range(split.devices))])
+    axes.set_yticks(
+        range(split.devices),
+        [str(Bilingual(f"device {d}", f"裝置 {d}")) for d in reversed(range(split.devices))],
+    )
     axes.tick_params(axis="y", length=0)
     axes.grid(visible=False)
-    axes.set_xlabel("examples of the batch, in order · 批次裡的資料，依順序排")
+    axes.set_xlabel(Bilingual("examples of the batch, in order", "批次裡的資料，依順序排"))
     return figures.Picture(figure, caption(split), ALTERNATIVE)
 
 

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from shared.timeline import Span, Timeline
+from torch_doctor.bilingual import joined
 
 SECONDS_PER_ROW = 0.001
 
@@ -23,7 +24,7 @@ class Desk:
     """
 
     def __init__(self, number: int, device: torch.device) -> None:
-        self.name, self.device = f"device {number}\n裝置 {number}", device
+        self.name, self.device = joined(f"device {number}", f"裝置 {number}", "\n"), device
         self.spans: list[Span] = []
         self.worker = ThreadPoolExecutor(max_workers=1)
 

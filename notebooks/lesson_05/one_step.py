@@ -13,6 +13,7 @@ from torch import nn
 from lesson_05.by_hand import gather, parallel_apply, scatter
 from shared import timeline
 from shared.timeline import Timeline
+from torch_doctor.bilingual import joined
 
 _CHINESE = {"copy": "複製", "work": "計算", "backward": "反向傳播"}  # the profiler knows ASCII names only
 
@@ -20,7 +21,7 @@ _CHINESE = {"copy": "複製", "work": "計算", "backward": "反向傳播"}  # t
 def _both(name: str) -> str:
     """Return a part's name in both languages, where there is room for it."""
     chinese = _CHINESE.get(name.split()[0])
-    return f"{name} · {chinese}" if chinese else name
+    return joined(name, chinese or name)
 
 
 def _marked(name: str, action: Callable[..., Any], *arguments: Any) -> Any:

@@ -25,8 +25,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from course_utils import figures
-from course_utils.explorer import Control, Explorer
 from course_utils.units import number
+from shared.explorer import Control, Explorer
 from torch_doctor.bilingual import Bilingual
 
 FLOAT = 4  # bytes
@@ -116,9 +116,9 @@ def compute(*, model: str, devices: int, batch: int, speed: float) -> Traffic:
 
 
 _WAY_LABELS = {
-    STAR: "DataParallel without NCCL\nDataParallel，沒有 NCCL",
-    CHAIN: "DataParallel with NCCL\nDataParallel，有 NCCL",
-    RING: "all-reduce, ring\nall-reduce，環狀",
+    STAR: Bilingual("DataParallel without NCCL", "DataParallel，沒有 NCCL"),
+    CHAIN: Bilingual("DataParallel with NCCL", "DataParallel，有 NCCL"),
+    RING: Bilingual("all-reduce, ring", "all-reduce，環狀"),
 }
 _LABELS = {
     "weights": Bilingual("weights", "權重"),
@@ -163,7 +163,7 @@ def render(result: Traffic) -> figures.Picture:
         text = f" {figures.amount(end)}, {figures.duration(result.seconds(way))}" if end else " 0"
         axes.text(end, place, text, va="center", fontsize=10)
     axes.set_xlim(0, (max(left) or 1) * 1.3)
-    axes.set_yticks(places, [_WAY_LABELS[way] for way in WAYS], fontsize=9)
+    axes.set_yticks(places, [figures.lettering(_WAY_LABELS[way]) for way in WAYS], fontsize=9)
     axes.invert_yaxis()
     figures.bars_only(axes)
     axes.legend(

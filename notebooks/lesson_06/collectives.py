@@ -130,7 +130,7 @@ def _draw_side(axes: Any, left: float, name: str, before: Sequence[Held], side: 
 
 def _draw(axes: Any, name: str, before: Sequence[Held], after: Sequence[Held], left: float) -> None:
     """Draw one collective; its side `before` is `left` boxes wide."""
-    sides = ((0.0, before, "before · 之前"), (left + _MIDDLE, after, "after · 之後"))
+    sides = ((0.0, before, Bilingual("before", "之前")), (left + _MIDDLE, after, Bilingual("after", "之後")))
     for start, side, label in sides:
         _draw_side(axes, start, name, before, side)
         axes.text(start, -0.62, label, fontsize=8.5, color=figures.GREY, ha="left", va="bottom")

@@ -15,7 +15,11 @@ WORK, LINK, UPDATE = 0.060, 0.020, 0.010
 BUCKETS = 4
 DEVICES = ("device 0", "device 1")
 LINK_LANE = "link"
-LABELS = {"device 0": "device 0 · 裝置 0", "device 1": "device 1 · 裝置 1", "link": "link · 連線"}
+LABELS = {
+    "device 0": Bilingual("device 0", "裝置 0"),
+    "device 1": Bilingual("device 1", "裝置 1"),
+    "link": Bilingual("link", "連線"),
+}
 
 
 def data_parallel(work: float = WORK, link: float = LINK, update: float = UPDATE) -> Timeline:

@@ -35,12 +35,12 @@ def draw(sizes: Sequence[int], seconds: Sequence[float], a: float, per_byte: flo
     modelled = [a + size * per_byte for size in sizes]
     price, speed = measured(figures.duration(a)), measured(figures.quantity(1 / per_byte, "B/s"))
 
-    def chart(recorded: figures.Recorded) -> Any:
+    def chart(groups: figures.Groups) -> Any:
         figure, axes = figures.new(height=4.0)
         axes.plot(sizes, seconds, "o", color=figures.YOURS, label=figures.lettering(MEASURED, " · "))
         axes.plot(sizes, modelled, color=figures.YOURS, alpha=0.6, label=figures.lettering(MODEL, " · "))
-        if recorded:
-            xs, ys = recorded["lines"][figures.key(MEASURED)]
+        if figures.RECORDED_LABEL in groups:
+            xs, ys = groups[figures.RECORDED_LABEL]["lines"][figures.key(MEASURED)]
             axes.plot(xs, ys, "s--", color=figures.RECORDED, label=figures.of_recorded(MEASURED))
         xs, ys = np.array(there.points).T
         axes.plot(xs, ys, ".--", color=figures.GREY, label=figures.lettering(there.label, " · "))

@@ -20,8 +20,8 @@ from fractions import Fraction
 from typing import Any
 
 from course_utils import figures
-from course_utils.explorer import Control, Explorer
 from shared.charts import RANK_COLOURS
+from shared.explorer import Control, Explorer
 from torch_doctor.bilingual import Bilingual
 
 RING, NAIVE = "ring", "through rank 0"
@@ -224,7 +224,7 @@ def _draw_traffic(axes: Any, result: AllReduce) -> None:
     axes.tick_params(left=False)
     axes.grid(visible=False)
     axes.spines["bottom"].set_visible(False)
-    axes.set_title("sent so far · 已送出", fontsize=10)
+    axes.set_title(Bilingual("sent so far", "已送出"), fontsize=10)
 
 
 def _state(result: AllReduce) -> Bilingual:
@@ -316,8 +316,8 @@ def render(result: AllReduce) -> figures.Picture:
     )
     _draw_traffic(right, result)
     draw_cells(left, result.held)
-    left.set_xlabel("chunk · 第幾塊")
-    left.set_title("whose numbers are in it · 加了哪些 rank 的數字", fontsize=10)
+    left.set_xlabel(Bilingual("chunk", "第幾塊"))
+    left.set_title(Bilingual("whose numbers are in it", "加了哪些 rank 的數字"), fontsize=10)
     _draw_messages(left, result)
     return figures.Picture(figure, caption(result), alternative(result))
 

@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 
 from course_utils import figures
-from course_utils.explorer import Control, Explorer
 from course_utils.units import number
+from shared.explorer import Control, Explorer
 from torch_doctor.bilingual import Bilingual, measured
 
 MEASURED = Bilingual("(measured)", "（實測）")
@@ -177,7 +177,9 @@ def _with(result: Scaling, **changes: Any) -> Scaling:
 
 def _draw_work(axes: Any, result: Scaling) -> None:
     percent = [100 * _with(result, work=float(work)).efficiency for work in WORKS]
-    axes.plot(WORKS, percent, color=figures.YOURS, label=f"model · 模型 N = {result.processes}")
+    axes.plot(
+        WORKS, percent, color=figures.YOURS, label=f"{Bilingual('model', '模型')} N = {result.processes}"
+    )
     if result.points:
         xs, ys = zip(*result.points, strict=True)
         axes.plot(
@@ -185,28 +187,31 @@ def _draw_work(axes: Any, result: Scaling) -> None:
             [100 * y for y in ys],
             "o",
             color=figures.THIRD,
-            label=f"measured · 實測 N = {result.measured}",
+            label=f"{Bilingual('measured', '實測')} N = {result.measured}",
         )
     axes.plot([result.work], [100 * result.efficiency], "o", color=figures.RECORDED, markersize=11, zorder=5)
     axes.axhline(100 * GOOD, color=figures.GREY, linestyle="--", linewidth=1.2)
     figures.logarithmic(axes.xaxis, "s")
     axes.set_ylim(0, max(105, 5 + max((100 * y for _, y in result.points), default=0)))
-    axes.set_xlabel("work per step · 每一步的運算")
-    axes.set_title("efficiency % · 效率 %")
+    axes.set_xlabel(Bilingual("work per step", "每一步的運算"))
+    axes.set_title(Bilingual("efficiency %", "效率 %"))
     axes.legend(loc="lower right", fontsize=9)
 
 
 def _draw_processes(axes: Any, result: Scaling) -> None:
     many = (1, *PROCESSES)
-    axes.plot(many, many, color=figures.GREY, linestyle="--", linewidth=1.2, label="ideal · 理想")
+    axes.plot(many, many, color=figures.GREY, linestyle="--", linewidth=1.2, label=Bilingual("ideal", "理想"))
     axes.plot(
-        many, [_with(result, processes=n).speed_up for n in many], color=figures.YOURS, label="model · 模型"
+        many,
+        [_with(result, processes=n).speed_up for n in many],
+        color=figures.YOURS,
+        label=Bilingual("model", "模型"),
     )
     axes.plot([result.processes], [result.speed_up], "o", color=figures.RECORDED, markersize=11, zorder=5)
     figures.logarithmic(axes.xaxis)
     figures.logarithmic(axes.yaxis)
-    axes.set_xlabel("processes N · 行程數 N")
-    axes.set_title("speed-up · 加速比")
+    axes.set_xlabel(Bilingual("processes N", "行程數 N"))
+    axes.set_title(Bilingual("speed-up", "加速比"))
     axes.legend(loc="upper left", fontsize=9)
 
 

@@ -103,11 +103,11 @@ def pictured(seen: Seen) -> figures.Picture:
         colours[number] = COMPUTED
     left.barh(range(n), seen.measure.tolist(), 1.0, color=colours)
     left.set_xlabel("M")
-    left.set_ylabel("query · 查詢（小時）")
-    left.set_title(f"{u} of {n} active · 入選的 {u} 個", fontsize=10)
+    left.set_ylabel(Bilingual("query (hours)", "查詢（小時）"))
+    left.set_title(Bilingual(f"{u} of {n} active", f"入選的 {u} 個"), fontsize=10)
     right.imshow(cells(seen).numpy(), aspect="auto", interpolation="nearest")
-    right.set_xlabel("key · 鍵（小時）")
-    right.set_title("scores · 分數", fontsize=10)
+    right.set_xlabel(Bilingual("key (hours)", "鍵（小時）"))
+    right.set_title(Bilingual("scores", "分數"), fontsize=10)
     for axes in (left, right):
         axes.grid(visible=False)
     right.set_xticks([0, n - 1], [f"−{n}", "−1"])

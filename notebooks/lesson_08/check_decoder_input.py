@@ -92,7 +92,7 @@ def pictured(answer: Any) -> figures.Picture:
     figure, axes = figures.new(height=2.2)
     axes.plot(range(8), past[0, :, 0].tolist(), "o-", color=figures.PALE)
     axes.plot(range(5, 5 + len(got)), got, "o-", color=figures.YOURS)
-    axes.set_xlabel("step · 時間步")
+    axes.set_xlabel(Bilingual("step", "時間步"))
     return figures.Picture(
         figure,
         Bilingual(

@@ -92,7 +92,7 @@ def pictured(answer: Any) -> figures.Picture:
     axes.bar(
         range(len(got)), got, color=[figures.YOURS if n in top else figures.PALE for n in range(len(got))]
     )
-    axes.set_xlabel("query · 查詢")
+    axes.set_xlabel(Bilingual("query", "查詢"))
     axes.set_ylabel("M")
     return figures.Picture(
         figure,

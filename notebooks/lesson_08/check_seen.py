@@ -82,8 +82,8 @@ def pictured(answer: Any) -> figures.Picture:
             axes.add_patch(figures.rectangle(key - 0.45, row - 0.45, 0.9, 0.9, colour))
     axes.set(xlim=(-0.6, keys - 0.4), ylim=(len(numbers) - 0.4, -0.6))
     axes.set_yticks(range(len(numbers)), [str(n) for n in numbers])
-    axes.set_xlabel("key · 鍵")
-    axes.set_ylabel("query · 查詢")
+    axes.set_xlabel(Bilingual("key", "鍵"))
+    axes.set_ylabel(Bilingual("query", "查詢"))
     axes.grid(visible=False)
     return figures.Picture(
         figure,

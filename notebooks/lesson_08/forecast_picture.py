@@ -18,7 +18,7 @@ STYLES = {
     "seasonal (168)": (figures.FOURTH, "-"),
     "linear, all columns": (figures.THIRD, "-"),
 }
-WHOLE = "Informer, whole run（recorded · 參考紀錄）"
+WHOLE = Bilingual("Informer, whole run (recorded)", "Informer 完整訓練（參考紀錄）")
 
 
 def whole_run() -> dict[str, Any]:
@@ -31,9 +31,9 @@ def draw(metrics: dict[str, Any], recorded: dict[str, Any]) -> Any:
     figure, (window, horizons) = figures.new(height=3.6, columns=2, width=9.2)
     example = metrics["examples"][0]
     past, hours = example["past"][-48:], range(1, len(example["truth"]) + 1)
-    window.plot(range(1 - len(past), 1), past, color=figures.PALE, label="past · 過去")
-    window.plot(hours, example["truth"], color=figures.GREY, label="truth · 實際")
-    window.plot(hours, example["forecast"], color=figures.YOURS, label="forecast · 預測")
+    window.plot(range(1 - len(past), 1), past, color=figures.PALE, label=Bilingual("past", "過去"))
+    window.plot(hours, example["truth"], color=figures.GREY, label=Bilingual("truth", "實際"))
+    window.plot(hours, example["forecast"], color=figures.YOURS, label=Bilingual("forecast", "預測"))
     window.set_title(example["column"])
     lines = {name: metrics["test"][name] for name in STYLES if name in metrics["test"]}
     for name, errors in lines.items():
@@ -41,12 +41,14 @@ def draw(metrics: dict[str, Any], recorded: dict[str, Any]) -> Any:
         found = errors["per_horizon"]
         horizons.plot(range(1, len(found) + 1), found, line, color=colour, label=name)
     found = recorded["test"]["Informer"]["per_horizon"]
-    horizons.plot(range(1, len(found) + 1), found, "--", color=figures.RECORDED, label=WHOLE)
+    horizons.plot(
+        range(1, len(found) + 1), found, "--", color=figures.RECORDED, label=figures.lettering(WHOLE)
+    )
     figures.logarithmic(horizons.yaxis)
     horizons.set_title("MSE")
     for axes in (window, horizons):
         axes.xaxis.set_major_locator(MultipleLocator(12 if axes is window else 6))
-        axes.set_xlabel("hours ahead · 往後幾小時")
+        axes.set_xlabel(Bilingual("hours ahead", "往後幾小時"))
         axes.legend(fontsize=8)
     return figure
 

@@ -107,10 +107,8 @@ def board(rows: Mapping[str, Row], key: str) -> figures.Picture:
     """
     there, run = recorded(STEPS, "journey-")
     figure, axes = figures.new(height=3.8)
-    names = {
-        step: f"{text.en} · {text.zh}" if text.en != text.zh else text.en for step, text in STEPS.items()
-    }
-    draw_bars(axes, names, rows, rows[key], there, "windows per second · 每秒視窗數")
+    names = {step: str(text) for step, text in STEPS.items()}
+    draw_bars(axes, names, rows, rows[key], there, Bilingual("windows per second", "每秒視窗數"))
     label = recordings.label(run) if run else ""
     whose = Bilingual(f"Recorded on {label}.", f"參考紀錄：{label}。") if run else None
     on_gpu = bool(run and run["machine"]["gpus"])

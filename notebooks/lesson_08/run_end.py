@@ -36,7 +36,7 @@ def curves(progress: Progress) -> str:
     for name, points, mark in ((LOSS, progress.points, ""), (ERROR, progress.errors, "o")):
         if points:
             axes.plot(*zip(*points, strict=True), marker=mark, label=figures.lettering(name, " · "))
-    axes.set_xlabel("step · 步數")
+    axes.set_xlabel(Bilingual("step", "步數"))
     axes.set_ylim(bottom=0)
     axes.legend()
     caption = Bilingual(

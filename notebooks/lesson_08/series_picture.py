@@ -31,19 +31,21 @@ def draw(frame: Any) -> None:
     whole, weeks, pumps = figure.add_subplot(grid[0, :]), axes[1, 0], axes[1, 1]
     data = frame.drop(columns="date").set_axis(pd.DatetimeIndex(frame["date"]))
     days = data[["current", "temperature"]].resample("D").mean()
-    whole.plot(days.index, days["current"], color=figures.YOURS, label="current (A) · 電流")
+    whole.plot(days.index, days["current"], color=figures.YOURS, label=f"{Bilingual('current', '電流')} (A)")
     degrees = whole.twinx()
-    degrees.plot(days.index, days["temperature"], color=figures.THIRD, label="temperature (°C) · 氣溫")
+    degrees.plot(
+        days.index, days["temperature"], color=figures.THIRD, label=f"{Bilingual('temperature', '氣溫')} (°C)"
+    )
     handles = [*whole.get_lines(), *degrees.get_lines()]
     whole.legend(handles=handles, fontsize=9, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
     two = data["2024-05-06":"2024-05-19"]
     passed = [hour / 24 for hour in range(len(two))]
-    weeks.plot(passed, two["homes"], color=figures.YOURS, label="homes (MW) · 住家")
-    weeks.plot(passed, two["offices"], color=figures.THIRD, label="offices (MW) · 辦公室")
-    weeks.set_xlabel("days · 天")
+    weeks.plot(passed, two["homes"], color=figures.YOURS, label=f"{Bilingual('homes', '住家')} (MW)")
+    weeks.plot(passed, two["offices"], color=figures.THIRD, label=f"{Bilingual('offices', '辦公室')} (MW)")
+    weeks.set_xlabel(Bilingual("days", "天"))
     weeks.legend(fontsize=9, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
     by_day = data[(data.index.hour >= 8) & (data.index.hour < 18)]
     pumps.plot(by_day["temperature"], by_day["heat_pumps"], ".", markersize=2, color=figures.YOURS)
-    pumps.set_xlabel("temperature (°C) · 氣溫")
-    pumps.set_ylabel("heat pumps (MW) · 熱泵")
+    pumps.set_xlabel(f"{Bilingual('temperature', '氣溫')} (°C)")
+    pumps.set_ylabel(f"{Bilingual('heat pumps', '熱泵')} (MW)")
     figures.show(figure, caption=CAPTION, alternative=ALTERNATIVE)

@@ -1,1 +1,1 @@
-"""What two to four lessons share."""
+"""What several lessons share."""

@@ -1,4 +1,4 @@
-"""The best speeds measured on this machine: memory bandwidth, matrix products, transfers."""
+"""The best speeds measured on this machine (memory bandwidth, matrix products, transfers), and what its GPU is rated at."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from functools import cache
 
 import torch
 
+from course_utils.gpu_ratings import rated_bandwidth, ratings
 from course_utils.measure import Action, best_time
 
 
@@ -60,3 +61,16 @@ def _measure_ceilings() -> dict[str, float]:
         one = torch.zeros(1, device=device)
         result["launch"] = best_time(lambda: [one.add_(1) for _ in range(1000)]) / 1000
     return result
+
+
+def rating(quantity: str) -> float | None:
+    """Return what the current GPU is rated at, or None without a GPU or where the rating is not known.
+
+    Args:
+        quantity: ``"bandwidth"`` (bytes per second) or ``"half"`` (dense half-precision operations per second).
+    """
+    if not torch.cuda.is_available():
+        return None
+    properties = torch.cuda.get_device_properties(torch.cuda.current_device())
+    reported = rated_bandwidth(properties) if quantity == "bandwidth" else None
+    return reported or ratings().get(properties.name, {}).get(quantity)

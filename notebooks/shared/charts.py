@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from course_utils import figures
+from course_utils.lesson import text
 from course_utils.units import amount, quantity
-from torch_doctor.bilingual import Bilingual, measured
+from torch_doctor.bilingual import Bilingual, joined, measured
 
 # One colour per rank: Okabe and Ito's, without black.
 RANK_COLOURS = (
@@ -22,6 +23,19 @@ RANK_COLOURS = (
 )
 
 
+def caption_and_parts(name: str) -> tuple[Bilingual, dict[str, figures.Axis]]:
+    """Return the caption of the figure called `name` and the texts of its parts (panels or layers) by key.
+
+    Raises:
+        ValueError: There are no texts for `name`.
+    """
+    found = text("figure", name)
+    parts = {
+        part["key"]: figures.Axis(part["en"], part["zh"], part.get("unit", "")) for part in found["parts"]
+    }
+    return Bilingual(found["en"], found["zh"]), parts
+
+
 def columns(name: str, values: Mapping[figures.Label, float]) -> None:
     """Show one measured number per name as columns (logarithmic), this machine's beside the recorded GPU's.
 
@@ -34,24 +48,26 @@ def columns(name: str, values: Mapping[figures.Label, float]) -> None:
     """
     caption, _, y = figures.caption_and_axes(name)
 
-    def draw(recorded: figures.Recorded) -> Any:
+    def draw(groups: figures.Groups) -> Any:
         figure, axes = figures.new()
-        groups = [(figures.HERE, numbers, figures.YOURS)]
-        if recorded:
-            groups.append((figures.RECORDED_LABEL, recorded["values"], figures.RECORDED))
-        _draw_columns(axes, groups, y, names)
+        shown = [(whose, found["values"], figures.COLOURS[whose]) for whose, found in groups.items()]
+        _draw_columns(axes, shown, y, {key: figures.lettering(label) for key, label in names.items()})
         return figure
 
-    names = {figures.key(name): figures.lettering(name) for name in values}
+    def described(found: dict[str, Any], place: Bilingual) -> Bilingual:
+        list_ = figures.listed({names.get(k, k): quantity(v, y.unit) for k, v in found["values"].items()})
+        return Bilingual(
+            f"{caption.en} {place.en}: {measured(list_.en)}.",
+            f"{caption.zh}{place.zh}：{measured(list_.zh)}。",
+        )
+
+    names = {figures.key(name): name for name in values}
     numbers = {figures.key(name): float(value) for name, value in values.items()}
-    list_ = figures.listed({name: quantity(value, y.unit) for name, value in values.items()})
     figures.show_measured(
         name,
         {"values": numbers},
         draw,
-        Bilingual(
-            f"{caption.en} Here: {measured(list_.en)}.", f"{caption.zh}這台機器：{measured(list_.zh)}。"
-        ),
+        described,
         Bilingual(f"Column chart of {y.en}.", f"長條圖，縱軸：{y.zh}。"),
         series_vary=figures.series_vary(name),
     )
@@ -95,16 +111,14 @@ def panels(name: str, values: Mapping[str, Mapping[figures.Label, float]]) -> No
     Raises:
         ValueError: There are no texts for `name`, or not exactly for these panels.
     """
-    caption, parts = figures.caption_and_parts(name)
+    caption, parts = caption_and_parts(name)
     if set(parts) != set(values):
         raise ValueError(f"figure {name!r} has texts for {list(parts)}, but got values for {list(values)}.")
     numbers = {key: {figures.key(n): float(v) for n, v in panel.items()} for key, panel in values.items()}
     lettering = {figures.key(n): figures.lettering(n) for panel in values.values() for n in panel}
 
-    def draw(recorded: figures.Recorded) -> Any:
-        groups = [(figures.HERE, numbers, figures.YOURS)]
-        if recorded:
-            groups.append((figures.RECORDED_LABEL, recorded["panels"], figures.RECORDED))
+    def draw(shown: figures.Groups) -> Any:
+        groups = [(whose, found["panels"], figures.COLOURS[whose]) for whose, found in shown.items()]
         names = list(dict.fromkeys(n for _, group, _ in groups for panel in group.values() for n in panel))
         lines = sum(lettering.get(n, n).count("\n") + 1 for n in names)
         height = 0.75 + (0.55 + 0.26 * lines) * len(groups)
@@ -116,7 +130,7 @@ def panels(name: str, values: Mapping[str, Mapping[figures.Label, float]]) -> No
                 _draw_bars(axes, group.get(key, {}), part.unit, names, colour, room=0.25 * len(parts))
                 axes.set_yticks(range(len(names)), [lettering.get(n, n) for n in names])
                 if place == 0:
-                    axes.set_title(f"{part.en}\n{part.zh}" if part.en != part.zh else part.en, fontsize=10)
+                    axes.set_title(joined(part.en, part.zh, "\n"), fontsize=10)
             row[0].set_ylabel(label, fontsize=9)
         grid[0][0].invert_yaxis()
         return figure
@@ -156,7 +170,7 @@ def stacked(name: str, rows: Mapping[figures.Label, Mapping[str, float]]) -> Non
     """
     from IPython.display import display
 
-    caption, parts = figures.caption_and_parts(name)
+    caption, parts = caption_and_parts(name)
     if unknown := sorted({key for row in rows.values() for key in row} - set(parts)):
         raise ValueError(f"figure {name!r} has texts for {list(parts)}, but got {unknown}.")
     figure, axes = figures.new(height=1.35 + 0.42 * len(rows))

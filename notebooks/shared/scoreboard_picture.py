@@ -20,7 +20,7 @@ STAGES = {
     "04": Bilingual("no waiting", "不再等待"),
     "06": Bilingual("several processes", "多個行程"),
 }
-IMAGES_PER_SECOND = "images per second · 每秒影像張數"
+IMAGES_PER_SECOND = Bilingual("images per second", "每秒影像張數")
 NOISE = 1.1  # two numbers this close are the same
 
 
@@ -105,7 +105,7 @@ def board(entries: Mapping[str, Entry], lesson: str) -> figures.Picture:
     there, run = recorded(STAGES, "score-")
     now = entries[lesson]
     figure, axes = figures.new(height=3.4)
-    names = {key: f"{key}  {text.en} · {text.zh}" for key, text in STAGES.items()}
+    names = {key: f"{key}  {text}" for key, text in STAGES.items()}
     draw_bars(axes, names, entries, now, there)
     numbers = [
         f"{key}: {number(entry.rate)}/s, {entry.accuracy:.0%}" for key, entry in sorted(entries.items())
@@ -155,7 +155,7 @@ def draw_bars(
     entries: Mapping[str, Bar],
     now: Bar,
     there: Mapping[str, float],
-    unit: str = IMAGES_PER_SECOND,
+    unit: figures.Label = IMAGES_PER_SECOND,
 ) -> None:
     """Draw two bars for each stage, this machine's above the recorded one's.
 
@@ -187,7 +187,7 @@ def draw_bars(
         axes.legend(bars, [figures.HERE, figures.RECORDED_LABEL], loc="lower right", fontsize=9)
 
 
-def rate_axis(axes: Any, rates: Sequence[float], unit: str = IMAGES_PER_SECOND) -> None:
+def rate_axis(axes: Any, rates: Sequence[float], unit: figures.Label = IMAGES_PER_SECOND) -> None:
     """Make the horizontal axis one of images per second, with the same scale for all but extreme rates.
 
     Args:

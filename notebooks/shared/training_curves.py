@@ -13,7 +13,8 @@ from matplotlib import ticker
 
 from course_utils import figures, recordings, run_mode
 from course_utils.figures import Axis, Picture
-from torch_doctor.bilingual import Bilingual, measured
+from shared.charts import caption_and_parts
+from torch_doctor.bilingual import Bilingual, joined, measured
 
 Lines = dict[str, dict[figures.Label, list[float]]]  # panel → line → one value per round
 
@@ -87,8 +88,8 @@ def _draw_panel(
     axes.set_ylim(bottom=0)
     if part.unit:
         axes.yaxis.set_major_formatter(ticker.EngFormatter(part.unit))
-    axes.set_xlabel("epoch · 訓練週期")
-    axes.set_title(f"{part.en}\n{part.zh}", fontsize=10)
+    axes.set_xlabel(Bilingual("epoch", "訓練週期"))
+    axes.set_title(joined(part.en, part.zh, "\n"), fontsize=10)
 
 
 class Live:
@@ -106,7 +107,7 @@ class Live:
         from IPython.display import display
 
         self.name, self.rounds = name, rounds
-        self.caption, self.parts = figures.caption_and_parts(name)
+        self.caption, self.parts = caption_and_parts(name)
         self.lines: Lines = {key: {} for key in self.parts}
         self.handle = display(self._picture(), display_id=True)  # None without a front end
 

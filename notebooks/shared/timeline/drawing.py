@@ -70,7 +70,7 @@ def draw(
     timeline: Timeline,
     *,
     lanes: Sequence[str] = (),
-    labels: Mapping[str, str] | None = None,
+    labels: Mapping[str, figures.Label] | None = None,
     shade: Sequence[str] = (),
     until: float | None = None,
     legend: Sequence[Any] = (),
@@ -100,7 +100,7 @@ def draw(
             together, (-0.5, len(rows)), facecolors=TOGETHER, alpha=0.45, zorder=0.5, linewidth=0
         )
         if together:
-            label = "at the same time · 同時進行"
+            label = Bilingual("at the same time", "同時進行")
             legend = [*legend, Patch(facecolor=TOGETHER, alpha=0.45, label=label)]
     if legend:
         where = {"loc": "lower right", "bbox_to_anchor": (1, 1), "borderpad": 0.2, "ncols": len(legend)}
@@ -112,7 +112,7 @@ def draw(
         _write_names(axes, spans, height, begin, _INCHES / right, colours, slack)
     axes.set_xlim(0, right * 1.005)
     axes.set_ylim(-0.5, len(rows) - 0.5)
-    names = [(labels or {}).get(lane) or figures.lettering(lane_name(lane)) for lane in reversed(rows)]
+    names = [str((labels or {}).get(lane) or figures.lettering(lane_name(lane))) for lane in reversed(rows)]
     axes.set_yticks(range(len(rows)), names)
     axes.tick_params(axis="y", length=0)
     for label in axes.get_yticklabels():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -90,7 +92,7 @@ def show(name: str, timeline: Timeline) -> None:
 
     found = text("figure", name)
     run_mode.note("curve", name, timeline.to_json())
-    if (traces := run_mode.traces()) and timeline.trace is not None:
-        save(timeline, traces / f"{name}.json.gz")
+    if (traces := os.environ.get("COURSE_TRACES")) and timeline.trace is not None:
+        save(timeline, Path(traces) / f"{name}.json.gz")
     recorded = None if torch.cuda.is_available() else recordings.recorded(name)
     display(picture(timeline, recorded, Bilingual(found["en"], found["zh"])))
