@@ -8,7 +8,6 @@ import logging
 from course_utils.claims import claim
 from course_utils.exercises import check
 from course_utils.fresh_process import run_fresh
-from course_utils.language import bi
 from course_utils.lesson_setup import setup
 from course_utils.machine import smi_query, try_all_gpus, try_gpu
 from course_utils.measure import best_time, compare
@@ -16,6 +15,7 @@ from course_utils.predictions import predict, reveal
 from course_utils.tables import facts, message
 from course_utils.torch_state import preserved_state
 from notebook_torchrun import launch
+from torch_doctor.bilingual import Bilingual as bi
 
 __all__ = [
     "best_time",

@@ -4,4 +4,4 @@ import re
 
 from course_utils.machine import badge
 
-print(re.sub("[⟨⟩]", "", str(badge())))
+print(re.sub("[⟨⟩]", "", badge().text))

@@ -40,6 +40,7 @@ class Verdict:
     value: float | bool | None = None
     quartile_ratio: float | None = None
     lacking: Bilingual | None = None
+    run: str = ""  # whose values these are, if not measured here
 
 
 def _number(value: float | bool | None) -> str:
@@ -72,6 +73,8 @@ class Card:
         if self.result.lacking is not None:
             return Bilingual(f"needs {self.result.lacking.en}", f"需要{_gap(self.result.lacking.zh)}")
         value = _number(self.result.value)
+        if run := self.result.run:
+            return Bilingual(f"recorded: {value or '✓'} ({run})", f"參考紀錄：{value or '✓'}（{run}）")
         if not value:
             return Bilingual("checked on this machine", "已在這台機器上驗證")
         return Bilingual(f"here: {value}", f"這台機器：{value}")
@@ -87,7 +90,7 @@ class Card:
 
     def _recorded(self) -> Bilingual | None:
         values = recordings.recorded(self.id)
-        if values is None:
+        if values is None or values["run"] == self.result.run:
             return None
         verdict, value, run = VERDICTS[values["verdict"]], _number(values["value"]), values["run"]
         return Bilingual(
@@ -100,6 +103,8 @@ class Card:
         # and what is published is the same everywhere, and compared.
         verdict = VERDICTS[self.result.verdict]
         shown = Bilingual(measured(verdict.en), measured(verdict.zh))
+        if self.result.run:
+            shown = Bilingual(f"recorded: {shown.en}", f"參考紀錄：{shown.zh}")
         bound, mine, lead = self._bound(), self._mine(), self._lead()
         line = Bilingual(f"{bound.en} · {measured(mine.en)}", f"{bound.zh} · {measured(mine.zh)}")
         guess = predictions.guess_line(self.id, self.result.value)
@@ -113,7 +118,7 @@ class Card:
                 f'<p class="course-small course-measured-here">{line.html()} · id {self.id}</p>'
                 f'<p class="course-small course-beside">{published.beside(self.id, self._recorded())}</p>'
                 f'<p class="course-guess">{measured_spans(guess)}</p>'
-                f'<p class="course-reason">{measured_spans(_EXPLAIN.get(self.result.verdict))}</p></div>'
+                f'<p class="course-reason">{measured_spans(_EXPLAIN.get("" if self.result.run else self.result.verdict))}</p></div>'
             ),
             "text/plain": f"claim {self.id} {shown}: {self.statement}",
         }

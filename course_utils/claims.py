@@ -8,7 +8,7 @@ from typing import Any
 from IPython.display import display
 
 from course_utils import needs as machine_needs
-from course_utils import run_mode
+from course_utils import recordings, run_mode
 from course_utils.claim_card import Card, Verdict
 from course_utils.lesson import text
 from course_utils.measure import Comparison
@@ -105,6 +105,9 @@ def claim(
     """
     sentence = text("claim", id)
     statement = Bilingual(sentence["en"], sentence["zh"])
+    if run_mode.on("recorded") and not isinstance(value, bool):
+        display(Card(id, statement, _recorded(id, needs, at_least, at_most), at_least, at_most))
+        return
     result = judge(value, at_least=at_least, at_most=at_most, needs=needs)
     noted = {
         "verdict": result.verdict,
@@ -124,6 +127,17 @@ def claim(
             f"claim {id} does not hold: {statement.en} (value {result.value}, by lower quartiles "
             f"{result.quartile_ratio}, at least {at_least}, at most {at_most})"
         )
+
+
+def _recorded(id: str, needs: str | None, *limits: float | None) -> Verdict:  # noqa: A002
+    """Return what is recorded of a claim that is not measured (``COURSE_MODE=recorded``); exact facts always are."""
+    there = recordings.instead(id)
+    # A verdict under other limits says nothing about the claim as it is now.
+    if there and (there.get("at_least"), there.get("at_most")) == limits:
+        return Verdict(there["verdict"], there["value"], there["quartile_ratio"], run=there["run"])
+    return Verdict(
+        "needs", lacking=machine_needs.missing(needs) or Bilingual("measuring turned on", "開啟量測")
+    )
 
 
 def _again(value: Any, times: int) -> list[float | bool]:

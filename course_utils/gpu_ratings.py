@@ -7,8 +7,6 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-import torch
-
 
 def rated_bandwidth(properties: Any) -> float | None:
     """Return a GPU's rated memory bandwidth in bytes per second, or None where torch does not report it.
@@ -25,16 +23,3 @@ def ratings() -> dict[str, dict[str, float]]:
     return tomllib.loads(
         resources.files("course_utils").joinpath("gpu_ratings.toml").read_text(encoding="utf-8")
     )
-
-
-def rating(quantity: str) -> float | None:
-    """Return what the current GPU is rated at, or None without a GPU or where the rating is not known.
-
-    Args:
-        quantity: ``"bandwidth"`` (bytes per second) or ``"half"`` (dense half-precision operations per second).
-    """
-    if not torch.cuda.is_available():
-        return None
-    properties = torch.cuda.get_device_properties(torch.cuda.current_device())
-    reported = rated_bandwidth(properties) if quantity == "bandwidth" else None
-    return reported or ratings().get(properties.name, {}).get(quantity)

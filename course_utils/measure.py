@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from course_utils import run_mode
 from course_utils.torch_state import preserved_state
 
 Action = Callable[[], Any]
@@ -72,6 +73,8 @@ def _sample(action: Action, calls: int) -> float:
 
 def _warm_up(action: Action) -> int:
     """Warm `action` up and return how many calls make one sample of about a millisecond."""
+    if run_mode.on("recorded"):
+        return 1  # what is shown was recorded: one call has the effects that the next cells need
     fastest, begin, calls = float("inf"), time.perf_counter(), 0
     enough = WARM_UP_SECONDS if torch.cuda.is_available() else 0.0
     while calls < 3 or time.perf_counter() - begin < enough:
@@ -81,11 +84,13 @@ def _warm_up(action: Action) -> int:
 
 
 def _lower_quartile(times: list[float]) -> float:
-    return statistics.quantiles(times, n=4, method="inclusive")[0]
+    return min(times) if len(times) == 1 else statistics.quantiles(times, n=4, method="inclusive")[0]
 
 
 def compare(a: Action, b: Action, *, pairs: int = DEFAULT_PAIRS, threads: int | None = 1) -> Comparison:
     """Measure how much longer `a` takes than `b`, in turns, and judge each by its fastest sample.
+
+    With ``COURSE_MODE=recorded``, each is called once.
 
     Args:
         a: Called without arguments; its result is thrown away. What it queues on the GPU is waited for.
@@ -113,7 +118,7 @@ def compare(a: Action, b: Action, *, pairs: int = DEFAULT_PAIRS, threads: int | 
     with preserved_state(threads):
         calls_a, calls_b = _warm_up(a), _warm_up(b)
         times_a, times_b = [], []
-        for turn in range(pairs):
+        for turn in range(1 if run_mode.on("recorded") else pairs):
             order = ((a, calls_a, times_a), (b, calls_b, times_b))
             for action, calls, times in order if turn % 2 == 0 else reversed(order):
                 times.append(_sample(action, calls))
@@ -125,7 +130,7 @@ def compare(a: Action, b: Action, *, pairs: int = DEFAULT_PAIRS, threads: int | 
         quartile_ratio=_lower_quartile(times_a) / _lower_quartile(times_b),
         a_seconds=min(times_a),
         b_seconds=min(times_b),
-        pairs=pairs,
+        pairs=len(times_a),
         a=a,
         b=b,
         threads=threads,
@@ -135,7 +140,8 @@ def compare(a: Action, b: Action, *, pairs: int = DEFAULT_PAIRS, threads: int | 
 def best_time(action: Action, *, samples: int = 7, seconds: float = 0.5, threads: int | None = 1) -> float:
     """Return the fastest time of one call of `action`, in seconds, the device's work included.
 
-    For points of a curve. To say that one thing is faster than another, use :func:`compare`.
+    For points of a curve. To say that one thing is faster than another, use :func:`compare`. With
+    ``COURSE_MODE=recorded``, the faster of two calls: the first one often prepares something.
 
     Args:
         action: Called without arguments.
@@ -155,6 +161,7 @@ def best_time(action: Action, *, samples: int = 7, seconds: float = 0.5, threads
         )
     with preserved_state(threads):
         calls, times, begin = _warm_up(action), [], time.perf_counter()
+        samples = 2 if run_mode.on("recorded") else samples
         while len(times) < samples and (len(times) < 3 or time.perf_counter() - begin < seconds):
             times.append(_sample(action, calls))
     return min(times)

@@ -22,12 +22,30 @@ _OFF = Bilingual("you guessed {guess}; the result is {value}: {off}", "你猜 {g
 _FACTOR = Bilingual("off by a factor of {factor}", "差了 {factor} 倍")
 _DIFFERENCE = Bilingual("off by {difference}", "差了 {difference}")
 _CLOSE = Bilingual("very close", "猜得很準")
+_GONE = Bilingual(
+    "Nothing answers here any more: the kernel that made this has ended. Run the notebook's first code cell, then this "
+    "one. Is a name not defined then? Menu `Run → Run All Above Selected Cell`.",
+    "這裡已經不會有反應，因為產生這個畫面的 Jupyter 核心（kernel）已經結束。請先執行筆記本的第一個程式碼儲存格，再執行這一格。"
+    "如果出現名稱沒有定義的錯誤，請用選單 `Run → Run All Above Selected Cell`。",
+)
+_LATER = Bilingual(
+    "No answer yet: the kernel is busy with a cell (`[*]`), and answers when that has ended.",
+    "還沒有回應：Jupyter 核心（kernel）正在執行別的儲存格（`[*]`），等那一格執行完就會回應。",
+)
 
 _guesses: dict[tuple[str, str], float] = {}  # by lesson and question, as long as the kernel lives
 
 
 def _reply(state: str, verdict: Bilingual, reason: Bilingual) -> str:
     return f'<div class="course-card {state}"><p class="course-verdict">{verdict.html()}</p>{reason.block()}</div>'
+
+
+def unanswered() -> str:
+    """Return what to do where nothing answers; the style sheet shows a part of it where that is so."""
+    return (
+        f'<div class="course-gone" style="display: none">{_GONE.block()}</div>'
+        f'<div class="course-later" style="display: none">{_LATER.block()}</div>'
+    )
 
 
 def _static(asked: Question) -> str:
@@ -72,8 +90,8 @@ def _slider(key: tuple[str, str], number: Number, pick: Callable[[Bilingual], st
 
     values = number.values()
     options = [pick(number.with_unit(value)) for value in values]
-    slider = widgets.SelectionSlider(options=options, value=options[number.first()])
-    slider.layout.width = "30em"
+    layout = widgets.Layout(width="30em")
+    slider = widgets.SelectionSlider(options=options, index=number.first(), layout=layout)
     button = widgets.Button(description=pick(_GUESS), tooltip=pick(_GUESS))
 
     def clicked(_: Any) -> None:
@@ -99,7 +117,8 @@ def predict(name: str) -> None:
     from IPython.display import display
 
     asked, reply = question(name), widgets.HTML()
-    heading = widgets.HTML(f'<p class="course-title">{_PREDICT.html()}</p>{asked.text.block()}')
+    title = f'<p class="course-title">{_PREDICT.html()}</p>'
+    heading = widgets.HTML(f"{title}{asked.text.block()}{unanswered()}")
 
     def row(pick: Callable[[Bilingual], str]) -> Any:
         number, key = asked.number, (current(), name)
@@ -109,9 +128,7 @@ def predict(name: str) -> None:
     rows = by_language(row)
     for other in rows[1:] if asked.number else ():  # a guess stays when the language changes
         widgets.link((rows[0].children[0], "index"), (other.children[0], "index"))
-    box = widgets.VBox([heading, *rows, reply])
-    box.add_class("course-question")
-    box.add_class("course-card")
+    box = widgets.VBox([heading, *rows, reply]).add_class("course-question").add_class("course-card")
     display(Shown(box, _static(asked), f"question {name}: {asked.text}"))
 
 

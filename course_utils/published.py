@@ -59,17 +59,12 @@ def references() -> dict[str, Reference]:
     return {key: reference(data["source"][own["from"]] | own) for key, own in data["reference"].items()}
 
 
-def reference(key: str) -> Reference | None:
-    """Return the published reference for `key`, or None if there is none."""
-    return references().get(key)
-
-
 def beside(key: str, recorded: Bilingual | None) -> str:
     """Return as HTML what other machines measured: the course's recorded GPU, or else the published reference.
 
     The elements are the same with and without a recording; the style sheet hides the reference beside one.
     """
-    published = reference(key)
+    published = references().get(key)
     return f'<span class="course-recorded">{measured_spans(recorded)}</span>' + (
         published.html() if published else ""
     )

@@ -34,7 +34,7 @@ class Number:
     high: float
     unit: Bilingual
     reason: Bilingual
-    linear: bool
+    linear: bool = False
     step: float | None = None
     start: float | None = None
 
@@ -73,32 +73,20 @@ class Question:
     number: Number | None = None
 
 
-def _number(data: dict[str, Any]) -> Number:
-    given = data["number"]
-    return Number(
-        float(given["low"]),
-        float(given["high"]),
-        Bilingual(given["unit_en"], given["unit_zh"]),
-        Bilingual(data["why_en"], data["why_zh"]),
-        bool(given.get("linear")),
-        given.get("step"),
-        given.get("start"),
-    )
-
-
 def parsed(name: str, data: dict[str, Any]) -> Question:
-    """Return the question that `data` describes, its choices as they are written; ``tools.check`` examines the numbers."""
+    """Return the question that `data` describes, its choices as they are written; ``tools.check`` examines the texts."""
     choices = tuple(
         Choice(Bilingual(c["en"], c["zh"]), Bilingual(c["why_en"], c["why_zh"]), bool(c.get("right")))
         for c in data.get("choices", ())
     )
-    if "number" in data and choices:
-        raise ValueError(f"question {name!r} has choices and a number; it can have one of them.")
-    if "number" not in data and (len(choices) < 2 or not any(c.right for c in choices)):
-        raise ValueError(
-            f"question {name!r} needs a number, or at least two choices and one of them marked `right = true`."
+    number = None
+    if given := data.get("number"):
+        unit, reason = (
+            Bilingual(given["unit_en"], given["unit_zh"]),
+            Bilingual(data["why_en"], data["why_zh"]),
         )
-    number = _number(data) if "number" in data else None
+        scale = {key: given[key] for key in given if not key.startswith("unit_")}
+        number = Number(unit=unit, reason=reason, **scale)
     return Question(name, Bilingual(data["en"], data["zh"]), choices, number)
 
 
@@ -119,7 +107,7 @@ def mixed(asked: Question, texts: dict[str, dict[str, Any]], lesson: str) -> tup
 
 
 def question(name: str) -> Question:
-    """Return the question called `name` of the current lesson, as it is shown; ValueError if its text is wrong."""
+    """Return the question called `name` of the current lesson, as it is shown."""
     asked = parsed(name, text("question", name))
     if not asked.choices:
         return asked

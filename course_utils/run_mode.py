@@ -4,10 +4,11 @@
 ``COURSE_STRICT``   ``1``: a claim that does not hold raises :class:`~course_utils.claims.ClaimError`.
 ``COURSE_RECORD``   Path of a journal: each claim and each curve is appended to it as one line of JSON.
 ``COURSE_REPEAT``   Number of further measurements of each claim, noted in the journal (to see the spread).
-``COURSE_TRACES``   Folder that gets the profiler's whole traces of recorded timelines.
-``COURSE_DATA_DIR`` Folder for language and progress instead of the user's own data folder.
+``COURSE_TRACES``   Folder for the profiler's whole traces of recorded timelines (read by ``shared.timeline``).
+``COURSE_DATA_DIR`` Folder for language and progress instead of the user's own (read by ``course_utils.settings``).
 ``COURSE_LANGUAGE`` ``en``, ``zh-TW`` or ``zh-CN``: one language, without a switch (read by ``setup``).
 ``COURSE_CLINIC``   ``off``: no explanation below a known error (read by ``torch_doctor``).
+``COURSE_MODE``     ``class``: for a projector. ``recorded``: recorded results, nothing is timed. ``class,recorded``: both.
 =================== =================================================================================================
 """
 
@@ -15,8 +16,19 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
 from typing import Any
+
+
+def on(mode: str) -> bool:
+    """Return whether ``COURSE_MODE`` names `mode`, ``"class"`` or ``"recorded"``.
+
+    Raises:
+        ValueError: It names something else: a typing error would show up before the audience.
+    """
+    named = os.environ.get("COURSE_MODE", "").replace(",", " ").split()
+    if unknown := set(named) - {"class", "recorded"}:
+        raise ValueError(f"COURSE_MODE={', '.join(sorted(unknown))} is not known; choose class or recorded.")
+    return mode in named
 
 
 def strict() -> bool:
@@ -42,15 +54,3 @@ def note(kind: str, key: str, values: dict[str, Any]) -> None:
         line = json.dumps({"kind": kind, "key": key, "values": values}, ensure_ascii=False)
         with open(journal, "a", encoding="utf-8") as file:
             file.write(line + "\n")
-
-
-def traces() -> Path | None:
-    """Return the folder for whole profiler traces, or None."""
-    folder = os.environ.get("COURSE_TRACES")
-    return Path(folder) if folder else None
-
-
-def data_folder() -> Path | None:
-    """Return the folder for language and progress, or None for the user's own data folder."""
-    folder = os.environ.get("COURSE_DATA_DIR")
-    return Path(folder) if folder else None

@@ -14,14 +14,11 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from course_utils import run_mode
-
 
 def folder() -> Path:
     """Return the folder that holds the course's files for this user."""
-    override = run_mode.data_folder()
-    if override is not None:
-        return override
+    if override := os.environ.get("COURSE_DATA_DIR"):
+        return Path(override)
     from platformdirs import user_data_dir
 
     return Path(user_data_dir("pytorch-gpu-course", appauthor=False))
@@ -56,10 +53,7 @@ def write(name: str, data: dict[str, Any]) -> bool:
         except BaseException:
             Path(temporary).unlink(missing_ok=True)
             raise
-    except (
-        OSError,
-        RecursionError,
-    ):  # RecursionError: a damaged file held something nested too deep to write
+    except (OSError, RecursionError):  # the latter: a damaged file held something nested too deep to write
         return False
     return True
 

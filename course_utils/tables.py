@@ -1,4 +1,4 @@
-"""Small tables and console texts: facts of this machine, error messages, recorded terminal output."""
+"""Small tables: facts of this machine and error messages."""
 
 from __future__ import annotations
 
@@ -48,22 +48,6 @@ def facts(
         lines.append((name, cell))
         plain_lines.append(f"{label} = {measured(value) if varies else value}")
     return Block(html_table(lines), "\n".join(plain_lines))
-
-
-def console(text: str, caption: Bilingual, *, varies: bool = True) -> Block:
-    """Return terminal output as it is, with a line that says where it comes from.
-
-    Args:
-        text: The output.
-        caption: Whose output it is.
-        varies: Whether it may differ between machines or runs.
-    """
-    kind = ' class="course-console measured"' if varies else ' class="course-console"'
-    source = Bilingual(measured(caption.en), measured(caption.zh)) if varies else caption
-    return Block(
-        f'<pre{kind}>{html.escape(text)}</pre><p class="course-small">{source.html()}</p>',
-        measured(text) if varies else text,
-    )
 
 
 _NO_ERROR = Bilingual("No error on this machine.", "在這台機器上沒有出錯。")
