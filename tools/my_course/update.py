@@ -1,0 +1,148 @@
+"""Make the learner's copy, and bring it up to date file by file."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+from tools.my_course.merge import merged, without_outputs
+from tools.written import LEARNERS
+from torch_doctor.bilingual import Bilingual
+
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+BASE, BACKUPS = ".course", "backups"
+
+_MADE = Bilingual(
+    "Your own copy of the course is in {folder}. Work there: updates of the course reach it and never overwrite your work.",
+    "你自己的課程複本在 {folder}，請在那裡上課。課程更新時，複本也會跟著更新，但不會蓋掉你寫的內容。",
+)
+_TAKEN = Bilingual("Copied from notebooks/: {names}", "已從 notebooks/ 複製：{names}")
+_UPDATED = Bilingual("Updated: {names}", "已更新：{names}")
+_MERGED = Bilingual(
+    "Updated, with your changes kept: {name} (as it was before: {backup})",
+    "已更新，並保留你的修改：{name}（更新前的檔案：{backup}）",
+)
+_BOTH = Bilingual(
+    "   Cells that both you and the course have changed: {count}. Yours stay; a new cell below each one shows the course's.",
+    "   你和課程都改過的儲存格有 {count} 個。你的內容都保留著，課程的新版放在各格下方的新儲存格。",
+)
+_KEPT = Bilingual(
+    "You have changed {name}, so it stays. The course's new version: {source}",
+    "你改過 {name}，所以保留你的版本。課程的新版在 {source}",
+)
+_FAILED = Bilingual(
+    "{name} stays as it is: it cannot be updated ({why}). The course's new version: {source}",
+    "{name} 無法更新（{why}），維持原狀。課程的新版在 {source}",
+)
+
+
+def _uncommitted(notebooks: Path) -> set[str]:
+    """Return the names of the notebooks that differ from the last commit; none where git does not know the folder."""
+    command = ["git", "diff", "--name-only", "--relative", "-z", "HEAD", "--", "*.ipynb"]
+    try:
+        listed = subprocess.run(command, cwd=notebooks, capture_output=True, text=True)
+    except FileNotFoundError:
+        return set()
+    return set(filter(None, listed.stdout.split("\0"))) if listed.returncode == 0 else set()
+
+
+def delivered(notebooks: Path) -> dict[Path, tuple[bytes, bytes]]:
+    """Return each file that the copy gets: what the course delivers, and what a copy begins with.
+
+    The two differ where somebody has worked in the course's own notebooks, as before there were copies: the course is what was
+    committed, and the copy begins with that work.
+
+    Args:
+        notebooks: The course's notebooks.
+    """
+    files: dict[Path, tuple[bytes, bytes]] = {}
+    changed = _uncommitted(notebooks)
+    for path in sorted(notebooks.glob("[0-9][0-9]_*.ipynb")):
+        begin = course = without_outputs(path.read_bytes())
+        if path.name in changed:
+            command = ["git", "show", f"HEAD:./{path.name}"]
+            shown = subprocess.run(command, cwd=notebooks, capture_output=True).stdout
+            course = without_outputs(shown) if shown else begin
+        files[Path(path.name)] = course, begin
+    for path in sorted((notebooks / "workers").rglob("*")):
+        name = path.relative_to(notebooks)
+        if path.is_file() and not any(part == "__pycache__" or part[0] == "." for part in name.parts):
+            files[name] = (path.read_bytes(),) * 2
+    return files
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a file at once: an interrupted update leaves the old one or the new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.part")
+    part.write_bytes(content)
+    os.replace(part, path)
+
+
+def _take_over(notebooks: Path, folder: Path) -> list[Bilingual]:
+    """Copy what a learner's cells have written beside the course's notebooks, as before there were copies."""
+    places = [notebooks / name for name in sorted(LEARNERS)]
+    places += sorted(path for kind in ("*.pt", "*.jsonl") for path in notebooks.glob(kind))
+    found = [path for path in places if path.exists() and not (folder / path.name).exists()]
+    for path in found:
+        (shutil.copytree if path.is_dir() else shutil.copy2)(path, folder / path.name)
+    return [_TAKEN.format(names=", ".join(path.name for path in found))] if found else []
+
+
+def _bring_up_to_date(folder: Path, name: Path, course: bytes) -> list[Bilingual] | None:
+    """Bring a file of the learner up to date; return what to say about it, or None if it was simply replaced."""
+    file, base = folder / name, folder / BASE / name
+    mine, before = file.read_bytes(), base.read_bytes() if base.exists() else None
+    new, said = course, None
+    if mine == course:
+        said = []
+    elif mine != before and name.suffix != ".ipynb":
+        new, said = mine, [_KEPT.format(name=name, source=Path(NOTEBOOKS.name, name))]
+    elif mine != before:
+        new, both = merged(before, mine, course)
+        backup = folder / BACKUPS / f"{name.stem}-{time.strftime('%Y%m%d-%H%M%S')}{name.suffix}"
+        said = []
+        if new != mine:
+            _write(backup, mine)
+            said = [_MERGED.format(name=name, backup=backup)]
+            said += [_BOTH.format(count=len(both))] if both else []
+    if new != mine:
+        _write(file, new)
+    _write(base, course)
+    return said
+
+
+def update(folder: Path, notebooks: Path = NOTEBOOKS) -> list[Bilingual]:
+    """Make the learner's copy, or bring it up to date; nothing of the learner's is lost.
+
+    Args:
+        folder: The copy.
+        notebooks: The course's notebooks.
+
+    Returns:
+        What to tell the learner, in order.
+    """
+    said: list[Bilingual] = []
+    replaced: list[str] = []
+    first = not (folder / BASE).exists()
+    if first:
+        folder.mkdir(parents=True, exist_ok=True)
+        said += [_MADE.format(folder=folder), *_take_over(notebooks, folder)]
+    for name, (course, begin) in delivered(notebooks).items():
+        file, base = folder / name, folder / BASE / name
+        try:
+            if not file.exists():
+                _write(file, begin if first else course)
+                _write(base, course)
+            elif not base.exists() or base.read_bytes() != course:
+                news = _bring_up_to_date(folder, name, course)
+                said += news or []
+                replaced += [str(name)] * (news is None)
+        # A broken file must not keep the others from their update, nor JupyterLab from its start.
+        except Exception as error:
+            why, source = type(error).__name__, Path(NOTEBOOKS.name, name)
+            said.append(_FAILED.format(name=name, why=why, source=source))
+    return [*said, *([_UPDATED.format(names=", ".join(replaced))] if replaced else [])]
