@@ -1,0 +1,264 @@
+"""Colab, Kaggle and VS Code: one language, styles in every output, which GPU was given; and what can be staged of Colab."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from course_utils import front_end, language, lesson, predict, setup
+from course_utils.front_end import given
+from tools.colab import requirements
+from tools.editions.first_cell import first_cell
+from torch_doctor.bilingual import Bilingual, Shown, plain
+from torch_doctor.diagnosis.probes.place import place
+
+HAN = re.compile("[一-鿿]")
+VARIABLES = ("KAGGLE_KERNEL_RUN_TYPE", "COLAB_RELEASE_TAG", "VSCODE_PID", "VSCODE_CWD", "JPY_PARENT_PID")
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working directory, no front end, and everything as before afterwards."""
+    for name in (*VARIABLES, "COURSE_LANGUAGE"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "content").mkdir()
+    monkeypatch.chdir(tmp_path / "content")
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    front_end._style_every_output.cache_clear()
+    yield tmp_path / "content"
+    language.use(None)
+    front_end._style_every_output.cache_clear()
+
+
+def colab(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "google.colab", SimpleNamespace())
+
+
+def gpus(monkeypatch: pytest.MonkeyPatch, *names: str, capability: tuple[int, int] = (7, 5)) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: len(names))
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda i=0: names[i])
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda *_: capability)
+    monkeypatch.setattr(torch.cuda, "get_arch_list", lambda: ["sm_75", "sm_80", "sm_90", "compute_120"])
+
+
+# --- where the notebook is shown ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "variables, module, found",
+    [
+        ([], False, None),
+        (["JPY_PARENT_PID"], False, None),
+        (["COLAB_RELEASE_TAG"], True, "colab"),
+        (["KAGGLE_KERNEL_RUN_TYPE", "COLAB_RELEASE_TAG"], True, "kaggle"),  # its image is made from Colab's
+        (["VSCODE_PID"], False, "vscode"),
+        (["VSCODE_CWD"], False, "vscode"),  # in WSL and containers the other one is not set
+        (["VSCODE_PID", "JPY_PARENT_PID"], False, None),  # JupyterLab, started in VS Code's terminal
+    ],
+)
+def test_the_front_end_is_recognized(
+    variables: list[str], module: bool, found: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in variables:
+        monkeypatch.setenv(name, "1")
+    if module:
+        colab(monkeypatch)
+    assert front_end.front_end() == found
+
+
+def test_the_doctor_does_not_take_kaggle_for_colab(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLAB_RELEASE_TAG", "release")
+    monkeypatch.setenv("KAGGLE_KERNEL_RUN_TYPE", "Interactive")
+    found = place("/", lambda *_: "")
+    assert (found["colab"], found["kaggle"]) == (False, True)
+
+
+# --- the set-up cell and what follows -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("asked", ["en", "zh-TW", None])
+def test_a_lesson_in_colab_is_in_one_language(
+    asked: str | None, shown: list[Any], elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    colab(monkeypatch)
+    setup("01", language=asked)
+    page = "".join(child.value for child in shown[-1].widget.children)
+    text = re.sub("<style>.*?</style>", "", page, flags=re.S)
+    assert "<style>" in page and " lang=" not in text
+    assert ("no GPU" in text) == (asked != "zh-TW") and ("沒有分配到 GPU" in text) == (asked == "zh-TW")
+    assert ('language="zh-TW"' in text) == (asked is None), "who did not choose is told how to"
+    assert bool(HAN.search(text)) == (asked == "zh-TW")
+    assert (elsewhere / "workers" / "train.py").exists(), "lessons 06 to 08 start them by their path"
+    predict("cuda_vs_cuda0")
+    rows = shown[-1].widget.children[1:-1]
+    assert [len(row.children) for row in rows] == [3], "three choices, once"
+
+
+def test_in_jupyterlab_nothing_changes(shown: list[Any], elsewhere: Path) -> None:
+    setup("01")
+    assert shown[-1].widget.children[0].children[0].options, "the language switch"
+    assert not list(elsewhere.iterdir())
+    predict("cuda_vs_cuda0")
+    assert len(shown[-1].widget.children[1:-1]) == 3, "a row for each choice of language"
+
+
+def test_styles_come_with_every_cell_once(shown: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    registered: list[tuple[str, Any]] = []
+    shell = SimpleNamespace(events=SimpleNamespace(register=lambda *pair: registered.append(pair)))
+    monkeypatch.setattr("IPython.get_ipython", lambda: shell)
+    for _ in range(2):  # the set-up cell is run again
+        front_end.notes("vscode", "en")
+    ((event, show),) = registered
+    show(SimpleNamespace())
+    assert event == "pre_run_cell" and shown[-1].data.startswith(language.style())
+
+
+def test_a_widget_of_ipywidgets_7_is_shown() -> None:
+    """It has no ``_repr_mimebundle_`` (Colab: 7.7.1)."""
+    bundle = Shown(SimpleNamespace(model_id="abc"), "<p>", "text")._repr_mimebundle_()
+    assert bundle["application/vnd.jupyter.widget-view+json"]["model_id"] == "abc"
+    assert bundle["text/plain"] == "text" and "text/html" not in bundle
+
+
+def test_a_notebook_in_english_may_leave_chinese_out() -> None:
+    with pytest.raises(ValueError, match="zh=''"):
+        Bilingual("before")
+    language.use("en")
+    assert Bilingual("before").html() == "before" == str(Bilingual("before"))
+    language.use("zh-TW")
+    with pytest.raises(ValueError, match="zh=''"):
+        Bilingual("before")
+
+
+# --- which GPU was given ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "place, names, capability, en, zh",
+    [
+        ("colab", [], (0, 0), "no GPU.*Runtime → Change runtime type", "沒有分配到 GPU.*執行階段"),
+        ("kaggle", [], (0, 0), "no GPU.*GPU T4 x2", "沒有分配到 GPU.*GPU T4 x2"),
+        ("kaggle", ["Tesla P100-PCIE-16GB"], (6, 0), "P100.*too old.*GPU T4 x2", "P100.*不支援.*GPU T4 x2"),
+        ("colab", ["Tesla T4"], (7, 5), "GPU of this machine: Tesla T4.*simulated", "一張 GPU：Tesla T4.*模擬"),
+        ("colab", ["NVIDIA L4"], (8, 9), "GPU of this machine: NVIDIA L4", "一張 GPU：NVIDIA L4"),
+        ("kaggle", ["Tesla T4"] * 2, (7, 5), "2 GPUs \\(Tesla T4\\).*05 to 08", "2 張 GPU（Tesla T4）.*第 5 到第 8 課"),
+    ],
+)  # fmt: skip
+def test_what_was_given_is_said(
+    place: str,
+    names: list[str],
+    capability: tuple[int, int],
+    en: str,
+    zh: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gpus(monkeypatch, *names, capability=capability)
+    text = given(place)
+    assert re.search(en, plain(text.en)) and not HAN.search(text.en)
+    assert re.search(zh, plain(text.zh))
+
+
+# --- the first cell -----------------------------------------------------------------------------------
+
+
+def run_first_cell(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """Execute the first cell without pip; return the commands that it would have run."""
+    commands: list[list[str]] = []
+    monkeypatch.setattr(subprocess, "run", lambda command, **_: commands.append(command[1:]))
+    exec(compile(first_cell("en", repo="a/b"), "<first cell>", "exec"), {})
+    return commands
+
+
+def test_the_first_cell_does_nothing_in_jupyterlab(monkeypatch: pytest.MonkeyPatch, elsewhere: Path) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)  # not even where the course is missing
+    assert run_first_cell(monkeypatch) == [] and not list(elsewhere.iterdir())
+
+
+def test_in_colab_it_installs_the_course_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    colab(monkeypatch)
+    assert run_first_cell(monkeypatch) == [], "the course is there: nothing to install again"
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    listed, install = run_first_cell(monkeypatch)
+    assert listed[3:] == ["list", "--format=freeze"]
+    assert install[3:] == [
+        "install",
+        "--quiet",
+        "--constraint=installed.txt",
+        "pytorch-gpu-course @ git+https://github.com/a/b",
+    ]
+
+
+@pytest.mark.parametrize("edition", language.EDITIONS)
+def test_the_first_cell_is_in_one_language(edition: str) -> None:
+    source = first_cell(edition, repo="a/b")
+    compile(source, "first cell", "exec")
+    assert bool(HAN.search(source)) == (edition != "en")
+    assert ("安装" in source, "安裝" in source) == (edition == "zh-CN", edition == "zh-TW")
+    assert ("[zh-cn]" in source) == (edition == "zh-CN"), "only Simplified Chinese needs OpenCC"
+
+
+# --- what Colab has installed -------------------------------------------------------------------------
+
+
+def test_colab_meets_every_requirement() -> None:
+    """With Colab's list of the date that stands in the file; ``python -m tools.colab`` compares with today's."""
+    text = requirements.STORED.read_text(encoding="utf-8")
+    assert re.match(r"# https://\S+, read 20\d\d-\d\d-\d\d", text)
+    installed = requirements.parsed(text)
+    assert requirements.unmet(installed) == []
+    assert requirements.unmet(installed | {"ipywidgets": "7.6.5"}) == ["ipywidgets>=7.7 is not met by 7.6.5"]
+    del installed["psutil"]
+    assert requirements.unmet(installed) == ["psutil>=5.9 is not met by nothing"]
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(os.name == "nt", reason="Colab runs Linux")
+@pytest.mark.parametrize(
+    "name, edition, where",
+    [
+        ("00_start_here.ipynb", "en", "colab"),
+        ("01_cuda_check.ipynb", "zh-TW", "colab"),
+        ("05_data_parallel.ipynb", "zh-CN", "kaggle"),
+        ("06_distributed_data_parallel.ipynb", "en", "kaggle"),
+    ],
+)
+def test_a_lesson_runs_with_colabs_versions(name: str, edition: str, where: str, tmp_path: Path) -> None:
+    from tools.colab.stage import errors, executed
+    from tools.editions import lesson as made
+    from tools.machines.staging import NotStaged
+
+    try:
+        notebook = made(name, edition, "student")
+        (work := tmp_path / "machine").mkdir()
+        done, changed = executed(notebook, edition, work, place=where)
+    except NotStaged as reason:
+        pytest.skip(str(reason))
+    assert errors(done) == []
+    assert set(changed) - {"opencc"} == {"pytorch-gpu-course"}, (
+        "the first cell changes nothing that was there"
+    )
+    assert (work / "content" / "workers").is_dir() and not (work / "content" / "notebooks").exists()
+    outputs = [
+        output.data["text/html"]
+        for cell in done.cells
+        for output in cell.get("outputs", ())
+        if "text/html" in output.get("data", {})
+    ]
+    assert not [text[:200] for text in outputs if re.search(r'<(span|p|div|li|td)[^>]* lang="', text)]
+    assert all(
+        any("<style>" in output.get("data", {}).get("text/html", "") for output in cell.outputs)
+        for cell in done.cells[3:]
+        if cell.cell_type == "code"
+    ), "every cell after the set-up cell brings its styles"
+
+
+def test_the_rooms_are_found_without_a_folder_beside_the_notebook(elsewhere: Path) -> None:
+    assert lesson.notebooks().name == "notebooks" and not list(elsewhere.iterdir())

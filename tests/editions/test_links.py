@@ -1,0 +1,83 @@
+"""The links that open a lesson on Colab, Kaggle, Binder or a hub: their form, and that the course's files have them."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+
+from tools import links
+
+NAME = "01_cuda_check.ipynb"
+
+
+@pytest.mark.parametrize("language", ["en", "zh-TW", "zh-CN"])
+def test_links_lead_to_the_edition(language: str) -> None:
+    found = {
+        service: urlsplit(address)
+        for service, address in links.opened(NAME, language, repo="me/my-course").items()
+    }
+    path = f"blob/editions/{language}/student/{NAME}"
+    assert {address.scheme for address in found.values()} == {"https"}
+    assert (found["colab"].netloc, found["colab"].path) == (
+        "colab.research.google.com",
+        f"/github/me/my-course/{path}",
+    )
+    assert (found["kaggle"].netloc, found["kaggle"].path) == ("www.kaggle.com", "/kernels/welcome")
+    assert parse_qs(found["kaggle"].query) == {"src": [f"https://github.com/me/my-course/{path}"]}
+    assert (found["binder"].netloc, found["binder"].path) == ("mybinder.org", "/v2/gh/me/my-course/HEAD")
+    assert parse_qs(found["binder"].query) == {"labpath": [f"notebooks/{NAME}"]}
+    assert found["nbgitpuller"].path == "/hub/user-redirect/git-pull"
+    assert parse_qs(found["nbgitpuller"].query) == {
+        "repo": ["https://github.com/me/my-course"],
+        "branch": ["editions"],
+        "urlpath": [f"lab/tree/my-course/{language}/student/{NAME}"],
+    }
+
+
+def test_a_workflow_names_its_repository(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COURSE_REPOSITORY", raising=False)
+    assert links.repository().count("/") == 1
+    monkeypatch.setenv("COURSE_REPOSITORY", "someone/fork")
+    assert "/someone/fork/blob/" in links.opened(NAME, "en")["colab"]
+
+
+def test_without_a_repository_links_lead_to_the_services() -> None:
+    assert links.opened(NAME, "en", repo=links.UNKNOWN) == links.HOMES
+
+
+@pytest.mark.parametrize("name", links.TARGETS)
+def test_the_files_of_the_course_have_the_links(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the repository that pyproject.toml names, or of none; writing them again, with another and back, changes nothing else."""
+    monkeypatch.delenv("COURSE_REPOSITORY", raising=False)
+    text, targets = (links.ROOT / name).read_text(encoding="utf-8"), links.TARGETS[name]
+    assert links.linked(text, targets) == text, "run `python -m tools.links --write`"
+    written = links.linked(text, targets, repo="me/my-course")
+    assert written.count("me/my-course") + written.count("me%2Fmy-course") >= len(targets)
+    assert links.linked(written, targets) == text
+
+
+def test_a_missing_link_is_noticed() -> None:
+    with pytest.raises(ValueError, match="the links are"):
+        links.linked("no link here", [("colab", "en")])
+
+
+def test_binder_installs_what_the_course_requires() -> None:
+    """By conda's names; OpenCC is left out, because only notebooks in Simplified Chinese need it."""
+    project = tomllib.loads((links.ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    texts = [*project["dependencies"], *project["optional-dependencies"]["lab"]]  # [lab] asks for newer ones
+    needed = {one.name: str(one.specifier) for text in texts if not (one := Requirement(text)).extras}
+    packages = yaml.safe_load((links.ROOT / ".binder/environment.yml").read_text(encoding="utf-8"))[
+        "dependencies"
+    ]
+    names = {"pytorch-cpu": "torch", "matplotlib-base": "matplotlib"}
+    offered = {
+        names.get(name, name): bound
+        for name, bound in (re.match(r"([\w-]+)(.*)", text).groups() for text in packages)
+    }
+    assert needed.items() <= offered.items()
+    assert "-e ." in (links.ROOT / ".binder/postBuild").read_text(encoding="utf-8")

@@ -1,0 +1,159 @@
+"""What the edition for instructors has besides: minutes and speaker notes by section, answers, hints, wrong answers."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from importlib import import_module
+from textwrap import dedent, indent
+
+import nbformat
+from nbformat import NotebookNode
+
+from course_utils import lesson
+from course_utils.questions import parsed
+from tools.check.reading import cells
+from tools.minutes import amounts, lessons
+from torch_doctor.bilingual import Bilingual
+
+from .notes import notes
+from .one_language import words
+
+_CALL = re.compile(r'^(predict|check)\("(\w+)"', re.M)
+_SECTION = re.compile(r"^## (\d+\.\d+) ", re.M)
+_SOLUTION = re.compile(r"^```python\n(.*?)^```", re.M | re.S)
+WRONG_ANSWERS = 5  # that are shown of an exercise
+_LONGEST, _WIDEST = 4, 88  # lines of one, and characters of a line
+
+ANSWER, HINTS = Bilingual("Answer", "答案"), Bilingual("Hints", "提示")
+WRONG = Bilingual("Typical wrong answers, and words of the hint", "常見的錯誤答案（引號裡是提示的內容）")
+MINUTES = Bilingual("{minutes} minutes", "{minutes} 分鐘")
+LESSON = Bilingual("For instructors: minutes by section", "給教師：各節分鐘數")
+LEVEL = Bilingual("Level: {level}", "難度：{level}")
+
+
+def add(notebook: NotebookNode, language: str) -> None:
+    """Add to an edition what instructors want at hand, as Markdown cells that a slide show takes for notes.
+
+    Args:
+        notebook: The edition, whose solutions are opened as well.
+        language: ``"en"``, ``"zh-TW"`` or ``"zh-CN"``.
+    """
+    number = notebook.metadata.course.lesson
+    minutes = _minutes(number)  # first: it also makes the room's modules importable
+    made: list[NotebookNode] = []
+    for at, cell in enumerate(notebook.cells):
+        made.append(cell)
+        if cell.cell_type == "markdown":
+            cell.source = cell.source.replace("<details>", "<details open>")
+            found = _SECTION.search(cell.source)
+            if at == 0:
+                made.append(_cell(cell, "minutes", _table(minutes, notebook, language)))
+            elif found:
+                made.append(_cell(cell, "notes", _notes(number, found[1], minutes, language)))
+        elif cell.cell_type == "code":
+            for kind, name in _CALL.findall(cell.source):
+                text = (
+                    _question(number, name, language)
+                    if kind == "predict"
+                    else _exercise(number, name, _solution(notebook.cells[at + 1 : at + 3]), language)
+                )
+                made.append(_cell(cell, f"{kind}-{name}"[:30], text))
+    notebook.cells = [cell for cell in made if cell.source]
+
+
+def _cell(after: NotebookNode, what: str, source: str) -> NotebookNode:
+    """Return a cell to stand after another; it is empty where there is nothing to say."""
+    cell = nbformat.v4.new_markdown_cell(source, id=f"{after.id}-for-{what}"[:64].replace("_", "-"))
+    cell.metadata = nbformat.from_dict(
+        {"course": {"for": "instructor"}, "slideshow": {"slide_type": "notes"}}
+    )
+    return cell
+
+
+def _one(text: Bilingual, language: str) -> str:
+    return re.sub("[⟨⟩]", "", words(text.en, text.zh, language))
+
+
+def _quoted(parts: list[str]) -> str:
+    """Return paragraphs as a block quotation, which tells them from the lesson's own text."""
+    return "\n>\n".join("> " + part.replace("\n", "\n> ") for part in parts)
+
+
+def _minutes(number: str) -> dict[str, int]:
+    """Return the minutes of each section of a lesson."""
+    path = lessons()[number]
+    sections = dict.fromkeys(cell.section for cell in cells(path) if cell.section)
+    return {section: max(1, round(amounts(path, section).minutes)) for section in sections}
+
+
+def _table(minutes: dict[str, int], notebook: NotebookNode, language: str) -> str:
+    titles = {
+        section: title
+        for cell in notebook.cells
+        if cell.cell_type == "markdown"
+        for section, title in re.findall(r"^## (\d+\.\d+) (.+)$", cell.source, re.MULTILINE)
+    }
+    lines = [f"| {section} {titles.get(section, '')} | {number} |" for section, number in minutes.items()]
+    rows = "\n".join(["| | |", "|---|--:|", *lines])
+    return _quoted([f"**{_one(LESSON, language)}**", rows])
+
+
+def _notes(number: str, section: str, minutes: dict[str, int], language: str) -> str:
+    note = notes(number).get(section)
+    parts = [
+        f"**{_one(label, language)}** {_one(text, language)}"
+        for label, text in (note.parts() if note else ())
+    ]
+    return _quoted([f"**{section}** · {_one(MINUTES.format(minutes=minutes[section]), language)}", *parts])
+
+
+def _question(number: str, name: str, language: str) -> str:
+    asked = parsed(name, lesson.all_texts(number)["question"][name])
+    title = f"**{_one(ANSWER, language)}**"
+    if asked.number:
+        return _quoted([f"{title} {_one(asked.number.reason, language)}"])
+    colon = words(": ", "：", language)
+    rows = [
+        f"- {'✓' if choice.right else '✗'} {_one(choice.text, language)}{colon}{_one(choice.reason, language)}"
+        for choice in sorted(asked.choices, key=lambda choice: not choice.right)
+    ]
+    return _quoted([title, "\n".join(rows)])
+
+
+def _solution(cells: list[NotebookNode]) -> str:
+    """Return the code of the solution that stands in one of the next cells, or nothing."""
+    return next(
+        (
+            found[1]
+            for cell in cells
+            if cell.cell_type == "markdown" and (found := _SOLUTION.search(cell.source))
+        ),
+        "",
+    )
+
+
+def _exercise(number: str, name: str, solution: str, language: str) -> str:
+    exercise = lesson.exercises(number)[name]
+    hints = [f"{at}. {_one(hint, language)}" for at, hint in enumerate(exercise.hints, 1)]
+    wrong = []
+    for source, *hint in import_module(f"{lesson.room(number)}.wrong_answers").WRONG[name]:
+        lines = _other_lines(source, solution)
+        short = 0 < len(lines) <= _LONGEST and max(map(len, lines)) <= _WIDEST
+        if short and "None" not in hint[0]:
+            said = words("“{}”: ", "「{}」：", language).format(_one(Bilingual(*hint), language))
+            if len(lines) == 1:
+                wrong.append(f"- {said}`{lines[0]}`")
+            else:
+                wrong.append(f"- {said}\n" + indent("\n".join(("```python", *lines, "```")), "  "))
+    parts = [f"**{_one(HINTS, language)}**", "\n".join(hints)]
+    if wrong:
+        parts += [f"**{_one(WRONG, language)}**", "\n".join(wrong[:WRONG_ANSWERS])]
+    return _quoted(parts)
+
+
+def _other_lines(source: str, solution: str) -> list[str]:
+    """Return the lines of a wrong answer that the solution has not."""
+    other = difflib.ndiff(solution.splitlines(), source.splitlines())
+    lines = [line[2:] for line in other if line.startswith("+ ") and line[2:].strip()]
+    return dedent("\n".join(lines)).splitlines()
