@@ -1,0 +1,108 @@
+"""The slides in a browser: nothing is cut off, nothing is small, nothing comes from elsewhere, no answer is given away."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tools.editions import lesson
+from tools.slides import deck
+
+ROOT = Path(__file__).parents[2]
+LESSONS = sorted(path.name for path in (ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
+SMALLEST = 20  # px at 1024 × 768
+EVERY = [
+    pytest.param(
+        name, language, marks=() if (name[:2], language) in (("01", "en"), ("00", "zh-CN")) else nightly
+    )
+    for nightly in [pytest.mark.nightly]
+    for name in LESSONS
+    for language in ("en", "zh-TW", "zh-CN")
+]
+
+# What is wrong with the slide that is shown: parts that are cut off, and text that is too small.
+_WRONG = """smallest => {
+  const slide = Reveal.getCurrentSlide(), wrong = [];
+  const hidden = e => e.closest('aside.notes, math') || e.closest('details:not([open]) > :not(summary)');
+  for (const e of slide.querySelectorAll('*')) {
+    const box = e.getBoundingClientRect();
+    if (!hidden(e) && box.width && (box.right > innerWidth + 1 || box.bottom > innerHeight + 1))
+      wrong.push(`cut off: ${e.tagName}.${e.className}`);
+  }
+  const texts = document.createTreeWalker(slide, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const e = texts.currentNode.parentElement;
+    if (!texts.currentNode.data.trim() || hidden(e) || !e.checkVisibility()) continue;
+    const zoom = e.closest('[data-shrunk]')?.dataset.shrunk ?? 1;
+    if (parseFloat(getComputedStyle(e).fontSize) * zoom < smallest)
+      wrong.push(`small: ${texts.currentNode.data.trim().slice(0, 30)}`);
+  }
+  return wrong;
+}"""
+_TEXT = """() => [...document.querySelectorAll('.slides > section > section')].map(slide => {
+  const copy = slide.cloneNode(true);
+  copy.querySelectorAll('aside.notes, [data-repeated]').forEach(part => part.remove());
+  return copy.textContent;
+}).join('')"""
+
+
+def words(text: str) -> str:
+    """Return `text` without white space, which layout may change."""
+    return re.sub(r"\s+", "", text)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("name", "language"), EVERY)
+def test_every_slide_is_whole_and_large(chromium: Any, tmp_path: Path, name: str, language: str) -> None:
+    page_html = deck(lesson(name, language, "instructor", outputs=True), language)
+    (tmp_path / "deck.html").write_text(page_html, encoding="utf-8")
+    page = chromium.new_page(viewport={"width": 1024, "height": 768})
+    asked, errors = [], []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    try:
+        page.set_content(re.sub(r"<script>.*?</script>", "", page_html, flags=re.S))
+        before = words(page.evaluate(_TEXT))
+        asked.clear()
+        page.goto((tmp_path / "deck.html").as_uri())
+        page.wait_for_selector("html[data-ready]", state="attached")
+        assert words(page.evaluate(_TEXT)) == before, "a text is lost when slides are divided"
+        found, seen = {}, 0
+        while True:
+            seen += 1
+            if wrong := page.evaluate(_WRONG, SMALLEST):
+                found[page.evaluate("Reveal.getCurrentSlide().innerText").strip()[:40]] = wrong[:3]
+            if page.evaluate("Reveal.isLastSlide()"):
+                break
+            page.keyboard.press("Space")
+        assert not found
+        assert seen == page.evaluate("Reveal.getTotalSlides()") > 10
+        noted = "section => section.querySelectorAll('aside.notes').length === 1"
+        assert page.evaluate(f"[...document.querySelectorAll('.slides > section > section')].every({noted})")
+    finally:
+        page.close()
+    assert not errors
+    assert [address for address in asked if not address.startswith(("data:", "blob:"))] == asked[:1]
+
+
+def test_a_slide_ends_with_its_question() -> None:
+    page = deck(lesson("01_cuda_check.ipynb", "en", "instructor", outputs=True), "en")
+    shown = re.sub(r'<aside class="notes">.*?</aside>', "", page, flags=re.S)
+    slides = re.findall(r"<section>((?:(?!<section>).)*?)</section>", shown, re.S)
+    asking = [slide for slide in slides if "course-card course-question" in slide]
+    assert len(asking) >= 9
+    for slide in asking:
+        rest = slide.partition("course-card course-question")[2]
+        assert "<pre" not in rest and "course-claim" not in rest
+    assert not re.search(r"<details[^>]*\bopen\b", page.partition("<script>")[0])
+
+
+def test_the_page_asks_nobody_for_anything() -> None:
+    page = deck(lesson("00_start_here.ipynb", "zh-CN", "instructor", outputs=True), "zh-CN")
+    body = re.sub(r"<script>.*?</script>", "", page, flags=re.S)
+    assert not re.search(r"""<(?:link|script|img|iframe)[^>]*(?:src|href)=["']?(?!data:)\w""", body)
+    assert not re.search(r"url\((?!['\"]?data:)", body) and "@import" not in body
+    assert '<html lang="zh-Hans-CN">' in page

@@ -1,0 +1,38 @@
+"""Command line: ``python -m tools.slides [LESSON …] [--language zh-TW]`` → ``build/slides/<language>/NN_name.html``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from tools.editions import EDITIONS, chosen, lesson
+from tools.slides import deck
+
+ROOT = Path(__file__).parents[2]
+
+
+def main() -> int:
+    """Run the command line and return the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tools.slides", description="Make slides of the lessons.")
+    parser.add_argument("lessons", nargs="*", help="two digits, such as 01; default: all")
+    parser.add_argument("--language", choices=EDITIONS, action="append", help="default: all")
+    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "slides")
+    options = parser.parse_args()
+    try:
+        names = chosen(options.lessons)
+    except ValueError as error:
+        parser.error(str(error))
+    for language in options.language or EDITIONS:
+        for name in names:
+            target = options.folder / language / name.replace(".ipynb", ".html")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(
+                deck(lesson(name, language, "instructor", outputs=True), language), encoding="utf-8"
+            )
+            print(target)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
