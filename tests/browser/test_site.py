@@ -1,0 +1,244 @@
+"""The website in a browser: accessible, readable on a phone and on paper, searchable, without a server."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import re
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tools.site.build import build
+
+axe_runner = pytest.importorskip("axe_playwright_python.sync_playwright")
+
+pytestmark = pytest.mark.browser
+
+WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+PHONE, LAPTOP, A4 = (360, 740), (1280, 800), (688, 970)  # A4 without its margins, at 96 pixels per inch
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("www") / "some" / "course"  # a static host may serve it below a path
+    folder.parent.mkdir()
+    build(folder, only=("00", "09"))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def host(site: Path) -> Iterator[str]:
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    handler = functools.partial(Quiet, directory=str(site.parents[1]))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/some/course"
+        server.shutdown()
+
+
+def opened(chromium: Any, size: tuple[int, int] = LAPTOP, scheme: str = "light", **options: Any) -> Any:
+    """Return a page of a fresh profile, with a list of what went wrong and of the addresses it loaded."""
+    context = chromium.new_context(
+        viewport={"width": size[0], "height": size[1]}, color_scheme=scheme, locale="en-US", **options
+    )
+    page = context.new_page()
+    page.problems, page.loaded = [], []
+    page.on("pageerror", lambda error: page.problems.append(str(error)))
+    page.on(
+        "console", lambda message: page.problems.append(message.text) if message.type == "error" else None
+    )
+    page.on("requestfailed", lambda request: page.problems.append(f"failed: {request.url}"))
+    page.on("response", lambda answer: page.problems.append(answer.url) if answer.status >= 400 else None)
+    page.on("request", lambda request: page.loaded.append(request.url))
+    return page
+
+
+def violations(page: Any) -> list[str]:
+    """Return what axe finds against WCAG 2.2, levels A and AA. (Its preloading fetches, which a folder forbids.)"""
+    options = {"preload": False, "resultTypes": ["violations"], "runOnly": {"type": "tag", "values": WCAG}}
+    found = axe_runner.Axe().run(page, options=options).response["violations"]
+    return [f"{one['id']} ({len(one['nodes'])}): {one['nodes'][0]['html'][:200]}" for one in found]
+
+
+def too_wide(page: Any) -> list[str]:
+    """Return the elements that make the page scroll sideways."""
+    return page.evaluate(
+        """() => document.documentElement.scrollWidth <= innerWidth ? [] :
+             [...document.querySelectorAll("body *")].filter(one => one.getBoundingClientRect().right > innerWidth + 1 && !one.closest("pre, .course-scroll"))
+             .slice(0, 5).map(one => one.outerHTML.slice(0, 200))"""
+    )
+
+
+def examine(chromium: Any, paths: list[Path], size: tuple[int, int], scheme: str) -> list[str]:
+    page, found = opened(chromium, size, scheme), []
+    for path in paths:
+        page.goto(path.as_uri() + ("?q=gpu" if path.stem == "search" else ""))
+        page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
+        problems = [*violations(page), *too_wide(page), *page.problems]
+        problems += [address for address in page.loaded if not address.startswith(("file:", "data:"))]
+        found += [f"{path.parent.name}/{path.name}, {size[0]}, {scheme}: {problem}" for problem in problems]
+        page.problems.clear(), page.loaded.clear()
+    page.context.close()
+    return found
+
+
+@pytest.mark.parametrize(("language", "size", "scheme"), [("en", LAPTOP, "light"), ("zh-TW", PHONE, "dark")])
+def test_pages_are_accessible_and_not_too_wide(
+    chromium: Any, site: Path, language: str, size: tuple[int, int], scheme: str
+) -> None:
+    """The catalogue of errors, 130 cards of one kind, is left to the night."""
+    paths = [path for path in sorted((site / language).glob("*.html")) if path.stem != "errors"]
+    assert len(paths) == 7
+    assert examine(chromium, paths, size, scheme) == []
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("language", "size", "scheme"),
+    [("en", LAPTOP, "dark"), ("en", PHONE, "light"), ("zh-TW", PHONE, "dark"), ("zh-CN", LAPTOP, "light")],
+)
+def test_all_pages_are_accessible_and_not_too_wide(
+    chromium: Any, whole: Path, language: str, size: tuple[int, int], scheme: str, report: Any
+) -> None:
+    paths = sorted((whole / language).glob("*.html"))
+    assert len(paths) >= 16
+    found = examine(chromium, paths, size, scheme)
+    report(f"website, {language}, {size[0]}, {scheme}: {len(paths)} pages, {len(found)} problems")
+    assert found == []
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("whole") / "site"
+    build(folder)
+    return folder
+
+
+def test_what_axe_must_find_is_found(chromium: Any, site: Path) -> None:
+    page = opened(chromium, PHONE)
+    page.goto((site / "en" / "00_start_here.html").as_uri())
+    page.add_style_tag(content="main p { color: #bbb } main h2 { width: 500px }")
+    page.evaluate("document.querySelector('main img').removeAttribute('alt')")
+    assert {one.partition(" ")[0] for one in violations(page)} >= {"color-contrast", "image-alt"}
+    assert any("<h2" in one for one in too_wide(page))
+    page.context.close()
+
+
+def test_the_language_is_remembered_and_keeps_page_and_section(chromium: Any, site: Path, host: str) -> None:
+    for address in (host, site.as_uri()):
+        page = opened(chromium)
+        page.goto(f"{address}/index.html")
+        page.wait_for_url("**/en/index.html")
+        page.goto(f"{address}/en/00_start_here.html#s0.4")
+        box = page.get_by_role("link", name="繁體中文").bounding_box()
+        page.mouse.click(box["x"] + 5, box["y"] + 5)  # unlike click(), does not scroll
+        page.wait_for_url("**/zh-TW/00_start_here.html#s0.4")
+        assert page.evaluate("document.documentElement.lang") == "zh-Hant-TW"
+        assert page.locator("nav.languages [aria-current]").inner_text() == "繁體中文"
+        page.goto(f"{address}/index.html")
+        page.wait_for_url("**/zh-TW/index.html")
+        assert not page.problems
+        page.context.close()
+
+
+def test_a_browser_in_simplified_chinese_begins_there(chromium: Any, site: Path) -> None:
+    context = chromium.new_context(locale="zh-CN")
+    page = context.new_page()
+    page.goto((site / "index.html").as_uri())
+    page.wait_for_url("**/zh-CN/index.html")
+    context.close()
+
+
+def test_light_and_dark_are_remembered(chromium: Any, host: str) -> None:
+    page = opened(chromium, scheme="light")
+    background = "getComputedStyle(document.body).backgroundColor"
+    page.goto(f"{host}/en/index.html")
+    light = page.evaluate(background)
+    page.get_by_role("button", name="Dark").click()
+    dark = page.evaluate(background)
+    page.goto(f"{host}/zh-CN/00_start_here.html")
+    assert light != dark == page.evaluate(background)
+    assert page.get_by_role("button", name="深色").get_attribute("aria-pressed") == "true"
+    page.context.close()
+
+
+def results(page: Any, address: str, query: str) -> list[str]:
+    page.goto(f"{address}/index.html")
+    page.locator("header input[name=q]").fill(query)
+    page.locator("header input[name=q]").press("Enter")
+    page.wait_for_url("**/search.html?q=*")
+    return page.locator("#results a").all_inner_texts()
+
+
+@pytest.mark.parametrize(
+    ("language", "query", "first"),
+    [
+        ("en", "scoreboard", "0.2 As a beginner writes it"),
+        ("en", "out of memory", "CUDA out of memory"),
+        ("en", "no_such_word_anywhere", None),
+        ("zh-TW", "計分板", "0.2 初學者的寫法"),
+        ("zh-TW", "額外負擔太大", "0.2 初學者的寫法"),  # stands nowhere, its parts do
+        ("zh-CN", "计分板", "0.2 初学者的写法"),
+    ],
+)
+def test_the_search_finds_words_and_chinese_without_a_server(
+    chromium: Any, site: Path, host: str, language: str, query: str, first: str | None
+) -> None:
+    page = opened(chromium)
+    found = results(page, f"{host if query == 'scoreboard' else site.as_uri()}/{language}", query)
+    assert any(first in one for one in found[:3]) if first else not found, found[:5]
+    assert page.locator("#status").inner_text() and bool(page.locator("#results mark").count()) == bool(first)
+    if first:
+        page.locator("#results a").first.click()
+        page.wait_for_url(re.compile(r"/\w+\.html(#.*)?$"))
+    assert not page.problems
+    page.context.close()
+
+
+def test_everything_can_be_read_without_a_script(chromium: Any, site: Path) -> None:
+    page = opened(chromium, java_script_enabled=False)
+    page.goto((site / "index.html").as_uri())
+    page.get_by_role("link", name="English").click()
+    page.locator("main .map a").first.click()
+    assert (
+        page.locator("main figure img").first.is_visible() and page.locator(".contents a").first.is_visible()
+    )
+    page.context.close()
+
+
+def test_the_keyboard_reaches_the_text_and_what_scrolls(chromium: Any, site: Path) -> None:
+    page = opened(chromium, PHONE)
+    page.goto((site / "en" / "00_start_here.html").as_uri())
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+    boxes = page.evaluate(
+        """() => [...document.querySelectorAll("main :is(pre, .course-scroll)")]
+             .map(box => [box.scrollWidth > box.clientWidth, box.tabIndex === 0])"""
+    )
+    assert (
+        [True, True] in boxes and [False, False] in boxes and all(wide == reached for wide, reached in boxes)
+    )
+    page.context.close()
+
+
+def test_paper_holds_the_text_alone(chromium: Any, site: Path) -> None:
+    page = opened(chromium, A4, "dark")
+    page.goto((site / "zh-TW" / "00_start_here.html").as_uri())
+    page.emulate_media(media="print")
+    for hidden in ("header", ".contents", ".actions", ".steps"):
+        assert not page.locator(hidden).first.is_visible()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    cut = page.evaluate(
+        "() => [...document.querySelectorAll('main pre')].filter(one => one.scrollWidth > one.clientWidth).length"
+    )
+    assert too_wide(page) == [] and cut == 0
+    page.context.close()

@@ -1,0 +1,327 @@
+"""The website as files: complete, in one language a page, without anything from elsewhere. What a browser makes of it
+is tested in tests/browser/test_site.py."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import runpy
+import subprocess
+import sys
+import zipfile
+from functools import cache
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+import yaml
+from bs4 import BeautifulSoup
+from nbformat import v4
+
+from course_utils import language
+from tools import links
+from tools.editions import chosen
+from tools.site import course, verification
+from tools.site.build import LOOK_UP, NOTEBOOKS, build
+from tools.site.notebook import markdown, page, plain
+from torch_doctor.errors.catalogue import entries
+
+SOME = ("00", "09")
+HAN = re.compile("[\u4e00-\u9fff]")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    slides = tmp_path_factory.mktemp("slides")
+    for name in language.EDITIONS:
+        (slides / name).mkdir()
+        (slides / name / "00_start_here.html").write_text("<!doctype html><title>slides</title>")
+    build(folder, only=SOME, slides=slides)
+    return folder
+
+
+@cache
+def soup_of(path: Path) -> BeautifulSoup:
+    return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+
+
+def soups(site: Path, pattern: str = "*/*.html") -> dict[str, BeautifulSoup]:
+    pages = {path.relative_to(site).as_posix(): soup_of(path) for path in sorted(site.glob(pattern))}
+    assert pages
+    return pages
+
+
+def broken_links(site: Path) -> list[str]:
+    """Return the links and resources that lead nowhere; an address that begins with "/" breaks below a sub-path."""
+    pages, broken = soups(site), []
+    anchors = {name: {element["id"] for element in soup.find_all(id=True)} for name, soup in pages.items()}
+    for name, soup in pages.items():
+        for element in soup.find_all(lambda one: one.get("href") or one.get("src")):
+            address = unquote(element.get("href") or element["src"])
+            if re.match(r"(https?|data):", address):
+                continue
+            file, _, anchor = address.partition("#")
+            path = (site / name).parent / file if file else site / name
+            target = path.resolve().relative_to(site.resolve()).as_posix()
+            known = anchors.get(target)
+            if (
+                address.startswith("/")
+                or not path.exists()
+                or (anchor and known is not None and anchor not in known)
+            ):
+                broken.append(f"{name}: {address}")
+    return broken
+
+
+def test_every_link_leads_somewhere(site: Path) -> None:
+    assert broken_links(site) == []
+
+
+def test_nothing_comes_from_elsewhere(site: Path) -> None:
+    for name, soup in soups(site, "**/*.html").items():
+        loaded = [
+            one.get("src")
+            for one in soup.find_all(["script", "img", "iframe", "source", "video"])
+            if one.get("src")
+        ]
+        loaded += [one["href"] for one in soup.find_all("link") if "alternate" not in one["rel"]]
+        assert not [address for address in loaded if re.match(r"(https?:)?//", address)], name
+    for path in (*site.glob("assets/*.css"), *site.glob("assets/*.js")):
+        assert "@import" not in path.read_text("utf-8") and "url(" not in path.read_text("utf-8"), path.name
+
+
+def test_a_page_is_in_one_language(site: Path) -> None:
+    for name, soup in soups(site).items():
+        folder = name.partition("/")[0]
+        if folder not in language.EDITIONS:
+            continue
+        assert soup.html["lang"] == course.HTML_LANGUAGES[folder]
+        assert not soup.select('main [lang|="en"], main [lang|="zh"]'), name
+        if folder == "en":
+            names = soup.find("nav", class_="languages").get_text()
+            assert not HAN.search(soup.get_text().replace(names, "")), name
+        else:
+            paragraphs = [
+                one.get_text()
+                for one in soup.select("main > p, main > ul > li, article > p, article > h2, .map li")
+            ]
+            assert not [text for text in paragraphs if len(text) > 12 and not HAN.search(text)], name
+    simplified = "\n".join(soup.get_text() for soup in soups(site, "zh-CN/*.html").values())
+    assert "訓練" not in simplified and "训练" in simplified
+
+
+def test_every_language_has_the_same_anchors(site: Path) -> None:
+    """So the switch finds the section that is being read."""
+    seen = []
+    for folder in language.EDITIONS:
+        pages = soups(site, f"{folder}/*.html")
+        seen.append(
+            {Path(name).name: [one["id"] for one in soup.select("main [id]")] for name, soup in pages.items()}
+        )
+    assert seen[0] == seen[1] == seen[2]
+
+
+def test_every_page_is_there(site: Path) -> None:
+    lessons = {name.removesuffix(".ipynb") for name in chosen(SOME)}
+    assert {Path(name).stem for name in soups(site, "en/*.html")} == {*lessons, *LOOK_UP, "index", "search"}
+
+
+def test_no_anchor_is_used_twice(site: Path) -> None:
+    for name, soup in soups(site).items():
+        ids = [one["id"] for one in soup.find_all(id=True)]
+        assert len(ids) == len(set(ids)), name
+
+
+def test_the_search_knows_every_section_and_every_error(site: Path) -> None:
+    for folder in language.EDITIONS:
+        script = (site / "assets" / f"search_{folder}.js").read_text("utf-8")
+        places = json.loads(script.removeprefix("const PLACES = ").rstrip(";\n"))
+        addresses = {address for address, *_ in places}
+        for name, soup in soups(site, f"{folder}/0*.html").items():
+            sections = soup.select("article > h2, article > h3")
+            assert sections and {f"{name.partition('/')[2]}#{one['id']}" for one in sections} <= addresses
+        assert {f"errors.html#{name}" for name in entries()} <= addresses
+        assert all(title and text for _, title, _, text in places)
+
+
+def test_pictures_have_a_size_and_a_text(site: Path) -> None:
+    images = [image for soup in soups(site).values() for image in soup.find_all("img")]
+    assert images and all(int(image["width"]) and int(image["height"]) and image["alt"] for image in images)
+
+
+def test_notebooks_and_slides_can_be_downloaded(site: Path) -> None:
+    page = soups(site, "en/downloads.html")["en/downloads.html"]
+    addresses = [link["href"] for link in page.select("main a")]
+    assert "../slides/en/00_start_here.html" in addresses
+    assert {"../notebooks/en-student.zip", "../notebooks/en/instructor/09_error_clinic.ipynb"} <= set(
+        addresses
+    )
+    assert "../slides/en/09_error_clinic.html" not in addresses, "there are none"
+    with zipfile.ZipFile(site / "notebooks" / "en-student.zip") as archive:
+        assert {"en-student/00_start_here.ipynb", "en-student/workers/train.py"} <= set(archive.namelist())
+
+
+def test_links_to_colab_and_kaggle_need_an_address(
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if links.repository() == links.UNKNOWN:
+        (soup,) = soups(site, "en/00*.html").values()
+        assert not soup.find(class_="actions").find("a", string="Colab")
+    monkeypatch.setenv("COURSE_REPOSITORY", "someone/course")
+    build(tmp_path / "site", only=("09",), editions=("zh-CN",))
+    (soup,) = soups(tmp_path / "site", "zh-CN/09*.html").values()
+    addresses = {link.get_text(): link["href"] for link in soup.select(".actions a")}
+    assert addresses["Colab"].endswith("/someone/course/blob/editions/zh-CN/student/09_error_clinic.ipynb")
+    assert "kaggle.com" in addresses["Kaggle"]
+    assert soup.find("footer").a["href"] == "https://github.com/someone/course"
+
+
+def test_cheat_sheets_hold_the_summaries(site: Path) -> None:
+    for folder, words in (("en", "One program goes through the course"), ("zh-TW", "整門課都用同一個程式")):
+        (soup,) = soups(site, f"{folder}/cheat_sheets.html").values()
+        assert words in soup.get_text() and len(soup.select("section.sheet")) == len(SOME)
+        assert not soup.find("strong", string=re.compile("Next|下一"))
+
+
+def test_a_broken_link_is_found(site: Path, tmp_path: Path) -> None:
+    (tmp_path / "en").mkdir()
+    (tmp_path / "en" / "a.html").write_text(
+        '<a href="b.html">b</a><a href="#c">c</a><p id="d"></p><a href="#d">d</a>'
+    )
+    assert broken_links(tmp_path) == ["en/a.html: b.html", "en/a.html: #c"]
+
+
+# --- cells --------------------------------------------------------------------------------------------
+
+
+def test_formulas_need_no_script() -> None:
+    made = markdown(r"$\frac{1}{n}$ of `$HOME` and $5" + "\n\n```bash\necho $PATH $HOME\n```\n")
+    assert made.count("<math") == 1 and "<mfrac>" in made
+    assert "$HOME</code>" in made and "and $5" in made and "$PATH" in plain(made)
+
+
+def test_plain_text_keeps_words_apart_and_whole() -> None:
+    assert plain("<p>記憶<strong>體</strong></p><p>頻寬 &lt;1</p>") == "記憶體\n頻寬 <1"
+
+
+def test_links_between_lessons_lead_to_pages() -> None:
+    cell = v4.new_markdown_cell(
+        "[a](01_cuda_check.ipynb) [b](01_cuda_check.ipynb#1.2-Does-it-work) [c](file.py) [d](https://e.org)"
+    )
+    notebook = v4.new_notebook(cells=[v4.new_markdown_cell("# 0 T"), cell])
+    made = page(notebook, ["01_cuda_check"])
+    assert re.findall('href="([^"]*)"', made.html) == [
+        "01_cuda_check.html",
+        "01_cuda_check.html#s1.2",
+        "https://e.org",
+    ]
+    assert "c" in made.sections[0].text
+
+
+def test_outputs_are_shown_as_they_are() -> None:
+    outputs = [
+        v4.new_output("stream", text="\x1b[31m1 < 2\x1b[0m\n"),
+        v4.new_output("display_data", {"text/html": "<b>x</b>", "text/plain": "x"}),
+        v4.new_output("execute_result", {"text/markdown": "**y**", "text/plain": "y"}, execution_count=1),
+        v4.new_output("error", ename="E", evalue="v", traceback=["\x1b[31mE\x1b[0m: v"]),
+    ]
+    made = page(v4.new_notebook(cells=[v4.new_code_cell("print(1)", outputs=outputs)])).html
+    assert all(
+        part in made for part in ("<pre>1 &lt; 2", "<b>x</b>", "<strong>y</strong>", "<pre>E: v</pre>")
+    )
+
+
+# --- verification -------------------------------------------------------------------------------------
+
+
+def test_a_result_counts_only_for_the_claim_as_it_is_now() -> None:
+    values = {"verdict": "holds", "value": 12.5, "at_least": 10, "at_most": None}
+    assert verification._result(values, (10, None)) == ("holds", "12.5")
+    assert verification._result(values, (20, None)) == ("changed", "")
+    assert verification._result(values | {"verdict": "needs"}, (10, None)) == ("", "")
+    assert verification._result(None, (10, None)) == ("", "")
+
+
+def test_every_claim_is_listed_with_its_sentence_and_limit() -> None:
+    found = [claim for name in chosen() for claim in verification.claims(NOTEBOOKS / name)]
+    assert len(found) > 100 and all(claim.statement for claim in found)
+    limits = {claim.id: claim.limit for claim in found}
+    assert limits["1.3-loops"] == "≥ 100" and limits["1.8"] == ""
+    assert all(len(claim.results) == len(verification.runs()) for claim in found)
+
+
+def test_the_numbers_agree_with_the_table(site: Path) -> None:
+    (soup,) = soups(site, "en/verified.html").values()
+    totals = [
+        int(cell.get_text()) for cell in soup.select("table")[0].select("tbody tr")[0].select("td.count")[1:]
+    ]
+    assert sum(totals) == len(soup.select("h2 ~ div tbody tr"))
+    assert totals[0] == len(soup.select("h2 ~ div tbody tr > td:nth-child(2).verdict-holds"))
+
+
+# --- publish.yml ---------------------------------------------------------------------------------------
+
+
+def git(*arguments: str, at: Path) -> str:
+    return subprocess.run(
+        ["git", *arguments], cwd=at, check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the shell commands are for Linux")
+def test_the_editions_are_committed_on_top_of_their_branch_if_they_changed(tmp_path: Path) -> None:
+    workflow = yaml.safe_load(
+        (course.ROOT / ".github" / "workflows" / "publish.yml").read_text(encoding="utf-8")
+    )
+    command = workflow["jobs"]["editions"]["steps"][-1]["run"]
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "gh").write_text("#!/bin/sh\n")
+    (tmp_path / "bin" / "gh").chmod(0o755)
+    git("init", "--quiet", "--bare", "someone/course", at=tmp_path)
+    commits = []
+    for words, commit in (("one", "a"), ("one", "b"), ("two", "c")):
+        folder = tmp_path / commit
+        (folder / "editions" / "en" / "student").mkdir(parents=True)
+        (folder / "editions" / "en" / "student" / f"{words}.ipynb").write_text(words)
+        variables = {
+            "GITHUB_SERVER_URL": tmp_path.as_uri(),
+            "GITHUB_REPOSITORY": "someone/course",
+            "GITHUB_SHA": commit,
+        }
+        path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
+        subprocess.run(["bash", "-e", "-c", command], cwd=folder, check=True, env={**variables, "PATH": path})
+        commits.append(git("rev-list", "editions", at=tmp_path / "someone" / "course").splitlines())
+    assert [len(one) for one in commits] == [1, 1, 2], "nothing new, no commit; and the history goes on"
+    files = git("ls-tree", "-r", "--name-only", "editions", at=tmp_path / "someone" / "course").split()
+    assert files == ["README.md", "en/student/two.ipynb"]
+
+
+# --- command ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.nightly
+def test_the_whole_site(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["tools.site", "--to", str(tmp_path / "site")])
+
+    runpy.run_module("tools.site", run_name="__main__")
+    print(capsys.readouterr().out)
+    site = tmp_path / "site"
+    assert broken_links(site) == []
+    test_a_page_is_in_one_language(site)
+    test_every_language_has_the_same_anchors(site)
+    test_no_anchor_is_used_twice(site)
+    test_pictures_have_a_size_and_a_text(site)
+    assert sum(path.stat().st_size for path in site.rglob("*") if path.is_file()) < 60e6
+
+
+def test_a_folder_with_something_else_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(FileExistsError, match="nothing was removed"):
+        build(tmp_path, only=("09",), editions=("en",))
+    with pytest.raises(ValueError, match="no lesson 99; there are 00, 01"):
+        build(tmp_path / "site", only=("99",))
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]

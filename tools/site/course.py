@@ -1,0 +1,152 @@
+"""What the pages show: the lessons of one language, README's introduction, and what the search looks through."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import nbformat
+from bs4 import BeautifulSoup
+from nbformat import NotebookNode
+
+from tools.editions import lesson as edition
+from tools.site.notebook import Page, cell_soup, markdown, page
+from torch_doctor.bilingual import Bilingual
+
+ROOT = Path(__file__).parents[2]
+NOTEBOOKS = ROOT / "notebooks"
+HTML_LANGUAGES = {"en": "en", "zh-TW": "zh-Hant-TW", "zh-CN": "zh-Hans-CN"}
+LANGUAGE_NAMES = {"en": "English", "zh-TW": "繁體中文", "zh-CN": "简体中文"}
+
+
+@cache
+def texts() -> dict[str, Bilingual]:
+    """Return what the pages themselves say, by name."""
+    found = tomllib.loads(Path(__file__).with_name("texts.toml").read_text(encoding="utf-8"))
+    return {name: Bilingual(**text) for name, text in found.items()}
+
+
+@cache
+def read(path: Path) -> NotebookNode:
+    """Return a notebook of the course; read once."""
+    return nbformat.read(path, as_version=4)
+
+
+@dataclass
+class Lesson:
+    """A lesson in one language.
+
+    Attributes:
+        number: "01".
+        name: The name of its files, "01_cuda_check".
+        title: Its title, without the number.
+        minutes: How long it takes.
+        needs: What the reader needs.
+        goals: "After this lesson you can …": a list as HTML, or "".
+        page: Its cells as HTML.
+        summary: Its last section as HTML, for the cheat sheets; "" if there is none.
+    """
+
+    number: str
+    name: str
+    title: str
+    minutes: int
+    needs: str
+    goals: str
+    page: Page
+    summary: str
+
+
+def _own(pair: dict[str, str]) -> str:
+    return Bilingual(**pair).one() or ""
+
+
+def _summary_cells(original: NotebookNode) -> set[str]:
+    """Return the ids of the cells that sum a lesson up: the text under "Summary", and what follows it if that is a table."""
+    cells = original.cells
+    for i, cell in enumerate(cells):
+        if cell.cell_type == "markdown" and re.match(r"## [\d.]* ?Summary", cell.source):
+            after = cells[i + 1 : i + 2]
+            return {cell.id, *(one.id for one in after if one.cell_type == "code")}
+    return set()
+
+
+def _summary(made: NotebookNode, ids: set[str], pages: list[str], pictures: dict[str, bytes]) -> str:
+    parts = []
+    for cell in made.cells:
+        if cell.get("id") not in ids:
+            continue
+        soup = cell_soup(cell, pictures, pages, f"sum-{cell.id}")
+        if cell.cell_type == "code":
+            parts += [str(part) for folded in soup.find_all("details") for part in folded.contents[1:]]
+            continue
+        for heading in soup.find_all(["h2", "h3"]):
+            heading.decompose()
+        last = soup.find_all(recursive=False)[-1:]
+        if last and last[0].name == "p" and last[0].find("strong"):
+            last[0].decompose()  # what the next lesson is about
+        parts.append(str(soup))
+    return "".join(parts)
+
+
+def lesson(path: Path, language: str, pages: list[str]) -> Lesson:
+    """Return a lesson in the language that ``course_utils.language.use`` has chosen.
+
+    Args:
+        path: Its notebook.
+        language: The same language.
+        pages: Names of the lessons on the site.
+    """
+    original = read(path)
+    made = edition(path.name, language, "student", outputs=True)
+    about, labels = original.metadata["course"], (str(texts()["code"]), str(texts()["output"]))
+    whole = page(made, pages, labels)
+    first = next(cell for cell in made.cells if cell.cell_type == "markdown")
+    goals = BeautifulSoup(markdown(first.source), "html.parser").find("ul")
+    summary = _summary(made, _summary_cells(original), pages, whole.pictures)
+    return Lesson(
+        number=about["lesson"],
+        name=path.stem,
+        title=_own(about["title"]),
+        minutes=about["minutes"],
+        needs=_own(about["needs"]),
+        goals=str(goals or ""),
+        page=whole,
+        summary=summary,
+    )
+
+
+# --- README's introduction ----------------------------------------------------------------------------
+
+
+def introduction(language: str) -> str:
+    """Return what README says before "Start", as HTML.
+
+    Raises:
+        ValueError: README has no such part.
+    """
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    half = r"^## English\n(.*?)^### " if language == "en" else r"^## 繁體中文\n(.*?)^### "
+    found = re.search(half, readme, re.S | re.M)
+    if not found:
+        raise ValueError(
+            f"README.md has no introduction in {language}: what stands before the first ### of its half."
+        )
+    text = found[1].strip()
+    return markdown(Bilingual(text, text).one() or text)
+
+
+# --- search -------------------------------------------------------------------------------------------
+
+
+def index(entries: list[tuple[str, str, str, str]]) -> str:
+    """Return the search's index as a script, which a page can also load from a folder.
+
+    Args:
+        entries: Address, heading, where it is (the lesson), text.
+    """
+    return f"const PLACES = {json.dumps(entries, ensure_ascii=False, separators=(',', ':'))};\n"
