@@ -3,7 +3,7 @@
 A learner reads 200 English words or 15 lines of code in a minute, needs 20 seconds for a question and reads 0.6 of its
 words, 10 seconds for a claim's card, 3.5 minutes for an explorer, and 2, 4 or 8 for an easy, medium or hard exercise.
 What is collapsed (solutions, going further) is counted apart. ``--write`` puts the minutes into the notebooks' metadata
-and into README's tables.
+and into README's and TEACHING's tables; the plans for a class are in :mod:`tools.classroom.syllabus`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Container
 from dataclasses import dataclass, field
 from functools import cache
@@ -21,10 +21,12 @@ from typing import Any
 from tools.check import ROOT, canonical, read
 from tools.check.reading import Cell, Passage, cells, passages
 from tools.check.text import CODE, UNKNOWN, Visible
+from tools.classroom import syllabus
 from tools.written import CHECKED
 
 NOTEBOOKS = ROOT / "notebooks"
 README = ROOT / "README.md"
+TEACHING = ROOT / "TEACHING.md"
 BUDGETS = {"00": 12, "01": 60, "02": 70, "03": 90, "04": 90, "05": 90, "06": 100, "07": 90, "08": 120}
 MOST_WORDS = 2_700  # of prose, in a lesson that has a budget
 NOT_COUNTED = {"09": "it is for looking things up, not for reading"}  # it states its minutes by hand
@@ -128,16 +130,25 @@ def _levels(number: str) -> dict[str, str | None]:
     return {name: exercise.level for name, exercise in lesson.exercises(number).items()}
 
 
+def by_section(path: Path) -> dict[str, Amount]:
+    """Return how much of everything is in each section of a lesson; "" stands for what comes before the first."""
+    levels, found = _levels(path.name[:2]), cells(path)
+    answers = {name for cell in found if cell.code for name in CHECKED.findall(cell.source)}
+    parts: dict[str, Amount] = defaultdict(Amount)
+    for cell in found:
+        parts[cell.section].add_cell(cell, levels, answers)
+    for passage in passages(path):
+        parts[passage.cell.section].add_passage(passage)
+    return dict(parts)
+
+
 def amounts(path: Path, section: str | None = None) -> Amount:
     """Return how much of everything is in a lesson, or in one of its sections ("1.2")."""
-    amount, levels, found = Amount(), _levels(path.name[:2]), cells(path)
-    answers = {name for cell in found if cell.code for name in CHECKED.findall(cell.source)}
-    for cell in found:
-        if section in (None, cell.section):
-            amount.add_cell(cell, levels, answers)
-    for passage in passages(path):
-        if section in (None, passage.cell.section):
-            amount.add_passage(passage)
+    parts, amount = by_section(path), Amount()
+    for name, part in parts.items():
+        if section in (None, name):
+            for what, value in vars(part).items():
+                setattr(amount, what, getattr(amount, what) + value)
     return amount
 
 
@@ -175,81 +186,41 @@ def stated(path: Path) -> int:
     return read(path).metadata.course.minutes
 
 
-# --- README -------------------------------------------------------------------------------------------
-
-# What a class can do in a given time; a number stands for a whole lesson.
-PLANS: dict[str, tuple[str, str, list[list[str]]]] = {
-    "2 hours": (
-        "00 ({0} min), 01 sections {s1} ({1}), break, 02 sections {s2} ({2}), each with its exercises; the others as homework",
-        "00（{0} 分鐘）、01 的 {s1} 節（{1}）、休息、02 的 {s2} 節（{2}），連同這幾節的練習；其餘當作業",
-        [["00"], ["1.1", "1.2", "1.4", "1.9"], ["2.1", "2.2", "2.3", "2.4", "2.5", "2.11"]],
-    ),
-    "half a day": (
-        "00, 01 and 02 whole, with their exercises ({0} min), two breaks, and half an hour for your own machines",
-        "00、01、02 全部，連同練習（{0} 分鐘），休息兩次，再留半小時處理大家自己的機器",
-        [["00", "01", "02"]],
-    ),
-    "one day": (
-        "00 to 02 in the morning ({0} min), 03 and 04 in the afternoon ({1} min); exercises partly as homework",
-        "上午 00 到 02（{0} 分鐘），下午 03 與 04（{1} 分鐘），部分練習當作業",
-        [["00", "01", "02"], ["03", "04"]],
-    ),
-    "two days": (
-        "first day 00 to 03 ({0} min), second day 04 to 07 ({1} min), with a longer break after 05; exercises partly as "
-        "homework, the error clinic (09) wherever somebody is stuck",
-        "第一天 00 到 03（{0} 分鐘），第二天 04 到 07（{1} 分鐘），05 之後休息久一點；部分練習當作業，有學員卡關時，就打開錯誤門診（09）",
-        [["00", "01", "02", "03"], ["04", "05", "06", "07"]],
-    ),
-    "three days": (
-        "first day 00 to 03 ({0} min), second day 04 to 06 ({1} min), third day 07 and the capstone 08 ({2} min), with time "
-        "for the class's own code; its final task is homework",
-        "第一天 00 到 03（{0} 分鐘），第二天 04 到 06（{1} 分鐘），第三天 07 與總結專題 08（{2} 分鐘），並留時間給學員自己的程式；"
-        "期末任務當作業",
-        [["00", "01", "02", "03"], ["04", "05", "06"], ["07", "08"]],
-    ),
-}
-CHINESE_PLANS = {
-    "2 hours": "2 小時",
-    "half a day": "半天",
-    "one day": "一天",
-    "two days": "兩天",
-    "three days": "三天",
-}
+# --- README and TEACHING -------------------------------------------------------------------------------------------
 
 
-def _part_minutes(part: list[str], minutes: dict[str, int]) -> int:
-    """Return the minutes of whole lessons, or of sections."""
-    if part[0] in minutes:
-        return sum(minutes[number] for number in part)
-    path = lessons()[f"{int(part[0].partition('.')[0]):02}"]
-    total = 0.0
-    for section in part:
-        amount = amounts(path, section)
-        if not amount.cells:
-            raise ValueError(f"{path.name} has no section {section}; correct PLANS in tools/minutes.py.")
-        total += amount.minutes
-    return 5 * round(total / 5)
+def of_plans(minutes: dict[str, int]) -> dict[str, dict[str, float]]:
+    """Return the minutes of each section, so that those of a lesson add up to what it states."""
+    found = {}
+    for number, path in lessons().items():
+        parts = {name: part.minutes for name, part in by_section(path).items()}
+        whole = minutes[number] / sum(parts.values())
+        found[number] = {name: part * whole for name, part in parts.items()}
+    return found
 
 
 def readme(text: str, minutes: dict[str, int]) -> str:
     """Return README's text with the lessons' minutes in its four tables."""
     for number, value in minutes.items():
         text = re.sub(rf"^(\| {number} \| \[[^|]*\| )\d+( \|)", rf"\g<1>{value}\g<2>", text, flags=re.M)
-    for name, (english, chinese, parts) in PLANS.items():
-        values = [_part_minutes(part, minutes) for part in parts]
-        sections = [part for part in parts if part[0] not in minutes]
-        for title, template, last, comma in (
-            (name, english, " and ", ", "),
-            (CHINESE_PLANS[name], chinese, "、", "、"),
-        ):
-            lists = {f"s{at}": comma.join(part[:-1]) + last + part[-1] for at, part in enumerate(sections, 1)}
-            row = f"| {title} | {template.format(*values, **lists)} |"
-            text = re.sub(rf"^\| {title} \|.*$", lambda _, row=row: row, text, flags=re.M)
+    for name, row in syllabus.readme_rows(of_plans(minutes)):
+        text = re.sub(rf"^\| {name} \|.*$", lambda _, row=row: row, text, flags=re.M)
+    return text
+
+
+def teaching(text: str, minutes: dict[str, int]) -> str:
+    """Return TEACHING's text with the timetables between its marks, in both languages."""
+    parts = of_plans(minutes)
+    for language in ("en", "zh"):
+        titles = {number: read(path).metadata.course.title[language] for number, path in lessons().items()}
+        lines = "\n".join(["", "", *syllabus.tables(language, parts, titles)])
+        marks = rf"(<!-- timetables:{language} -->).*?(<!-- timetables:end -->)"
+        text = re.sub(marks, lambda found, lines=lines: found[1] + lines + found[2], text, flags=re.S)
     return text
 
 
 def write() -> None:
-    """Put the computed minutes into the notebooks' metadata and README's tables."""
+    """Put the computed minutes into the notebooks' metadata, README's tables and TEACHING's timetables."""
     for number, path in lessons().items():
         if number in NOT_COUNTED:
             continue
@@ -257,7 +228,11 @@ def write() -> None:
         notebook.metadata.course.minutes = rounded(number, amounts(path).minutes)
         path.write_text(canonical(notebook), encoding="utf-8", newline="\n")
     now = {number: stated(path) for number, path in lessons().items()}
-    README.write_text(readme(README.read_text(encoding="utf-8"), now), encoding="utf-8", newline="\n")
+    for document, filled in (README, readme), (TEACHING, teaching):
+        if document.exists():
+            document.write_text(
+                filled(document.read_text(encoding="utf-8"), now), encoding="utf-8", newline="\n"
+            )
 
 
 # --- the table ----------------------------------------------------------------------------------------
@@ -282,15 +257,16 @@ def row(number: str, path: Path) -> list[Any]:
 def main() -> None:
     """Print the table; with ``--write``, first correct what the notebooks and README state."""
     parser = argparse.ArgumentParser(prog="python -m tools.minutes", description=__doc__.split("\n\n")[0])
-    parser.add_argument("--write", action="store_true", help="put the minutes into the metadata and README")
+    parser.add_argument(
+        "--write", action="store_true", help="put the minutes into the metadata, README and TEACHING"
+    )
     parser.add_argument("--sections", metavar="NN", help="the minutes of each section of one lesson")
     options = parser.parse_args()
     if options.write:
         write()
     if options.sections:
         path = lessons()[options.sections]
-        for section in dict.fromkeys(cell.section for cell in cells(path)):
-            amount = amounts(path, section)
+        for section, amount in by_section(path).items():
             print(
                 f"{section or '(before)':24}{amount.minutes:6.1f} min {amount.words:5} words {amount.code:4} lines"
             )

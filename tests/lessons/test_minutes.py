@@ -63,17 +63,6 @@ def test_readme_is_corrected_in_both_languages() -> None:
     assert f"first day 00 to 03 ({rest + 215} min)" in other and f"00 到 03（{rest + 215} 分鐘）" in other
 
 
-def test_a_section_of_a_plan_that_is_gone_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(minutes.PLANS, "2 hours", ("{0} {s1}", "{0} {s1}", [["1.99"]]))
-    with pytest.raises(ValueError, match=r"has no section 1\.99; correct PLANS"):
-        minutes.readme("", {"01": 60})
-
-
-def test_the_plan_for_two_hours_fits() -> None:
-    now = {number: stated(path) for number, path in lessons().items()}
-    assert sum(minutes._part_minutes(part, now) for part in minutes.PLANS["2 hours"][2]) <= 120
-
-
 # --- counting -----------------------------------------------------------------------------------------
 
 TEXTS = """

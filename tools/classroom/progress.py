@@ -1,0 +1,169 @@
+"""Who of a class has solved what: ``python -m tools.classroom.progress [FILE …] [--group students] [--csv F] [--page F]``.
+
+Every learner's solved exercises are in a file ``progress.json`` of their own. On a shared server this reads those of a
+group's members (as root); elsewhere, those that students have handed in: ``NAME.json``, or ``NAME/progress.json``. A learner
+can write into that file, so it shows where a class stands and proves nothing; ``python -m tools.grade`` does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import re
+import stat
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TextIO
+
+from course_utils import lesson
+from tools.classroom.progress_page import page
+from torch_doctor.bilingual import Bilingual
+
+FILE = ".local/share/pytorch-gpu-course/progress.json"  # in a home on Linux
+MOST_BYTES = 1_000_000
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+
+Exercises = Mapping[str, Mapping[str, Bilingual]]  # titles, by lesson and name
+
+
+@dataclass(frozen=True)
+class Learner:
+    """What one learner has solved.
+
+    Attributes:
+        name: Of the user, the file or the folder.
+        solved: The date of each solved exercise, by lesson and name.
+        problem: Why nothing could be read, if so.
+    """
+
+    name: str
+    solved: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    problem: Bilingual | None = None
+
+
+def exercises() -> dict[str, dict[str, Bilingual]]:
+    """Return the titles of all exercises of the course."""
+    notebooks = lesson.notebooks()
+    for folder in (notebooks, notebooks / "workers" / "forecast"):  # the capstone imports from both
+        if str(folder) not in sys.path:
+            sys.path.append(str(folder))
+    numbers = sorted(path.parent.name[-2:] for path in notebooks.glob("lesson_[0-9][0-9]/checks.py"))
+    return {n: {name: exercise.title for name, exercise in lesson.exercises(n).items()} for n in numbers}
+
+
+def read(path: Path, name: str, known: Exercises, owner: int | None = None) -> Learner:
+    """Return what a file says; whatever is in it, this neither raises nor waits.
+
+    Args:
+        path: The file.
+        name: Of the learner.
+        known: The exercises of the course; others are left out.
+        owner: Whose file it must be: root must not read another's through a link that a student has made.
+    """
+    try:
+        # A named pipe would keep the reader waiting.
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
+    except FileNotFoundError:
+        return Learner(name, problem=Bilingual("nothing solved yet", "還沒有完成任何練習"))
+    except OSError:
+        return Learner(name, problem=Bilingual("cannot be read", "無法讀取"))
+    with os.fdopen(handle, "rb") as file:
+        about = os.fstat(handle)
+        if not stat.S_ISREG(about.st_mode) or about.st_size > MOST_BYTES or owner not in (None, about.st_uid):
+            return Learner(name, problem=Bilingual("is no file of this learner", "不是這位學生的檔案"))
+        try:
+            data = json.loads(file.read(MOST_BYTES))
+            solved = {
+                number: {
+                    exercise: str(date)
+                    for exercise, date in data.get(number, {}).items()
+                    if exercise in titles and _DATE.fullmatch(str(date))
+                }
+                for number, titles in known.items()
+            }
+        except (ValueError, AttributeError, RecursionError):
+            return Learner(name, problem=Bilingual("is damaged", "檔案已損壞"))
+    return Learner(name, solved)
+
+
+def members(group: str) -> Iterator[tuple[str, Path, int]]:
+    """Give the name, the file and the number of each user of a group."""
+    import grp
+    import pwd
+
+    found = grp.getgrnam(group)
+    for user in sorted(pwd.getpwall()):
+        if user.pw_name in found.gr_mem or user.pw_gid == found.gr_gid:
+            yield user.pw_name, Path(user.pw_dir, FILE), user.pw_uid
+
+
+def handed_in(paths: Iterable[Path]) -> Iterator[tuple[str, Path]]:
+    """Give the name and the file of each learner among the given files and folders."""
+    for path in paths:
+        if path.is_dir():
+            files = sorted([*path.glob("*.json"), *path.glob("*/progress.json")])
+            yield from (
+                (file.parent.name if file.name == "progress.json" else file.stem, file) for file in files
+            )
+        else:
+            yield (path.absolute().parent.name if path.name == "progress.json" else path.stem), path
+
+
+def write_csv(file: TextIO, learners: Sequence[Learner], known: Exercises) -> None:
+    """Write a line for each learner and a column for each exercise, with the date on which it was solved."""
+    table = csv.writer(file)
+    columns = [(number, name) for number, titles in known.items() for name in titles]
+    table.writerow(["learner", "solved", *(f"{number} {name}" for number, name in columns), "problem"])
+    for learner in learners:
+        dates = [learner.solved.get(number, {}).get(name, "") for number, name in columns]
+        # A spreadsheet takes a name that begins like a formula for one.
+        name = f"'{learner.name}" if learner.name[:1] in "=+-@" else learner.name
+        table.writerow([name, sum(map(bool, dates)), *dates, learner.problem.en if learner.problem else ""])
+
+
+def lines(learners: Sequence[Learner], known: Exercises) -> Iterator[str]:
+    """Give the lines for the terminal: how many exercises of each lesson everybody has solved."""
+    width = max([len(learner.name) for learner in learners] + [8])
+    yield f"{'':{width}}  {'  '.join(known)}   {Bilingual('solved exercises by lesson', '各課完成的練習數')}"
+    for learner in learners:
+        counts = "  ".join(f"{len(learner.solved.get(number, ())) or '·':>2}" for number in known)
+        yield f"{learner.name:{width}}  {counts}   {learner.problem or ''}".rstrip()
+    yield f"{'of':{width}}  {'  '.join(f'{len(titles):>2}' for titles in known.values())}"
+
+
+def main() -> None:
+    """Read the progress of a class, print it, and write it as CSV and as a page."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.classroom.progress", description=__doc__.split("\n\n")[0]
+    )
+    parser.add_argument(
+        "files", nargs="*", type=Path, help="NAME.json, or folders of NAME.json, NAME/progress.json"
+    )
+    parser.add_argument("--group", help="all users of a group of this machine")
+    parser.add_argument("--csv", type=Path, help="write a table for a spreadsheet")
+    parser.add_argument("--page", type=Path, help="write a page for the browser")
+    options = parser.parse_args()
+    if not options.files and not options.group:
+        parser.error("give files, folders or --group · 請指定檔案、資料夾，或用 --group")
+    known = exercises()
+    learners = [read(path, name, known) for name, path in handed_in(options.files)]
+    if options.group:
+        learners += [read(path, name, known, owner) for name, path, owner in members(options.group)]
+    learners.sort(key=lambda learner: learner.name)
+    print("\n".join(lines(learners, known)))
+    if options.csv:
+        with open(
+            options.csv, "w", encoding="utf-8-sig", newline=""
+        ) as file:  # so that Excel reads it as UTF-8
+            write_csv(file, learners, known)
+    if options.page:
+        counted = [(learner.name, learner.solved, learner.problem) for learner in learners]
+        options.page.write_text(page(counted, known), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
