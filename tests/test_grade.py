@@ -1,0 +1,201 @@
+"""``python -m tools.grade``: exact points for right, wrong and edited submissions; nothing harms, and everything is reported."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from grade_submissions import handed_in, hostile
+from published import PUBLISHED
+
+from tools.grade import code, course, grading, submission
+from tools.grade.submission import Unreadable, open_submission
+
+ROOT = Path(__file__).parents[1]
+
+
+def graded(folder: Path, *options: str) -> dict[str, Any]:
+    """Grade a folder of submissions; return the JSON, with the table and the terminal's text."""
+    target = folder.parent / f"{folder.name}-results"
+    target.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-m", "tools.grade", str(folder), "--json", str(target / "a.json"), "--csv",
+         str(target / "a.csv"), *options],
+        cwd=ROOT, capture_output=True, encoding="utf-8", env=os.environ | {"PYTHONIOENCODING": "utf-8"},
+    )  # fmt: skip
+    if done.returncode == 2 and "shut answers off" in done.stderr:
+        pytest.skip(done.stderr.splitlines()[0])
+    assert done.returncode == 0, done.stderr
+    table = list(csv.DictReader((target / "a.csv").read_text(encoding="utf-8-sig").splitlines()))
+    found = json.loads((target / "a.json").read_text(encoding="utf-8"))
+    return found | {"table": table, "terminal": done.stdout}
+
+
+def states(one: dict[str, Any]) -> dict[str, str]:
+    return {exercise["name"]: exercise["state"] for exercise in one["exercises"]}
+
+
+def kinds(thing: dict[str, Any]) -> set[str]:
+    return {remark["kind"] for remark in thing["remarks"]}
+
+
+def assert_exact(folder: Path, count: int, lessons: tuple[str, ...]) -> None:
+    """Every verdict and every sum of points is right for `count` submissions of each kind."""
+    expected = {}
+    for kind in ("right", "wrong", "edited"):
+        for number, (book, lesson, verdicts) in enumerate(handed_in.class_of(kind, count, lessons)):
+            handed_in.write(book, folder / f"{kind} {number}" / "lesson.ipynb")
+            expected[f"{kind} {number}/lesson.ipynb"] = lesson, verdicts
+    found = graded(folder)
+    assert len(found["submissions"]) == 3 * count == len(expected) and found["protected"]
+    for one, row in zip(found["submissions"], found["table"], strict=True):
+        lesson, verdicts = expected[one["file"]]
+        assert states(one) == verdicts, one["file"]
+        solved = [name for name, state in verdicts.items() if state == "solved"]
+        assert one["lesson"] == lesson and one["points"] == handed_in.worth(lesson, solved)
+        assert one["possible"] == handed_in.worth(lesson, list(verdicts))
+        assert (row["points"], row["solved"]) == (str(one["points"]), str(len(solved)))
+        assert {row[f"{lesson}/{name}"] for name in solved} <= {"solved"}
+        for exercise in one["exercises"]:
+            assert exercise["state"] != "wrong" or {*exercise["hint"]} == {"en", "zh"}
+            assert kinds(exercise) <= {"published", "alike"}, "a false alarm"
+
+
+def test_scores_are_exact(tmp_path: Path) -> None:
+    assert_exact(tmp_path / "class", 4, ("01", "02"))
+
+
+@pytest.mark.nightly
+def test_scores_of_seventy_five_submissions_are_exact(tmp_path: Path) -> None:
+    assert_exact(tmp_path / "class", 25, tuple(sorted({entry.lesson for entry in PUBLISHED.values()})))
+
+
+@pytest.mark.nightly
+def test_scripts_are_examined(tmp_path: Path) -> None:
+    entry = {name: PUBLISHED[f"06/{name}"] for name in ("together", "average")}
+    answers = {"together": entry["together"].solution, "average": entry["average"].wrong[0][0]}
+    handed_in.write(handed_in.answered("06", answers), tmp_path / "class" / "a.ipynb")
+    one = graded(tmp_path / "class")["submissions"][0]
+    assert states(one) == dict.fromkeys(course.tasks("06"), "not_tried") | {
+        "together": "solved",
+        "average": "wrong",
+    }
+
+
+def assert_harmless(folder: Path, *groups: dict[str, hostile.Hostile]) -> None:
+    """Each hostile answer is reported, and every other answer in the class keeps its points."""
+    folder.mkdir()
+    hostile.write_all(folder, *groups)
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    found = graded(folder, "--lesson", "01", "--memory", "1")
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+    submissions = {one["file"].removesuffix(".ipynb"): one for one in found["submissions"]}
+    for group in groups:
+        for place, (name, expected) in enumerate(group.items()):
+            answers = {exercise["name"]: exercise for exercise in submissions[name]["exercises"]}
+            answer = answers["on_gpu"]
+            assert answer["state"] in expected.states, f"{name}: {answer}"
+            assert {*expected.remarks} <= kinds(answer), f"{name}: {answer}"
+            assert expected.says in answer["hint"]["en"], f"{name}: {answer}"
+            assert answers["intensity"]["state"] == ("not_tried" if place % 5 else "solved"), name
+            if answer["state"] == "error":
+                assert f"{name}.ipynb" in found["terminal"] and answer["hint"]["zh"] != answer["hint"]["en"]
+    for name, (_, status) in hostile.UNREADABLE.items():
+        assert submissions[name]["status"] == status and submissions[name]["points"] == 0, name
+    assert submissions["other lesson"]["status"] == "other_lesson"
+    pretending = submissions["pretending"]
+    assert kinds(pretending) == {"overwritten"} and pretending["points"] == 0
+    stored = {e["name"]: (e["state"], kinds(e)) for e in pretending["exercises"]}
+    assert stored["on_gpu"] == ("wrong", {"stored"}) and stored["intensity"] == ("not_tried", {"stored"})
+
+
+def test_hostile_submissions_are_reported_and_harm_nothing(tmp_path: Path) -> None:
+    assert_harmless(tmp_path / "class", hostile.QUICK)
+
+
+@pytest.mark.nightly
+def test_hostile_submissions_that_take_long(tmp_path: Path) -> None:
+    assert_harmless(tmp_path / "class", hostile.SLOW)
+
+
+# --- without executing anything ---------------------------------------------------------------------------
+
+
+def test_what_the_course_sets_is_found() -> None:
+    found = [task.key for number in course.lessons() for task in course.tasks(number).values()]
+    assert sorted(found) == sorted(PUBLISHED)
+    for key in found:
+        entry, task = PUBLISHED[key], course.tasks(key[:2])[key[3:]]
+        assert (task.expression, task.script, task.solution) == (
+            entry.checked,
+            entry.file,
+            entry.solution.rstrip("\n"),
+        )
+        assert not code.unusual(entry.solution)
+
+
+@pytest.mark.parametrize("number", sorted(course.lessons()))
+def test_a_fresh_notebook_has_no_answers(number: str, tmp_path: Path) -> None:
+    found = open_submission(handed_in.write(handed_in.notebook(number), tmp_path / "a.ipynb"))
+    assert found.lesson == number and not found.stored and not found.overwrites
+    assert not [name for name in found.answers if name in handed_in.cells_only(number)]
+
+
+def test_an_answer_brings_what_it_uses() -> None:
+    course_cells = code.parsed("import math\nsize = math.pi\nother = size\n1 / 0")
+    learners = code.parsed("def helper(x):\n    return size * x")
+    cell = code.parsed("def answer(size):\n    return helper(size)")
+    assert course_cells and learners and cell
+    found = code.definitions(cell, course_cells.body + learners.body)
+    assert found == ["import math", "size = math.pi", "def helper(x):\n    return size * x"]
+
+
+def test_an_answer_in_another_cell_wins_over_the_course(tmp_path: Path) -> None:
+    """Lesson 04 has a function `train` above the exercise that asks for another one."""
+    book = handed_in.answered("04", {"stalls": PUBLISHED["04/stalls"].solution})
+    handed_in.through_helpers(book)
+    (answer,) = open_submission(handed_in.write(book, tmp_path / "a.ipynb")).answers["stalls"]
+    assert code.normal(answer.before[-1]) == code.normal(PUBLISHED["04/stalls"].solution)
+
+
+def mark(key: str, source: str, state: str = "solved") -> grading.Mark:
+    task = course.tasks(key[:2])[key[3:]]
+    return grading.Mark(task, state, answer=submission.Answer(task, source, [], {}, task.expression))
+
+
+def test_alike_answers_are_reported_and_not_judged() -> None:
+    long = "def crossover(sizes, cpu, gpu):\n    a = 1\n    b = 2\n    return sizes[a + b]"
+    commented = long.replace("    a = 1", '    """Mine."""\n\n    a = 1  # one')
+    grades = [
+        grading.Grade("a", marks={"crossover": mark("01/crossover", long)}),
+        grading.Grade("b", marks={"crossover": mark("01/crossover", commented, "wrong")}),
+        grading.Grade("c", marks={"crossover": mark("01/crossover", long.replace("b = 2", "b = 3"))}),
+        grading.Grade("d", marks={"crossover": mark("01/crossover", PUBLISHED["01/crossover"].solution)}),
+        grading.Grade("e", marks={"crossover": mark("01/crossover", PUBLISHED["01/crossover"].solution)}),
+    ]
+    assert grading.compare(grades) == [("01/crossover", ["a", "b"])]
+    assert [one.marks["crossover"].remarks.get("alike") for one in grades] == [["b"], ["a"], None, None, None]
+    assert [one.points()[0] for one in grades] == [handed_in.worth("01", ["crossover"])] * 1 + [0] + [
+        handed_in.worth("01", ["crossover"])
+    ] * 3
+
+
+def test_points_follow_the_level() -> None:
+    one = grading.Grade(
+        "a", marks={name: grading.Mark(task, "solved") for name, task in course.tasks("01").items()}
+    )
+    levels = [task.exercise.level for task in course.tasks("01").values()]
+    assert one.points({"easy": 10, "medium": 100, "hard": 1000})[0] == sum(
+        {"easy": 10, "medium": 100, "hard": 1000}[level] for level in levels if level
+    )
+
+
+def test_a_missing_file_is_unreadable(tmp_path: Path) -> None:
+    with pytest.raises(Unreadable, match="no_file"):
+        open_submission(tmp_path / "none.ipynb")

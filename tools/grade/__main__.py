@@ -1,0 +1,123 @@
+"""``python -m tools.grade NOTEBOOK|FOLDER …``: examine the exercises of handed-in notebooks again.
+
+Only the learner's answers are taken from a notebook; everything else is the course's own. Each answer runs in a
+process of its own with limits of time, memory, files, output and processes, in an empty folder, without network.
+That needs Linux. Exit status 2: nothing was executed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import importlib
+import os
+import sys
+from pathlib import Path
+
+# Before PyTorch is imported: the process that is copied for each answer has one thread and no GPU. The verdict on an
+# answer does not depend on either.
+ALONE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1") | {
+    "CUDA_VISIBLE_DEVICES": ""
+}
+
+_WINDOWS = (
+    "Grading needs Linux (on Windows: WSL). Nothing was executed.\n"
+    "評分需要 Linux（在 Windows 上請用 WSL）。沒有執行任何程式。"
+)
+_UNPROTECTED = (
+    "This machine does not let me shut answers off from your files and from the network ({why}), so nothing was\n"
+    "executed. Run it as an ordinary user of a Linux machine that permits user namespaces, or as root; or, in a\n"
+    "container or a virtual machine that holds nothing else, with --unprotected.\n"
+    "這台機器無法把學生的答案和你的檔案、網路隔開（{why}），因此沒有執行任何程式。請在允許 user namespace 的 Linux 上，\n"
+    "以一般使用者身分執行，或改用 root；如果是在沒有其他資料的容器或虛擬機裡，也可以加上 --unprotected。"
+)
+
+
+def arguments(given: list[str] | None) -> argparse.Namespace:
+    """Return the options of the command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.grade", description="Grade notebooks. · 為筆記本評分。"
+    )
+    add = parser.add_argument
+    add("paths", nargs="+", type=Path, metavar="PATH", help="notebooks, or folders of them · 筆記本或資料夾")
+    add("--lesson", help="two digits; other lessons are not graded · 只評這一課（兩位數字）")
+    add("--json", type=Path, metavar="FILE", help="write everything there · 把完整結果寫到這個檔案")
+    add(
+        "--csv", type=Path, metavar="FILE", help="write a table of the class there · 把全班的表格寫到這個檔案"
+    )
+    add("--points", nargs=3, type=int, default=(1, 2, 3), metavar=("EASY", "MEDIUM", "HARD"),
+        help="points by level (1 2 3) · 三種難度的分數（1 2 3）")  # fmt: skip
+    add(
+        "--memory",
+        type=float,
+        default=4.0,
+        metavar="GB",
+        help="for each answer (4) · 每份答案的記憶體上限（4）",
+    )
+    add(
+        "--language",
+        choices=("en", "zh-TW", "zh-CN"),
+        help="of the terminal; both if not given · 終端機的語言，不指定就兩種都顯示",
+    )
+    add("--details", action="store_true", help="every exercise with its hint · 列出每一題與提示")
+    add(
+        "--unprotected",
+        action="store_true",
+        help="go on where answers cannot be shut off · 無法隔離時仍然執行",
+    )
+    return parser.parse_args(given)
+
+
+def notebooks(paths: list[Path]) -> list[tuple[Path, str]]:
+    """Return the notebooks in the given order, with names that tell them apart.
+
+    Args:
+        paths: Notebooks, and folders, which are searched.
+    """
+    found: dict[Path, str] = {}
+    for path in paths:
+        inside = sorted(path.rglob("*.ipynb")) if path.is_dir() else [path]
+        for file in inside:
+            if not any(part.startswith(".") for part in file.relative_to(path).parts):  # checkpoints
+                found.setdefault(file, str(file.relative_to(path) if path.is_dir() else file))
+    names = list(found.values())
+    return [(file, name if names.count(name) == 1 else str(file)) for file, name in found.items()]
+
+
+def main(given: list[str] | None = None) -> int:
+    """Grade what the command line names, and return the exit status."""
+    options = arguments(given)
+    if not hasattr(os, "fork"):
+        print(_WINDOWS, file=sys.stderr)
+        return 2
+    os.environ |= ALONE
+    importlib.import_module("torch._dynamo")  # PyTorch replaces parts of itself when it imports this
+
+    from course_utils import language
+    from tools.grade import course, grading, report, sandbox
+
+    course.make_importable()
+    why = sandbox.obstacle(protected=True)
+    if why and not (options.unprotected and not sandbox.obstacle(protected=False)):
+        print(_UNPROTECTED.format(why=why), file=sys.stderr)
+        return 2
+    language.use(options.language)
+    rates = dict(zip(grading.POINTS, options.points, strict=True))
+    limits = sandbox.Limits(memory=int(options.memory * 2**30))
+    gc.freeze()  # or the collector of each copy of this process makes a copy of all objects, too
+    files, grades = notebooks(options.paths), []
+    for file, name in files:
+        grades.append(grading.grade(file, name, limits, protected=not why, lesson=options.lesson))
+        print(f"{len(grades)}/{len(files)} {name}", file=sys.stderr, flush=True)
+    alike = grading.compare(grades)
+    for grade in grades:
+        print(report.terminal(grade, rates, details=options.details or len(grades) == 1))
+    if options.json:
+        options.json.write_text(report.as_json(grades, alike, rates, not why), encoding="utf-8")
+    if options.csv:  # a spreadsheet recognizes UTF-8 by the mark at its beginning
+        options.csv.write_text(report.as_csv(grades, rates), encoding="utf-8-sig", newline="")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

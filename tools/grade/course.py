@@ -1,0 +1,96 @@
+"""The exercises of the course, as its notebooks set them: cells, what is checked, levels and published solutions."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import sys
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from course_utils import lesson
+from course_utils.exercises import Exercise
+from tools.grade import code
+from tools.written import MINE, script_in
+
+ROOT = Path(__file__).parents[2]
+NOTEBOOKS = ROOT / "notebooks"
+IMPORTABLE = (ROOT, NOTEBOOKS, NOTEBOOKS / "workers" / "forecast")
+_SOLUTION = re.compile(r"<details>.*?\n```python\n(.*?)\n```\n.*</details>", re.S)
+
+
+@dataclass(frozen=True)
+class Task:
+    """An exercise of a lesson.
+
+    Attributes:
+        lesson: Two digits.
+        exercise: How an answer is examined.
+        cell: Id of the cell that ends in ``check(…)``.
+        expression: What that cell checks.
+        stub: The answer that the course supplies: the cell, or the script that a cell above it writes.
+        solution: The published one, or "".
+        script: Path of the learner's script below the notebook's folder, if the answer is one.
+    """
+
+    lesson: str
+    exercise: Exercise
+    cell: str
+    expression: str
+    stub: str
+    solution: str
+    script: str = ""
+
+    @property
+    def key(self) -> str:
+        """The lesson and the name of the exercise: ``"01/on_gpu"``."""
+        return f"{self.lesson}/{self.exercise.name}"
+
+
+def make_importable() -> None:
+    """Put the rooms of the lessons on Python's path, for this process and those that it starts."""
+    sys.path[:] = [path for path in sys.path if path] + [
+        str(path) for path in IMPORTABLE if str(path) not in sys.path
+    ]
+
+
+@cache
+def lessons() -> dict[str, Path]:
+    """Return the notebook of each lesson, by its number."""
+    return {path.name[:2]: path for path in sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))}
+
+
+@cache
+def cells(number: str) -> list[dict[str, Any]]:
+    """Return the cells of a lesson, with their sources as one text."""
+    found = json.loads(lessons()[number].read_text(encoding="utf-8"))["cells"]
+    return [cell | {"source": "".join(cell["source"])} for cell in found]
+
+
+@cache
+def tasks(number: str) -> dict[str, Task]:
+    """Return the exercises of a lesson by name, in the order of the notebook; none where the lesson has no checks.
+
+    Args:
+        number: Two digits.
+    """
+    if not (NOTEBOOKS / lesson.room(number) / "checks.py").exists():
+        return {}
+    known, found, scripts = lesson.exercises(number), {}, {}
+    listed = cells(number)
+    for cell, following in zip(listed, [*listed[1:], {"source": ""}], strict=True):
+        if cell["cell_type"] != "code":
+            continue
+        if script := script_in(cell["source"]):
+            scripts[f"{MINE}/{script.name}"] = script.text
+        for name, checked in code.checks(ast.parse(code.python(cell["source"]))).items():
+            file = checked.value if isinstance(checked, ast.Constant) else ""
+            solution = _SOLUTION.search(following["source"])
+            found[name] = Task(
+                number, known[name], cell["id"], ast.unparse(checked), scripts.get(file, cell["source"]),
+                solution[1] if solution else "", file,
+            )  # fmt: skip
+    return found

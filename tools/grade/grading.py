@@ -1,0 +1,178 @@
+"""From handed-in notebooks to verdicts and points."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tools.grade import code, course, sandbox
+from tools.grade.judge import CELL_SECONDS, judge
+from tools.grade.sandbox import Limits
+from tools.grade.submission import Answer, Submission, Unreadable, open_submission
+from tools.grade.texts import TEXTS
+from torch_doctor.bilingual import Bilingual
+
+STATES = ("solved", "wrong", "not_tried", "error")
+POINTS = {"easy": 1, "medium": 2, "hard": 3}  # an exercise without a level counts as easy
+SPARE_SECONDS = 20.0  # beyond the limits that the sandboxed process keeps by itself
+SAME = 3  # statements from which on an answer is remarkable if two have it
+
+
+@dataclass
+class Mark:
+    """The verdict on one exercise.
+
+    Attributes:
+        task: The exercise.
+        state: One of `STATES`.
+        hint: What the course tells the learner, or what went wrong; None where nothing was tried.
+        remarks: What a person should look at, by kind, with the details of each.
+        seconds: How long the examination took.
+        answer: What was examined, if anything.
+    """
+
+    task: course.Task
+    state: str = "not_tried"
+    hint: Bilingual | None = None
+    remarks: dict[str, list[str]] = field(default_factory=dict)
+    seconds: float = 0.0
+    answer: Answer | None = None
+
+    @property
+    def level(self) -> str:
+        """The exercise's level."""
+        return self.task.exercise.level or "easy"
+
+
+@dataclass
+class Grade:
+    """What became of a submission.
+
+    Attributes:
+        name: The file, as the reports call it.
+        status: ``"graded"``, or why it was not: a key of the texts.
+        lesson: Two digits, or "" where that is unknown.
+        marks: By exercise.
+        remarks: About the whole notebook.
+    """
+
+    name: str
+    status: str = "graded"
+    lesson: str = ""
+    marks: dict[str, Mark] = field(default_factory=dict)
+    remarks: dict[str, list[str]] = field(default_factory=dict)
+
+    def points(self, rates: dict[str, int] = POINTS) -> tuple[int, int]:
+        """Return the points that were reached, and those that can be.
+
+        Args:
+            rates: Points of an exercise, by its level.
+        """
+        marks = self.marks.values()
+        reached = sum(rates[mark.level] for mark in marks if mark.state == "solved")
+        return reached, sum(rates[mark.level] for mark in marks)
+
+    def count(self, state: str) -> int:
+        """Return how many exercises have this state."""
+        return sum(mark.state == state for mark in self.marks.values())
+
+
+def grade(path: Path, name: str, limits: Limits, *, protected: bool, lesson: str | None = None) -> Grade:
+    """Examine the exercises of a handed-in notebook.
+
+    Args:
+        path: The notebook.
+        name: What the reports call it.
+        limits: For each answer.
+        protected: Whether answers are shut off from files and network.
+        lesson: The lesson that it should be; any if not given.
+
+    Returns:
+        A verdict on each exercise of the lesson; no file makes this raise.
+    """
+    try:
+        submission = open_submission(path)
+    except Unreadable as reason:
+        return Grade(name, str(reason))
+    if lesson not in (None, submission.lesson):
+        return Grade(name, "other_lesson", submission.lesson)
+    marks = {
+        key: _mark(task, submission, limits, protected)
+        for key, task in course.tasks(submission.lesson).items()
+    }
+    return Grade(
+        name, "graded", submission.lesson, marks, {"overwritten": []} if submission.overwrites else {}
+    )
+
+
+def _mark(task: course.Task, submission: Submission, limits: Limits, protected: bool) -> Mark:
+    """Return the verdict on an exercise: the first try that solves it, or the last one that is a try."""
+    mark = Mark(task)
+    for answer in submission.answers.get(task.exercise.name, []):
+        tried = _examined(answer, limits, protected)
+        if tried.state != "not_tried":
+            mark = tried
+        if mark.state == "solved":
+            break
+    if mark.state != "solved" and task.exercise.name in submission.stored:
+        mark.remarks["stored"] = []
+    return mark
+
+
+def _examined(answer: Answer, limits: Limits, protected: bool) -> Mark:
+    seconds = CELL_SECONDS + answer.task.exercise.seconds + SPARE_SECONDS
+    outcome = sandbox.run(lambda: judge(answer), seconds, limits, protected=protected)
+    mark = Mark(answer.task, seconds=round(outcome.seconds, 2), answer=answer)
+    if outcome.ended == "returned":
+        found = outcome.value
+        mark.state = {"notyet": "not_tried"}.get(found["state"], found["state"])
+        mark.hint = Bilingual(found["en"], found["zh"])
+        mark.remarks = found["remarks"]
+    else:
+        tail = (outcome.tail.strip().splitlines() or ["–"])[-1][:200].replace("`", "'")
+        mark.state, mark.hint = "error", TEXTS["ended"][outcome.ended].format(
+            seconds=seconds, printed=limits.printed // 2**20, memory=limits.memory / 2**30, tail=tail
+        )  # fmt: skip
+    if answer.published:
+        mark.remarks["published"] = []
+    if answer.unusual:
+        mark.remarks["unusual"] = answer.unusual
+    return mark
+
+
+def _statements(text: str) -> int:
+    """Return how many statements an answer has, definitions and imports not counted."""
+    try:
+        nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.stmt)]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return 0
+    kinds = ast.FunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom
+    return sum(not isinstance(node, kinds) and not code.is_check(node) for node in nodes)
+
+
+def compare(grades: list[Grade]) -> list[tuple[str, list[str]]]:
+    """Find answers that several submissions share, published solutions aside, and remark on the longer ones.
+
+    Args:
+        grades: Of a class.
+
+    Returns:
+        Exercise and names of the files, for each such answer, also for the short ones.
+    """
+    groups: dict[tuple[str, str], list[tuple[Grade, Mark]]] = defaultdict(list)
+    for one in grades:
+        for mark in one.marks.values():
+            if mark.answer and mark.state != "not_tried" and not mark.answer.published:
+                groups[mark.task.key, mark.answer.fingerprint].append((one, mark))
+    found = []
+    for (key, _), members in groups.items():
+        if len(members) < 2:
+            continue
+        names = [one.name for one, _ in members]
+        found.append((key, names))
+        for one, mark in members:
+            if mark.answer and _statements(mark.answer.text) >= SAME:
+                mark.remarks["alike"] = [name for name in names if name != one.name]
+    return found

@@ -1,0 +1,157 @@
+"""Execute a learner's answer and let the course's own check examine it, inside the sandbox."""
+
+from __future__ import annotations
+
+import builtins
+import math
+import operator
+import os
+import sys
+import time
+import types
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from course_utils.exercises import Exercise, examine
+from course_utils.limits import TimeUp, limited
+from tools.grade.submission import Answer
+from tools.grade.texts import TEXTS
+from torch_doctor.bilingual import Bilingual
+
+CELL_SECONDS = 10.0  # for what stands in a cell outside of functions
+CLASSES = ("Tensor.", "Module.", "Optimizer.")
+WATCHED = ("course_utils", "torch_doctor", "notebook_torchrun", "shared", "lesson_")
+
+
+def _parts() -> Iterator[tuple[str, Any]]:
+    """Yield the functions, methods and modules that decide about an answer, with their names."""
+    modules = [
+        module
+        for name, module in list(sys.modules.items())
+        if isinstance(module, types.ModuleType) and name.startswith(WATCHED)
+    ]
+    libraries = [math, operator, torch, torch.nn, torch.nn.functional, torch.testing]
+    for owner in (*modules, *libraries, torch.Tensor, torch.nn.Module, torch.optim.Optimizer):
+        for name, value in list(vars(owner).items()):
+            kind = isinstance(value, types.FunctionType | types.BuiltinFunctionType | type | types.ModuleType)
+            if not kind and not isinstance(value, types.MethodDescriptorType):
+                continue
+            yield f"{owner.__name__}.{name}", value
+            if isinstance(value, types.FunctionType):
+                yield f"{owner.__name__}.{name}()", value.__code__
+            elif isinstance(value, type) and owner in modules and value.__module__ == owner.__name__:
+                for part, method in list(vars(value).items()):
+                    if isinstance(method, types.FunctionType):
+                        yield f"{owner.__name__}.{name}.{part}", method
+                        yield f"{owner.__name__}.{name}.{part}()", method.__code__
+
+
+def changes(exercise: Exercise) -> Callable[[], list[str]]:
+    """Return a function that names what has been replaced since now in the course, Python's built-ins and PyTorch."""
+
+    def parts() -> dict[str, Any]:
+        return dict(_parts()) | {f"exercise.{name}": value for name, value in vars(exercise).items()}
+
+    before, python = parts(), dict(vars(builtins))
+
+    def find() -> list[str]:
+        if names := [name for name, value in python.items() if vars(builtins).get(name) is not value]:
+            vars(builtins).update(python)  # or nothing works any more
+            return [f"builtins.{name}" for name in names]
+        now = parts()
+        added = {
+            name for name in now.keys() - before.keys() if name.startswith(CLASSES)
+        }  # hides an inherited one
+        return sorted(added.union(name for name, value in before.items() if now.get(name) is not value))
+
+    return find
+
+
+def _watch(remarks: dict[str, list[str]]) -> None:
+    """Note attempts to write outside the folder and to reach other machines; Python has no way to end this."""
+    inside = (os.getcwd() + os.sep, "/dev/", "/proc/self/")
+
+    def note(kind: str, what: object) -> None:
+        if len(remarks.setdefault(kind, [])) < 5 and str(what)[:200] not in remarks[kind]:
+            remarks[kind].append(str(what)[:200])
+
+    def outside(path: object) -> bool:
+        if not isinstance(path, str | bytes | os.PathLike):
+            return False
+        return not (os.path.realpath(os.fsdecode(path)) + os.sep).startswith(inside)
+
+    def hook(event: str, given: tuple) -> None:
+        with suppress(Exception):
+            if event == "open" and given[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT) and outside(given[0]):
+                note("outside", given[0])
+            elif event in ("os.remove", "os.rename", "os.mkdir", "os.rmdir", "shutil.rmtree", "os.chmod"):
+                for path in given[: 2 if event == "os.rename" else 1]:
+                    if outside(path):
+                        note("outside", path)
+            elif event == "socket.connect" and isinstance(given[1], tuple):
+                if not str(given[1][0]).startswith(("127.", "::1", "localhost")):
+                    note("network", f"{given[1][0]}:{given[1][1]}")
+            elif event == "socket.getaddrinfo" and given[0] not in (None, "localhost", b"localhost"):
+                note("network", given[0])
+
+    sys.addaudithook(hook)
+
+
+def judge(answer: Answer) -> dict[str, Any]:
+    """Return the verdict on an answer: ``state``, ``en``, ``zh``, and ``remarks`` by kind.
+
+    The state is ``"solved"``, ``"notyet"`` or ``"wrong"`` as in the lesson, or ``"error"`` where the cell itself does not run.
+    """
+    exercise, remarks, began = answer.task.exercise, {}, time.monotonic()
+    for file, text in answer.scripts.items():
+        Path(file).parent.mkdir(exist_ok=True)
+        Path(file).write_text(text, encoding="utf-8", errors="replace")
+
+    def verdict(state: str, message: Bilingual) -> dict[str, Any]:
+        seconds = round(time.monotonic() - began, 2)
+        return {"state": state, "en": message.en, "zh": message.zh, "remarks": remarks, "seconds": seconds}
+
+    def error(name: str, **values: object) -> dict[str, Any]:
+        return verdict("error", TEXTS["judge"][name].format(**values))
+
+    changed = changes(exercise)
+    _watch(remarks)
+    try:
+        with limited(CELL_SECONDS):
+            given = _run(answer)
+    except TimeUp:
+        return error("slow", seconds=CELL_SECONDS)
+    except BaseException as raised:
+        return error("error", kind=type(raised).__name__, text=_first_line(raised))
+    if names := changed():
+        return error("changed", names=", ".join(names[:5]))
+    found = examine(exercise, given)
+    if names := changed():
+        return error("changed", names=", ".join(names[:5]))
+    return verdict(found.state, found.message)
+
+
+def _run(answer: Answer) -> Any:
+    """Execute what an answer uses and the answer itself, and return what is to be examined."""
+    space: dict[str, Any] = {"__name__": "__main__", "check": _ignored, "display": _ignored}
+    for statement in answer.before:
+        with suppress(Exception):  # then the answer says which name it misses
+            exec(compile(statement, "<cell>", "exec"), space)
+    space |= {"check": _ignored, "display": _ignored}
+    exec(compile(answer.source, "<cell>", "exec"), space)
+    return eval(compile(answer.expression, "<cell>", "eval"), space)
+
+
+def _ignored(*_: object, **__: object) -> None:
+    """Stand for the `check` and `display` of the notebook."""
+
+
+def _first_line(error: BaseException) -> str:
+    try:
+        return (str(error).strip().splitlines() or [""])[0][:300].replace("`", "'")
+    except BaseException:
+        return ""

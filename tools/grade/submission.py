@@ -1,0 +1,214 @@
+"""A handed-in notebook: which lesson it is, the learner's answers in it, and what a teacher should look at."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from dataclasses import dataclass, field
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from tools.grade import code, course
+from tools.grade.course import Task
+from tools.written import MINE, script_in
+
+LARGEST = 50_000_000  # bytes of a notebook: the course's have less than one million
+MOST_TRIES = 3  # cells with the same exercise that are examined, the last ones
+
+
+class Unreadable(Exception):
+    """The file is no notebook of a lesson; the argument is the reason, a key of the report's texts."""
+
+
+@dataclass
+class Answer:
+    """A learner's answer to an exercise.
+
+    Attributes:
+        task: The exercise.
+        source: The cell, without magics.
+        before: Statements that define names which the cell uses: the course's, or the learner's own.
+        scripts: What the notebook's cells write into ``mine/``, by path.
+        expression: What is examined.
+    """
+
+    task: Task
+    source: str
+    before: list[str]
+    scripts: dict[str, str]
+    expression: str
+
+    @property
+    def text(self) -> str:
+        """What the learner wrote: the cell, or the script."""
+        return self.scripts.get(self._file, "") if self.task.script else self.source
+
+    @property
+    def _file(self) -> str:
+        try:
+            return str(ast.literal_eval(self.expression))
+        except (ValueError, SyntaxError):
+            return self.task.script
+
+    @property
+    def fingerprint(self) -> str:
+        """Alike for answers that differ in comments and layout only."""
+        return sha256(code.normal(self.text).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+    @property
+    def untouched(self) -> bool:
+        """Whether the answer is what the course supplied."""
+        return code.normal(self.text) == code.normal(code.python(self.task.stub))
+
+    @property
+    def published(self) -> bool:
+        """Whether the answer is the published solution."""
+        return code.normal(self.text) == code.normal(self.task.solution)
+
+    @property
+    def unusual(self) -> list[str]:
+        """Names in the answer that belong to no ordinary answer."""
+        return code.unusual(self.text)
+
+
+@dataclass
+class Submission:
+    """A notebook that was handed in: its lesson, and for each exercise the answers to examine and what its output says.
+
+    Attributes:
+        path: The file.
+        lesson: Two digits.
+        answers: By name of the exercise, the last one last; none where the stub is untouched.
+        stored: Exercises that are solved according to the stored outputs.
+        overwrites: Whether a cell gives ``check`` another meaning.
+    """
+
+    path: Path
+    lesson: str
+    answers: dict[str, list[Answer]] = field(default_factory=dict)
+    stored: set[str] = field(default_factory=set)
+    overwrites: bool = False
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """Return the cells of a notebook, with their sources as texts, and its metadata in the first place.
+
+    Raises:
+        Unreadable: The file is not there, too large, or no notebook.
+    """
+    try:
+        if not path.is_file():
+            raise Unreadable("no_file")
+        if path.stat().st_size > LARGEST:
+            raise Unreadable("too_large")
+        book = json.loads(path.read_text(encoding="utf-8-sig"))
+        cells = [
+            {
+                "id": str(cell.get("id") or ""),
+                "code": cell["cell_type"] == "code",
+                "source": _joined(cell["source"]),
+                "outputs": cell.get("outputs") or [],
+            }
+            for cell in book["cells"]
+        ]
+        return [book.get("metadata") or {}, *cells]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, MemoryError):
+        raise Unreadable("no_notebook") from None
+
+
+def _joined(text: str | list[str]) -> str:
+    return text if isinstance(text, str) else "".join(text)
+
+
+def _lesson(metadata: dict[str, Any], cells: list[dict[str, Any]]) -> str:
+    """Return the lesson's number, by the notebook's metadata or by its set-up cell."""
+    about = metadata.get("course")
+    named = str(about.get("lesson")) if isinstance(about, dict) else ""
+    written = "\n".join(cell["source"] for cell in cells if cell["code"])
+    setup = re.search(r"""^setup\(["'](\d\d)["']""", written, re.M)
+    number = named if named in course.lessons() else setup[1] if setup else ""
+    if number not in course.lessons():
+        raise Unreadable("no_lesson")
+    return number
+
+
+def _says_solved(outputs: Any) -> set[str]:
+    """Return the exercises that are solved according to a cell's outputs."""
+    try:
+        return set(re.findall(r"exercise (\w+): solved", json.dumps(outputs)))
+    except (ValueError, RecursionError):
+        return set()
+
+
+def open_submission(path: Path) -> Submission:
+    """Return what a handed-in notebook has to examine.
+
+    Args:
+        path: The notebook.
+
+    Raises:
+        Unreadable: It is no notebook of a lesson.
+    """
+    metadata, *cells = read(path)
+    number = _lesson(metadata, cells)
+    tasks, found = course.tasks(number), Submission(path, number)
+    ids = {task.cell: name for name, task in tasks.items()}
+    parsed = [(cell, code.parsed(code.python(cell["source"]))) for cell in cells if cell["code"]]
+    scripts = {f"{MINE}/{s.name}": s.text for cell, _ in parsed if (s := script_in(cell["source"]))}
+    statements = [[s for s in tree.body if not code.is_check(s)] if tree else [] for _, tree in parsed]
+    for place, (cell, tree) in enumerate(parsed):
+        found.stored |= _says_solved(cell["outputs"])
+        examined = code.checks(tree) if tree else {}
+        found.overwrites |= bool(tree) and _rebinds_check(tree)
+        names = {*examined, *([ids[cell["id"]]] if cell["id"] in ids else [])} & set(tasks)
+        for name in sorted(names):
+            expression = ast.unparse(examined[name]) if name in examined else tasks[name].expression
+            answer = Answer(tasks[name], code.python(cell["source"]), [], scripts, expression)
+            if answer.untouched:
+                continue
+            above = _statements(number, tasks[name].cell)
+            own = sum(statements[place + 1 :] + statements[:place], [])  # what is above counts most
+            others = above + _own(own, above, code.used(expression))
+            answer.before = code.definitions(tree, others) if tree else []
+            found.answers.setdefault(name, []).append(answer)
+    found.answers = {name: tries[-MOST_TRIES:] for name, tries in found.answers.items()}
+    return found
+
+
+def _rebinds_check(tree: ast.Module) -> bool:
+    own = [s for s in tree.body if not (isinstance(s, ast.ImportFrom) and s.module == "course_utils")]
+    return any("check" in code.bound(statement) for statement in own)
+
+
+def _own(statements: list[ast.stmt], above: list[ast.stmt], names: set[str]) -> list[ast.stmt]:
+    """Return which statements of a submission count: the course's own come first, except for the answer itself.
+
+    Args:
+        statements: Of the submission.
+        above: Of the course, above the exercise.
+        names: What is examined.
+    """
+    known = set().union(*map(code.bound, above))
+    same = {ast.dump(statement) for statement in above}
+    return [
+        statement
+        for statement in statements
+        if not (given := code.bound(statement)) <= known
+        or (given & names and ast.dump(statement) not in same)
+    ]
+
+
+@cache
+def _statements(number: str, cell: str) -> list[ast.stmt]:
+    """Return the statements of the course above a cell, without those for answers."""
+    found: list[ast.stmt] = []
+    for other in course.cells(number):
+        if other["id"] == cell:
+            break
+        if other["cell_type"] == "code":
+            tree = ast.parse(code.python(other["source"]))
+            found += [] if code.checks(tree) else tree.body
+    return found
