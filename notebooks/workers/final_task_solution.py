@@ -1,6 +1,6 @@
 """A worked solution of the final task, made small: own data, own model, the same journey.
 
-    python final_task_solution.py FOLDER
+    python workers/final_task_solution.py FOLDER
 
 It takes about a minute on two CPU cores, and leaves the data, a results folder and report.md. The data are made here,
 so that the solution runs anywhere; yours come from your own subject.
@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-PROJECT = Path(__file__).parents[1] / "workers" / "forecast"
+PROJECT = Path(__file__).with_name("forecast")
 
 # The own model: the project asks for a class Informer and two sizes, so this file takes the place of informer.py.
 MODEL = '''
@@ -51,25 +51,62 @@ def write_data(path: Path, rows: int = 4000, seed: int = 7) -> None:
     day, weekend = hours % 24, hours // 24 % 7 >= 5
     slow = pd.Series(rng.normal(size=rows)).ewm(halflife=30).mean().to_numpy() * 6
     warmth = 14 + 8 * np.sin(2 * np.pi * (day - 9) / 24) + 3 * slow
-    rain = np.clip(pd.Series(rng.normal(size=rows)).ewm(halflife=4).mean().to_numpy() * 3 - 1, 0, None)
+    rain = np.clip(
+        pd.Series(rng.normal(size=rows)).ewm(halflife=4).mean().to_numpy() * 3 - 1,
+        0,
+        None,
+    )
     pleasant = np.exp(-(((warmth - 20) / 9) ** 2) - rain)
-    work = np.where(weekend, 0.1, np.exp(-((day - 8) ** 2) / 4) + np.exp(-((day - 18) ** 2) / 6))
+    work = np.where(
+        weekend, 0.1, np.exp(-((day - 8) ** 2) / 4) + np.exp(-((day - 18) ** 2) / 6)
+    )
     leisure = np.exp(-((day - 15) ** 2) / 18) * np.where(weekend, 1.5, 0.5)
     noise = 1 + 0.05 * rng.normal(size=(2, rows))
-    commuters, tourists = 300 * work * (0.5 + 0.5 * pleasant) * noise[0], 250 * leisure * pleasant * noise[1]
-    columns = {"warmth": warmth, "rain": rain, "commuters": commuters, "tourists": tourists}
+    commuters, tourists = (
+        300 * work * (0.5 + 0.5 * pleasant) * noise[0],
+        250 * leisure * pleasant * noise[1],
+    )
+    columns = {
+        "warmth": warmth,
+        "rain": rain,
+        "commuters": commuters,
+        "tourists": tourists,
+    }
     columns["docks_free"] = np.clip(500 - commuters - tourists, 0, None)
     frame = pd.DataFrame(columns).round(3)
-    frame.insert(0, "date", pd.date_range("2025-03-03", periods=rows, freq="h").strftime("%Y-%m-%d %H:%M:%S"))
+    frame.insert(
+        0,
+        "date",
+        pd.date_range("2025-03-03", periods=rows, freq="h").strftime(
+            "%Y-%m-%d %H:%M:%S"
+        ),
+    )
     frame.to_csv(path, index=False)
 
 
 def train(folder: Path, *options: str, ranks: int = 1, stop: bool = False) -> Path:
     """Run the project's program and return the folder of its run; `stop` ends it with a checkpoint, early."""
-    start = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"] * (ranks > 1)
-    command = [sys.executable, *start, "forecast.py", "--data", "bikes.csv", "--cpu", *options]
-    one_thread = os.environ | {"OMP_NUM_THREADS": "1"}  # a network this small gains nothing from more
-    running = subprocess.Popen(command, cwd=folder, env=one_thread, stdout=subprocess.PIPE, text=True)
+    start = [
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        f"--nproc-per-node={ranks}",
+    ] * (ranks > 1)
+    command = [
+        sys.executable,
+        *start,
+        "forecast.py",
+        "--data",
+        "bikes.csv",
+        "--cpu",
+        *options,
+    ]
+    one_thread = os.environ | {
+        "OMP_NUM_THREADS": "1"
+    }  # a network this small gains nothing from more
+    running = subprocess.Popen(
+        command, cwd=folder, env=one_thread, stdout=subprocess.PIPE, text=True
+    )
     assert running.stdout
     for line in running.stdout:
         name, _, place = line.rstrip().partition("results: ")
@@ -84,9 +121,14 @@ def train(folder: Path, *options: str, ranks: int = 1, stop: bool = False) -> Pa
 
 def report(folder: Path, slow: Path, fast: Path) -> str:
     """Return one page: what was asked, what was measured, what it means."""
-    runs = [json.loads((run / "metrics.json").read_text(encoding="utf-8")) for run in (slow, fast)]
+    runs = [
+        json.loads((run / "metrics.json").read_text(encoding="utf-8"))
+        for run in (slow, fast)
+    ]
     gain = runs[1]["windows_per_second"] / runs[0]["windows_per_second"]
-    errors = [f"| {name} | {own['mse']:.3f} |" for name, own in runs[1]["test"].items()]
+    errors = [
+        f"| {name} | {own['mse']:.3f} |" for name, own in runs[1]["test"].items()
+    ]
     rates = [
         f"| {run.name} | {own['windows_per_second']:.0f} |"
         for run, own in zip((slow, fast), runs, strict=True)
@@ -113,15 +155,33 @@ def report(folder: Path, slow: Path, fast: Path) -> str:
 def solve(folder: Path) -> None:
     """Do the whole task in an empty folder."""
     if folder.is_dir() and any(folder.iterdir()):
-        raise SystemExit(f"{folder} is not empty; name a new folder, so that nothing of yours is overwritten")
-    shutil.copytree(PROJECT, folder, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+        raise SystemExit(
+            f"{folder} is not empty; name a new folder, so that nothing of yours is overwritten"
+        )
+    shutil.copytree(
+        PROJECT,
+        folder,
+        ignore=shutil.ignore_patterns("__pycache__"),
+        dirs_exist_ok=True,
+    )
     (folder / "informer.py").write_text(MODEL, encoding="utf-8")
     write_data(folder / "bikes.csv")
     slow = train(folder, "--name", "slow", "--batch", "16", "--epochs", "2")
-    options = ["--name", "fast", "--batch", "128", "--epochs", "12", "--learning-rate", "0.003"]
+    options = [
+        "--name",
+        "fast",
+        "--batch",
+        "128",
+        "--epochs",
+        "12",
+        "--learning-rate",
+        "0.003",
+    ]
     begun = train(folder, *options, stop=True)
     fast = train(folder, "--resume", str(begun.relative_to(folder)), ranks=2)
-    (folder / "report.md").write_text(report(folder, slow, fast) + "\n", encoding="utf-8")
+    (folder / "report.md").write_text(
+        report(folder, slow, fast) + "\n", encoding="utf-8"
+    )
 
 
 if __name__ == "__main__":
