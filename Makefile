@@ -5,24 +5,25 @@ PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.1
 	$$name -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' 2>/dev/null && echo $$name && break; done)
 IN := .venv/bin/python
 PARALLEL := --numprocesses=logical --maxprocesses=4 --dist=loadfile
-START := /lab/tree/notebooks/00_start_here.ipynb
+START := /lab/tree/my_course/00_start_here.ipynb
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test test-nightly machines check fix record verify-gpu take-evidence constraints clean
+.PHONY: help lab test test-nightly machines check fix record editions slides site verify-gpu take-evidence constraints clean
 
-help:  ## this list · 這份清單
+help:  ## this list · 列出所有指令
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' Makefile | while IFS='|' read -r name text; do printf '  make %-14s %s\n' "$$name" "$$text"; done
 
 # JupyterLab refuses a setting that is given twice, so what LAB_ARGS sets is left out of the defaults.
-lab: .venv/lab  ## open the course in JupyterLab (LAB_ARGS= passes options on) · 在 JupyterLab 開啟課程
+lab: .venv/lab  ## open your own copy of the course in JupyterLab (LAB_ARGS= passes options on) · 在 JupyterLab 開啟你自己的課程複本
+	@$(IN) -m tools.my_course
 	@$(IN) -m jupyterlab $(if $(findstring default_url,$(LAB_ARGS)),,--LabApp.default_url=$(START)) \
 		$(if $(findstring allow_root,$(subst -,_,$(LAB_ARGS))),,$(if $(filter 0,$(shell id -u)),--allow-root)) $(LAB_ARGS)
 
 test: .venv/test  ## run every test (ARGS= passes options on to pytest) · 執行所有測試
 	@$(IN) -m pytest $(or $(ARGS),$(PARALLEL))
 
-test-nightly: .venv/test  ## run every test, the slow rehearsals too · 執行所有測試，連同耗時的測試
+test-nightly: .venv/test  ## run every test, the slow rehearsals too · 執行所有測試，包括耗時的測試
 	@$(IN) -m pytest $(PARALLEL) -m "" $(ARGS)
 
 machines: .venv/test  ## run the lessons on staged machines (ARGS=--list; ARGS="oldest-cpu no-fonts") · 在各種模擬的機器上執行課程（ARGS=--list）
@@ -31,7 +32,7 @@ machines: .venv/test  ## run the lessons on staged machines (ARGS=--list; ARGS="
 # Lessons 06 to 08 take longer than a minute to execute, so `make check LESSON=06` leaves their cells to `make test`.
 FILES = $(wildcard notebooks/$(LESSON)_*.ipynb notebooks/lesson_$(LESSON))
 TESTS = tests/lessons $(filter-out notebooks/06_% notebooks/07_% notebooks/08_%,$(filter %.ipynb,$(FILES))) -k "lesson_$(LESSON) or $(LESSON)_ or $(LESSON)/"
-check: .venv/test  ## check the form of all texts and the style, or one lesson in a minute (LESSON=05) · 檢查文字與格式，或單獨一課
+check: .venv/test  ## check the form of all texts and the style, or one lesson in a minute (LESSON=05) · 檢查文字與格式（LESSON=05：只檢查一課）
 	@$(if $(LESSON),$(if $(FILES),,$(error There is no lesson $(LESSON); give two digits, for example LESSON=05)))
 	@$(IN) -m tools.check $(if $(LESSON),$(FILES)); form=$$?; \
 		$(IN) -m pytest --quiet $(if $(LESSON),$(PARALLEL) $(TESTS),tests/test_style.py) && exit $$form
@@ -42,6 +43,15 @@ fix: .venv/test  ## check the notebooks and fix what a tool can fix · 檢查並
 record: .venv/test  ## run the notebooks on this machine and store its results · 在本機執行並記錄量測結果
 	@$(IN) -m tools.record $(ARGS)
 
+editions: .venv/test  ## write the lessons in one language to build/editions (ARGS=--execute: also run them) · 把單一語言的筆記本寫到 build/editions（ARGS=--execute：寫完並執行）
+	@$(IN) -m tools.editions $(ARGS)
+
+slides: .venv/test  ## write slides of the lessons to build/slides (ARGS="01 --language en") · 把投影片寫到 build/slides（ARGS="01 --language zh-TW"）
+	@$(IN) -m tools.slides $(ARGS)
+
+site: .venv/test  ## write the website to build/site (ARGS="01 05 --languages en") · 把網站寫到 build/site（ARGS="01 05 --languages zh-TW"）
+	@$(IN) -m tools.site $(ARGS)
+
 verify-gpu: .venv/test  ## run the whole course on this machine's GPU and pack the results · 在 GPU 上驗證整個課程並打包結果
 	@$(IN) -m tools.verify_gpu $(ARGS)
 
@@ -50,7 +60,7 @@ take-evidence: .venv/test  ## read such an archive (ARGS=) into the course · �
 
 constraints: .venv/test  ## pin versions for changed dependencies (ARGS=--upgrade: the newest of all) · 更新鎖定的套件版本
 	@cp constraints.txt .venv/constraints.txt
-	$(IN) -m uv pip compile --quiet --universal --python-version=3.11 --fork-strategy=fewest --extra=test \
+	$(IN) -m uv pip compile --quiet --universal --python-version=3.11 --fork-strategy=fewest --extra=test --extra=hub \
 		--no-header --no-annotate --output-file=.venv/constraints.txt $(ARGS) pyproject.toml
 	@{ grep '^#' constraints.txt; grep -vE '^(#|nvidia-[^m]|cuda|triton)' .venv/constraints.txt; } > .venv/new && mv .venv/new constraints.txt
 
@@ -80,5 +90,5 @@ endif
 	@touch .venv/unfinished; trap 'exit 130' INT; $(IN) -m pip install --disable-pip-version-check \
 		$(if $(wildcard .venv/lab .venv/test),--quiet) -c constraints.txt -e '.[$(@F)]' \
 		|| { rm .venv/unfinished; echo "pip failed, see above. Run the command again; make clean starts from nothing."; \
-		echo "pip 失敗，原因見上。請再執行一次；若要從頭開始，請先執行 make clean。"; exit 1; }
+		echo "pip 執行失敗，原因見上方。請再執行一次；若要從頭開始，請先執行 make clean。"; exit 1; }
 	@rm .venv/unfinished && touch $@
