@@ -6,7 +6,7 @@ import re
 from importlib import import_module
 from pathlib import Path
 
-from course_utils.explorer import Explorer
+from shared.explorer import Explorer
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 

@@ -180,5 +180,5 @@ def test_the_picture_of_a_run(capsys: Any) -> None:
     metrics = {"examples": [window], "test": test | {"unknown": ERRORS}}
     figure = forecast_picture.draw(metrics, forecast_picture.whole_run())
     labels = [line.get_label() for line in figure.axes[1].lines]
-    assert labels == [*forecast_picture.STYLES, forecast_picture.WHOLE]
+    assert labels == [*forecast_picture.STYLES, forecast_picture.figures.lettering(forecast_picture.WHOLE)]
     forecast_picture.show(metrics)

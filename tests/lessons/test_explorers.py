@@ -15,7 +15,7 @@ from lesson_cells import calls
 from room_explorers import explorers
 
 from course_utils import figures
-from course_utils.explorer import Control, Explorer
+from shared.explorer import Control, Explorer
 from torch_doctor.bilingual import Bilingual, Block, plain
 
 ALL = explorers()

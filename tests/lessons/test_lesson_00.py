@@ -49,8 +49,8 @@ def test_the_course_lists_every_notebook():
     assert {entry.file for entry in listed.values()} == files
     assert list(listed) == [f"{n:02}" for n in range(10)]
     for number, entry in listed.items():
-        room = NOTEBOOKS / lesson.room(number)
-        assert entry.exercises == (len(lesson.exercises(number)) if room.is_dir() else 0)
+        checks = NOTEBOOKS / lesson.room(number) / "checks.py"
+        assert entry.exercises == (len(lesson.exercises(number)) if checks.exists() else 0)
 
 
 def test_a_lesson_is_read_from_its_notebook(tmp_path):

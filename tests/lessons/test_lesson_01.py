@@ -245,9 +245,9 @@ def smi(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_nvidia_smi_is_live_where_there_is_a_driver(smi: Any) -> None:
-    noted = smi((0, "| live output |", ""), {"text": "recorded", "run": "an H200"})
-    assert "| live output |" in nvidia_smi.nvidia_smi().html
-    assert noted == [("curve", "nvidia-smi", {"text": "| live output |"})]
+    noted = smi((0, "| live <output> |", ""), {"text": "recorded", "run": "an H200"})
+    assert "| live &lt;output&gt; |" in nvidia_smi.nvidia_smi().html
+    assert noted == [("curve", "nvidia-smi", {"text": "| live <output> |"})]
 
 
 @pytest.mark.parametrize(

@@ -17,15 +17,24 @@ from html_nesting import assert_nested
 
 from course_utils import figures, try_gpu
 from course_utils.exercises import Wrong
-from course_utils.explorer import Explorer
 from course_utils.gpu_ratings import ratings
-from lesson_03 import batch_size, check_knee, float_formats, memory, number_formats, roofline_model, training
+from lesson_03 import (
+    batch_size,
+    check_knee,
+    float_formats,
+    magnitudes,
+    memory,
+    number_formats,
+    roofline_model,
+    training,
+)
 from lesson_03 import shown as shown_tables
 from lesson_03.check_knee import examine_knee
 from lesson_03.float_formats import FORMATS
 from lesson_03.magnitudes import histogram
 from lesson_03.number_formats import VALUES
 from shared.digits import digits
+from shared.explorer import Explorer
 from torch_doctor.bilingual import Bilingual
 
 pytestmark = pytest.mark.usefixtures("no_warnings")
@@ -481,7 +490,7 @@ def test_a_histogram_counts_powers_of_two_and_no_zeros(
     }
     caption = Bilingual("A caption.", "圖說。")
     monkeypatch.setattr(figures, "caption_and_axes", lambda _: (caption, *axes))
-    monkeypatch.setattr(figures, "caption_and_parts", lambda _: (caption, parts))
+    monkeypatch.setattr(magnitudes, "caption_and_parts", lambda _: (caption, parts))
     groups = {"small": [0.0, 2**-20, -(2**-18)], "scaled": torch.tensor([0.5, 2.0])}
     histogram("gradients", groups, marks={"edge": 2**-24})
     assert_nested(shown[0].html(small=False))

@@ -16,11 +16,11 @@ from lesson_cells import cells
 from torch import nn
 
 from course_utils import needs
-from course_utils.explorer import Explorer
 from course_utils.figures import png
 from lesson_05 import batch_split, by_hand, check_gradients, desks, parallel_traffic, two_gpus
 from lesson_05.one_step import record_step
 from lesson_05.parallel_traffic import CHAIN, MODELS, RING, STAR, WAYS, Traffic
+from shared.explorer import Explorer
 from shared.networks import lenet
 from torch_doctor.bilingual import Bilingual, plain
 

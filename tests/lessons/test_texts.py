@@ -14,6 +14,7 @@ from lesson_cells import NOTEBOOKS, cells, first_arguments
 
 from course_utils import figures, lesson, predict
 from course_utils.questions import parsed, question
+from shared.charts import caption_and_parts
 from torch_doctor.bilingual import CHOICES, markup, plain
 
 USES = {
@@ -141,7 +142,7 @@ def test_a_figures_axes_and_parts_have_names(number: str, name: str) -> None:
         has_parts == (chart in ("panels", "stacked", "Live")) or chart == "histogram"
     )  # its marks may have names
     if has_parts:
-        _, parts = figures.caption_and_parts(name)
+        _, parts = caption_and_parts(name)
         assert parts and all(part.en and part.zh for part in parts.values())
 
 

@@ -187,6 +187,7 @@ WHITE = png(Image.new("RGB", (20, 20), "white"))
 DATA = r"(?<=base64,)[A-Za-z0-9+/=]+"
 ERROR = new_output("error", ename="ValueError", evalue="no", traceback=[])
 PLAIN_PNG = new_output("display_data", data={"image/png": png(Image.linear_gradient("L"))})
+HIDING = {"slideshow": {"slide_type": "-"}}
 A_WIDGET = new_output("display_data", data={WIDGET_VIEW: {}, "text/plain": "⟨w⟩"})
 ONLY_TEXT = new_output("display_data", data={"text/plain": "IntSlider(value=3)"})
 
@@ -353,7 +354,8 @@ CHECK_FAULTS = [
     Fault("noise in the notebook's metadata", "noise", in_file(lambda nb: nb.metadata.update(widgets={}))),
     Fault("stored widget", "widget", changed(shown, lambda c: c.outputs.append(A_WIDGET))),
     Fault("widget without a static form", "widget", changed(shown, lambda c: c.outputs.append(ONLY_TEXT))),
-    Fault("missing slide type", "slideshow", changed(shown, lambda c: c.metadata.pop("slideshow"))),
+    Fault("a section within a slide", "slideshow", in_file(lambda nb: nb.cells[0].metadata.pop("slideshow"))),
+    Fault("a slide type that hides", "slideshow", changed(shown, lambda c: c.metadata.update(HIDING))),
     Fault("missing cell id", "cell id", changed(prose, lambda c: c.pop("id"))),
     Fault("cell id twice", "cell id", same_id),
     Fault("missing lesson metadata", "lesson", in_file(lambda nb: nb.metadata.course.pop("minutes"))),
@@ -380,7 +382,8 @@ FIXED = {
     "noise in a cell's metadata",
     "noise in an output's metadata",
     "noise in the notebook's metadata",
-    "missing slide type",
+    "a section within a slide",
+    "a slide type that hides",
     "missing cell id",
     "cell id twice",
 }

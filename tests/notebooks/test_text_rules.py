@@ -200,6 +200,12 @@ def test_toml(source: str, rules: list[str]) -> None:
     assert [finding.rule for finding in findings] == rules
 
 
+def test_an_unknown_section_of_a_lessons_texts_is_found() -> None:
+    source, findings = "[claims.'1.1']\nen = 'Good.'\nzh = '很好。'", Findings()
+    check_toml(source, findings, "notebooks/lesson_01/texts.toml")
+    assert [finding.rule for finding in findings] == ["section"]
+
+
 def test_glossary() -> None:
     """The glossary holds against its own rules, and each term stands once."""
     with GLOSSARY.open(encoding="utf-8", newline="") as file:

@@ -22,6 +22,7 @@ from course_utils.figures import Picture, axes, new, picture, show_measured
 from course_utils.figures.measured import series
 from course_utils.measure import Comparison
 from course_utils.units import amount, duration, quantity
+from shared import charts
 from shared.charts import columns, panels, stacked
 from tools.font import TARGET, characters, is_cjk
 from torch_doctor.bilingual import Bilingual
@@ -94,7 +95,8 @@ def drawn_by(call: Callable[[], None], recorded: dict[str, Any] | None, **text: 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(IPython.display, "display", displayed.append)
         patched.setattr(recordings, "recorded", lambda _: recorded and recorded | {"run": RUN})
-        patched.setattr(axes, "text", lambda *_: TEXT | text)
+        for module in (axes, charts):
+            patched.setattr(module, "text", lambda *_: TEXT | text)
         call()
     return displayed[0]
 
@@ -145,7 +147,7 @@ def test_the_recording_is_named_beside_its_values(one: str, drawn: dict[str, tup
 
 def test_every_line_is_drawn(drawn: dict[str, tuple[Picture, str]]) -> None:
     labels = [line.get_label() for line in drawn["curves recorded"][0].figure.axes[0].lines]
-    assert labels == ["CPU", "two threads", "GPU（recorded · 參考紀錄）"]
+    assert labels == ["CPU", "two threads", "GPU (recorded)（參考紀錄）"]
     here = drawn["curves"][0].figure.axes[0].lines
     assert {line.get_label(): list(line.get_ydata()) for line in here} == {
         name: ys for name, (_, ys) in LINES.items()
@@ -225,7 +227,7 @@ def test_a_comparison_in_words_reads_as_a_sentence(drawn: dict[str, tuple[Pictur
 
 def test_recorded_bars_of_words_are_found_and_named(drawn: dict[str, tuple[Picture, str]]) -> None:
     rows = [label.get_text() for label in drawn["bars with words"][0].figure.axes[0].get_yticklabels()]
-    assert "slow, mixed · 慢，混合精度（recorded · 參考紀錄）" in rows
+    assert "slow, mixed · 慢，混合精度 (recorded)（參考紀錄）" in rows
     columns = drawn["columns with words"][0].figure.axes[0]
     assert [label.get_text() for label in columns.get_xticklabels()] == ["slow, mixed\n慢，混合精度", "fast"]
 
@@ -257,7 +259,8 @@ def noted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     found: list[Any] = []
     monkeypatch.setattr(run_mode, "note", lambda *what: found.append(what))
     monkeypatch.setattr(recordings, "recorded", lambda _: None)
-    monkeypatch.setattr(axes, "text", lambda *_: TEXT)
+    for module in (axes, charts):
+        monkeypatch.setattr(module, "text", lambda *_: TEXT)
     return found
 
 
@@ -274,13 +277,6 @@ def test_what_is_measured_is_shown_and_noted(shown: list[Any], noted: list[Any])
         ("curve", "dtypes", {"values": {"float32": 1.0, "float16": 30.0}}),
         ("curve", "formats", {"panels": {"bytes": {"float32": 4.0}, "speed": {"float32": 2.0}}}),
     ]
-
-
-@pytest.mark.parametrize("labels", [(), ("a",), ("a", "b", "c")])
-def test_bars_need_two_labels(labels: tuple[str, ...], shown: list[Any], noted: list[Any]) -> None:
-    with pytest.raises(ValueError, match=f"got {len(labels)} labels"):
-        figures.bars("loops", COMPARED, labels=labels)
-    assert not shown and not noted
 
 
 def test_values_without_texts_are_refused(shown: list[Any], noted: list[Any]) -> None:
@@ -358,7 +354,7 @@ def test_the_characters_are_looked_for_everywhere(tmp_path: Path) -> None:
         "course_utils/a.py",
         "notebooks/lesson_01/texts.toml",
         "notebooks/01_a.ipynb",
-        "tools/glossary.csv",
+        "course_utils/glossary.csv",
     ):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -207,9 +207,25 @@ def test_a_number_that_no_slider_can_show_is_found(changes: dict[str, Any], expe
 @pytest.mark.parametrize(
     "changes, expected",
     [
+        ({}, "has choices and a number, or neither"),
+        ({"number": NUMBER, "choices": [CHOICE, CHOICE]}, "has choices and a number, or neither"),
+        ({"choices": [CHOICE | {"right": True}]}, "has one choice, or no right one"),
+        ({"choices": [CHOICE | {"right": False}] * 2}, "has one choice, or no right one"),
+    ],
+)
+def test_a_question_that_nobody_can_answer_is_found(changes: dict[str, Any], expected: str) -> None:
+    findings = Findings()
+    check_questions({"question": {"q": TEXT | {"choices": [CHOICE | {"right": True}, CHOICE]}}}, findings)
+    assert not list(findings)
+    check_questions({"question": {"q": TEXT | changes}}, findings)
+    (found,) = findings
+    assert expected in str(found)
+
+
+@pytest.mark.parametrize(
+    "changes, expected",
+    [
         ({"number": NUMBER | {"unit_zh": ""}}, "zh=''"),
-        ({"number": NUMBER, "choices": [CHOICE]}, "choices and a number"),
-        ({}, "needs a number, or at least two choices"),
     ],
 )
 def test_a_text_that_is_not_complete_is_refused(changes: dict[str, Any], expected: str) -> None:

@@ -1,4 +1,4 @@
-"""Tables and console texts: what differs between machines is marked, everything is escaped."""
+"""Tables: what differs between machines is marked, everything is escaped."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from html_nesting import assert_nested
 
 from course_utils import bi, facts
-from course_utils.tables import console, message
+from course_utils.tables import message
 
 HOSTILE = "<b> & 'x' \"y\" `z` ⟨1⟩ **w**"
 
@@ -43,16 +43,6 @@ def test_labels_and_values_may_be_words_in_both_languages() -> None:
     assert varies.text == "what is left < · 剩下的 < = ⟨zeros · 零⟩\nx.sum() = ⟨3⟩"
     same = facts({bi(en="what is left <", zh="剩下的 <"): bi(en="ones", zh="ones"), "x.sum()": 4})
     assert without_marks(same.html) == without_marks(varies.html), "a value may be the same in both languages"
-
-
-def test_console_text_stays_as_it_is() -> None:
-    caption = bi(en="Mine.", zh="我的。")
-    varies, fixed = console(HOSTILE, caption), console(HOSTILE, caption, varies=False)
-    for block in (varies, fixed):
-        assert_nested(block.html)
-        assert "&lt;b&gt; &amp;" in block.html and "<b>" not in block.html
-    assert "&lt;b&gt;" not in without_marks(varies.html) and "&lt;b&gt;" in without_marks(fixed.html)
-    assert "Mine." not in without_marks(varies.html) and "Mine." in without_marks(fixed.html)
 
 
 def test_fixed_facts_are_compared() -> None:

@@ -34,10 +34,9 @@ print(json.dumps(facts))
 
 _CEILINGS = """
 import json, sys
-from course_utils.gpu_ratings import rating
 from course_utils.machine import smi_query
 sys.path.append("notebooks")
-from shared.ceilings import ceilings
+from shared.ceilings import ceilings, rating
 link = smi_query("pcie.link.gen.max,pcie.link.width.max,clocks.sm,clocks.max.sm,power.limit")
 rated = {name: rating(name) for name in ("bandwidth", "half")}
 print(json.dumps({"ceilings": ceilings(), "rated": rated, "smi": link}))

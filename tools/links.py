@@ -1,0 +1,120 @@
+"""The links that open a lesson elsewhere: Colab, Kaggle, Binder, a JupyterHub with nbgitpuller.
+
+    python -m tools.links                       all links of all lessons
+    python -m tools.links 01_cuda_check.ipynb   those of one
+    python -m tools.links --write               put them into README and the start page
+
+Colab, Kaggle and nbgitpuller open an edition, a notebook in one language on the branch ``editions``; Binder opens the
+course itself. The repository is named in pyproject.toml (``[tool.course] repository``); a workflow names its own in
+``COURSE_REPOSITORY``. Where it is not known, a link leads to the service.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import quote
+
+ROOT = Path(__file__).parents[1]
+UNKNOWN = "OWNER/NAME"
+BRANCH = "editions"
+HUB = "https://YOUR-HUB"
+HOMES = {
+    "colab": "https://colab.research.google.com/",
+    "kaggle": "https://www.kaggle.com/code",
+    "binder": "https://mybinder.org/",
+    "nbgitpuller": f"{HUB}/hub/user-redirect/git-pull",
+}
+_ADDRESS = re.compile(
+    r"https://(?:(colab)\.research\.google\.com|(?:www\.)?(kaggle)\.com/(?:code|kernels)|my(binder)\.org|YOUR-(HUB))[^\s)\"\\），。；]*"
+)
+START = "00_start_here.ipynb"
+# Which file links to what, in the order of the text: service, language.
+_BOTH = [(service, language) for language in ("en", "zh-TW") for service in ("colab", "kaggle")]
+TARGETS = {
+    "README.md": [
+        (service, language)
+        for language in ("en", "zh-TW")
+        for service in ("colab", "kaggle", "binder", "nbgitpuller")
+    ],
+    "notebooks/00_start_here.ipynb": _BOTH,
+}
+
+
+def repository() -> str:
+    """Return the public repository of the course, ``"OWNER/NAME"`` where it is not known yet."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    return os.environ.get("COURSE_REPOSITORY") or project["tool"]["course"]["repository"]
+
+
+def opened(
+    name: str, language: str, audience: str = "student", *, repo: str | None = None, hub: str = HUB
+) -> dict[str, str]:
+    """Return the addresses that open a lesson, by service.
+
+    Args:
+        name: The notebook's file name, ``"01_cuda_check.ipynb"``.
+        language: ``"en"``, ``"zh-TW"`` or ``"zh-CN"``.
+        audience: ``"student"`` or ``"instructor"``.
+        repo: ``"owner/name"``; by default :func:`repository`.
+        hub: Address of a JupyterHub, for nbgitpuller.
+    """
+    repo = repo or repository()
+    if repo == UNKNOWN:
+        return dict(HOMES)
+    path = f"{language}/{audience}/{name}"
+    page = f"{repo}/blob/{BRANCH}/{path}"
+    pulled = quote(f"lab/tree/{repo.split('/')[1]}/{path}", safe="")
+    source = quote(f"https://github.com/{repo}", safe="")
+    return {
+        "colab": f"https://colab.research.google.com/github/{page}",
+        "kaggle": f"https://www.kaggle.com/kernels/welcome?src=https://github.com/{page}",
+        "binder": f"https://mybinder.org/v2/gh/{repo}/HEAD?labpath={quote(f'notebooks/{name}', safe='')}",
+        "nbgitpuller": f"{hub}/hub/user-redirect/git-pull?repo={source}&branch={BRANCH}&urlpath={pulled}",
+    }
+
+
+def services(text: str) -> list[str]:
+    """Return the services that the links in `text` lead to, in order."""
+    found = [next(filter(None, match.groups())) for match in _ADDRESS.finditer(text)]
+    return ["nbgitpuller" if name == "HUB" else name for name in found]
+
+
+def linked(text: str, targets: Sequence[tuple[str, str]], *, repo: str | None = None) -> str:
+    """Return `text` with its links to the services replaced by those of the repository.
+
+    Raises:
+        ValueError: The links in `text` are not those of `targets`.
+    """
+    if services(text) != [service for service, _ in targets]:
+        raise ValueError(f"the links are {services(text)}, not {[service for service, _ in targets]}")
+    addresses = iter([opened(START, language, repo=repo)[service] for service, language in targets])
+    return _ADDRESS.sub(lambda _: next(addresses), text)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print links, or put them where the course mentions them."""
+    parser = argparse.ArgumentParser(prog="python -m tools.links", description=__doc__.split("\n")[0])
+    parser.add_argument("names", nargs="*", metavar="NOTEBOOK", help="file names; all lessons by default")
+    parser.add_argument("--write", action="store_true", help="put the links into the course's files")
+    options = parser.parse_args(arguments)
+    if options.write:
+        for name, targets in TARGETS.items():
+            text = (ROOT / name).read_text(encoding="utf-8")
+            (ROOT / name).write_text(linked(text, targets), encoding="utf-8")
+        return
+    names = options.names or sorted(path.name for path in (ROOT / "notebooks").glob("[0-9]*.ipynb"))
+    print(
+        json.dumps(
+            {f"{lang} {n}": opened(n, lang) for n in names for lang in ("en", "zh-TW", "zh-CN")}, indent=1
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()
