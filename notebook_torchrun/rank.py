@@ -21,10 +21,14 @@ from typing import Any
 
 LOG = "COURSE_RUN_LOG"  # environment variable: the log of this rank
 CONSEQUENCE_SECONDS = 1.0  # how much longer a rank lives that failed because of another one
-# What a rank's exception says if it waited too long for another rank, or if another rank is gone.
-_WAITED = r"[Tt]imed out|[Ww]ait timeout|[Tt]imeout\(ms\)|Socket Timeout|collective operation timeout"
+# What a rank's exception says if it waited too long for another rank, or if another rank is gone. Where several
+# operations wait, gloo says of the others that a timeout of this rank, not of another one, closed the connection.
+_WAITED = (
+    r"[Tt]imed out|[Ww]ait timeout|[Tt]imeout\(ms\)|Socket Timeout|collective operation timeout|"
+    r"Application timeout caused pair closure"
+)
 _LOST = (
-    r"closed by peer|reset by peer|Broken pipe|pair closure|Connection was likely closed|Connection refused|"
+    r"closed by peer|reset by peer|Broken pipe|Connection was likely closed|Connection refused|"
     r"failed to recv|DistNetworkError|DistStoreError|remote process exited|ncclRemoteError|communicator was aborted"
 )
 
