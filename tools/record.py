@@ -67,6 +67,19 @@ def own_environment(journal: Path, scratch: Path):
         yield
 
 
+def client(notebook: NotebookNode, folder: Path, **options: Any) -> NotebookClient:
+    """Return what executes `notebook` in `folder`, in a kernel of this environment; it stores no times and no widgets."""
+    return NotebookClient(
+        notebook,
+        kernel_name=CURRENT_ENV_KERNEL_NAME,
+        kernel_manager_class=OwnKernelManager,
+        resources={"metadata": {"path": str(folder)}},
+        record_timing=False,
+        store_widget_state=False,
+        **options,
+    )
+
+
 def execute(
     path: Path, journal: Path, cell_timeout: float = CELL_TIMEOUT, target: Path | None = None
 ) -> float:
@@ -92,21 +105,17 @@ def execute(
     reached: dict[str, object] = {}
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="course-record-") as scratch:
-        client = NotebookClient(
+        executing = client(
             notebook,
-            kernel_name=CURRENT_ENV_KERNEL_NAME,
-            kernel_manager_class=OwnKernelManager,
+            workplace(path.parent, Path(scratch)),
             timeout=cell_timeout,
             allow_errors=target is not None,
-            resources={"metadata": {"path": str(workplace(path.parent, Path(scratch)))}},
-            record_timing=False,
-            store_widget_state=False,
             on_cell_execute=lambda cell, cell_index: reached.update(number=cell_index, id=cell.id),
             on_cell_executed=lambda **_: show_progress(path.name, cells),
         )
         with own_environment(journal, Path(scratch)):
             try:
-                client.execute(stderr=subprocess.DEVNULL)  # the kernel's own log; cells' stderr is captured
+                executing.execute(stderr=subprocess.DEVNULL)  # the kernel's own log; cells keep theirs
             except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
                 if target:
                     replace(target, canonical(notebook))

@@ -20,11 +20,9 @@ from pathlib import Path
 from unittest.mock import patch
 
 import nbformat
-from nbclient import NotebookClient
-from nbval.kernel import CURRENT_ENV_KERNEL_NAME
 
 from course_utils.machine import machine_facts
-from tools.record import CELL_TIMEOUT, NOTEBOOKS, ROOT, OwnKernelManager, own_environment, replace
+from tools.record import CELL_TIMEOUT, NOTEBOOKS, ROOT, client, own_environment, replace
 from tools.written import workplace
 
 TEACHING = ROOT / "TEACHING.md"
@@ -63,19 +61,17 @@ def measure(path: Path) -> list[Timed]:
     began: dict[str, float] = {}
     took: dict[str, float] = {}
     with tempfile.TemporaryDirectory(prefix="course-slow-") as scratch:
-        client = NotebookClient(
+        executing = client(
             notebook,
-            kernel_name=CURRENT_ENV_KERNEL_NAME,
-            kernel_manager_class=OwnKernelManager,
+            workplace(path.parent, Path(scratch)),
             timeout=CELL_TIMEOUT,
             allow_errors=True,
-            resources={"metadata": {"path": str(workplace(path.parent, Path(scratch)))}},
             on_cell_execute=lambda cell, **_: began.update({cell.id: time.perf_counter()}),
             on_cell_executed=lambda cell, **_: took.update({cell.id: time.perf_counter() - began[cell.id]}),
         )
         journal = Path(scratch, "journal.jsonl")
         with patch.dict(os.environ, COURSE_STRICT="0"), own_environment(journal, Path(scratch)):
-            client.execute(stderr=subprocess.DEVNULL)
+            executing.execute(stderr=subprocess.DEVNULL)
     return [
         Timed(path.name[:2], section, number, cell.source.strip().splitlines()[-1], took[cell.id])
         for number, (section, cell) in enumerate(sections(notebook.cells), 1)

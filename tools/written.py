@@ -37,6 +37,14 @@ def script_in(source: str) -> Script | None:
     return Script(found[1], rest.rstrip("\n") + "\n") if found else None
 
 
+def workers(notebooks: Path) -> list[Path]:
+    """Return the files of ``workers/``, from `notebooks` on, in order: lessons 06 to 08 launch and show them by their path."""
+    found = (
+        path.relative_to(notebooks) for path in sorted((notebooks / "workers").rglob("*")) if path.is_file()
+    )
+    return [name for name in found if not any(part == "__pycache__" or part[0] == "." for part in name.parts)]
+
+
 def workplace(notebooks: Path, scratch: Path) -> Path:
     """Return the working directory for the cells of the notebooks in a folder.
 

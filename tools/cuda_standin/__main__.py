@@ -23,17 +23,15 @@ from collections.abc import Container
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from nbclient import NotebookClient
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
-from nbval.kernel import CURRENT_ENV_KERNEL_NAME
 
 from tools.check.notebook import read
 from tools.cuda_standin.install import build
 from tools.cuda_standin.profiles import SOUND
 from tools.outputs import read_notes, sanitized
-from tools.record import OwnKernelManager
+from tools.record import client
 from tools.written import workplace
 
 ROOT = Path(__file__).parents[2]
@@ -170,14 +168,11 @@ def run(
     at = {"id": "setup"}
     with tempfile.TemporaryDirectory(prefix="cuda-standin-") as folder:
         scratch = Path(folder)
-        client = NotebookClient(
+        executing = client(
             notebook,
-            kernel_name=CURRENT_ENV_KERNEL_NAME,
-            kernel_manager_class=OwnKernelManager,
+            workplace(path.parent, scratch),
             timeout=CELL_TIMEOUT,
             allow_errors=True,
-            resources={"metadata": {"path": str(workplace(path.parent, scratch))}},
-            record_timing=False,
             on_cell_execute=lambda cell, cell_index: at.update(id=cell.id),
             on_cell_executed=lambda **_: setattr(report, "cells", report.cells + 1),
         )
@@ -185,7 +180,7 @@ def run(
             environment = kernel_environment(profile, library, scratch)
             if any("cuda.Stream(" in cell.source for cell in notebook.cells):
                 environment["CUDA_STANDIN_RACES"] = "1"
-            client.execute(stderr=subprocess.DEVNULL, env=environment)
+            executing.execute(stderr=subprocess.DEVNULL, env=environment)
         except (CellTimeoutError, DeadKernelError) as error:
             report.findings.append(
                 Finding("raises", at["id"], f"{type(error).__name__}: the lesson ends here")

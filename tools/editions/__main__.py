@@ -26,7 +26,7 @@ from .making import AUDIENCES
 def write(names: list[str]) -> list[str]:
     """Write all editions of the lessons; return what is wrong with them, one line each."""
     found = []
-    everything = len(names) == len(list(NOTEBOOKS.glob("*.ipynb")))
+    everything = names == chosen()
     for language, audience in itertools.product(EDITIONS, AUDIENCES):
         folder = BUILD / "editions" / language / audience
         beside = folder if everything else NOTEBOOKS  # links to lessons that are not written now are right

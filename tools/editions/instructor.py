@@ -12,8 +12,7 @@ from nbformat import NotebookNode
 
 from course_utils import lesson
 from course_utils.questions import parsed
-from tools.check.reading import cells
-from tools.minutes import amounts, lessons
+from tools.minutes import by_section, lessons
 from torch_doctor.bilingual import Bilingual
 
 from .notes import notes
@@ -82,9 +81,8 @@ def _quoted(parts: list[str]) -> str:
 
 def _minutes(number: str) -> dict[str, int]:
     """Return the minutes of each section of a lesson."""
-    path = lessons()[number]
-    sections = dict.fromkeys(cell.section for cell in cells(path) if cell.section)
-    return {section: max(1, round(amounts(path, section).minutes)) for section in sections}
+    found = by_section(lessons()[number])
+    return {section: max(1, round(amount.minutes)) for section, amount in found.items() if section}
 
 
 def _table(minutes: dict[str, int], notebook: NotebookNode, language: str) -> str:

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from tools.my_course.merge import merged, without_outputs
-from tools.written import LEARNERS
+from tools.written import LEARNERS, workers
 from torch_doctor.bilingual import Bilingual
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
@@ -67,11 +67,7 @@ def delivered(notebooks: Path) -> dict[Path, tuple[bytes, bytes]]:
             shown = subprocess.run(command, cwd=notebooks, capture_output=True).stdout
             course = without_outputs(shown) if shown else begin
         files[Path(path.name)] = course, begin
-    for path in sorted((notebooks / "workers").rglob("*")):
-        name = path.relative_to(notebooks)
-        if path.is_file() and not any(part == "__pycache__" or part[0] == "." for part in name.parts):
-            files[name] = (path.read_bytes(),) * 2
-    return files
+    return files | {name: ((notebooks / name).read_bytes(),) * 2 for name in workers(notebooks)}
 
 
 def _write(path: Path, content: bytes) -> None:

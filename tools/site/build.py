@@ -20,6 +20,7 @@ from tools.editions import lesson as edition
 from tools.site import course, verification
 from tools.site.course import NOTEBOOKS, Lesson, texts
 from tools.site.notebook import plain
+from tools.written import workers
 from torch_doctor.errors.card import entry_html
 from torch_doctor.errors.catalogue import entries
 
@@ -88,12 +89,7 @@ def _environment() -> Environment:
 
 def _zip(path: Path, notebooks: dict[str, str]) -> None:
     """Pack notebooks with the scripts that lessons launch; the same files give the same bytes."""
-    scripts = (NOTEBOOKS / "workers").rglob("*")
-    files = {
-        f"workers/{script.relative_to(NOTEBOOKS / 'workers').as_posix()}": script.read_bytes()
-        for script in sorted(scripts)
-        if script.is_file() and "__pycache__" not in script.parts
-    }
+    files = {name.as_posix(): (NOTEBOOKS / name).read_bytes() for name in workers(NOTEBOOKS)}
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in {**notebooks, **files}.items():
             archive.writestr(zipfile.ZipInfo(f"{path.stem}/{name}"), content, zipfile.ZIP_DEFLATED)

@@ -70,14 +70,15 @@ def coloured(code: str, language: str = "ipython3") -> str:
     return highlight(code, lexer, _FORMATTER).rstrip("\n")
 
 
-def _listing(code: str, language: str = "ipython3") -> str:
+def listing(code: str, language: str = "ipython3") -> str:
+    """Return code as a block of coloured HTML."""
     return f'<pre class="code"><code>{coloured(code, language)}</code></pre>'
 
 
 def _reader() -> MarkdownIt:
     reader = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
     reader.add_render_rule(
-        "fence", lambda self, tokens, i, *_: _listing(tokens[i].content.rstrip("\n"), tokens[i].info)
+        "fence", lambda self, tokens, i, *_: listing(tokens[i].content.rstrip("\n"), tokens[i].info)
     )
     return reader
 
@@ -191,7 +192,7 @@ def cell_soup(cell: Any, pictures: dict[str, bytes], lessons: Iterable[str], anc
     elif cell.cell_type == "code":
         outputs = "".join(output_html(output) for output in cell.get("outputs", ()))
         source = (
-            f'<div class="input" role="group">{_listing(cell.source)}</div>' if cell.source.strip() else ""
+            f'<div class="input" role="group">{listing(cell.source)}</div>' if cell.source.strip() else ""
         )
         source += f'<div class="output" role="group">{outputs}</div>' if outputs else ""
     else:

@@ -19,7 +19,7 @@ from nbformat import NotebookNode
 from pygments.formatters import HtmlFormatter
 
 from tools.site.course import HTML_LANGUAGES
-from tools.site.notebook import coloured, markdown, output_html
+from tools.site.notebook import listing, markdown, output_html
 
 _INLINE = {"a", "code", "em", "strong", "span", "b", "i"}
 
@@ -58,7 +58,7 @@ def _blocks(markup: str) -> str:
 def _cell(cell: NotebookNode) -> str:
     if cell.cell_type == "markdown":
         return _blocks(markdown(cell.source))
-    shown = f'<pre class="code"><code>{coloured(cell.source)}</code></pre>' if cell.source.strip() else ""
+    shown = listing(cell.source) if cell.source.strip() else ""
     return shown + "".join(_blocks(output_html(output)) for output in cell.get("outputs", ()))
 
 
