@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import nbformat
@@ -18,7 +19,7 @@ from torch_doctor.bilingual import Bilingual, use_only
 CPU = {"gpus": [], "cpu": "a CPU", "torch": "2.13.0+cpu"}
 GPU = {"gpus": [{"name": "an H100"}], "cpu": "a CPU", "torch": "2.13.0+cu130"}
 HOLDS = {"verdict": "holds", "value": 52.0, "quartile_ratio": 50.0, "at_least": 100}
-NEEDS = {"verdict": "needs", "value": None, "quartile_ratio": None}
+NEEDS = {"verdict": "needs", "value": None, "quartile_ratio": None, "at_least": 2}
 ON_CPU = {
     "machine": CPU, "date": "2026-11-22", "curves": {"loops": {"seconds": [3.0, 1.0], "ratio": 3.0, "labels": ["a", "b"]}},
     "claims": {"1.3-loops": HOLDS, "1.3": NEEDS, "1.8": HOLDS | {"value": True}},
@@ -69,15 +70,23 @@ def test_a_claim_shows_what_is_recorded_and_where(shown: list[Any], monkeypatch:
     claims.claim("1.3-loops", compare(list, list), at_least=100)
     text = page(shown)
     assert text.count("70 (an H100") == 1, "twice, or not at all"
+    assert "52 (a CPU" not in text
     claims.claim("1.3", pytest.fail, at_least=2, needs="cuda")  # no error: it was measured elsewhere
     assert "does not hold" in page(shown) and "Close other programs" not in page(shown)
     claims.claim("1.3-loops", pytest.fail, at_least=10)  # a recorded verdict is about the limits of its time
     assert "measuring turned on" in page(shown) and "recorded: holds" not in re.sub(" +", " ", page(shown))
 
 
-def test_a_claim_that_nobody_recorded_is_not_measured(shown: list[Any]) -> None:
+def test_a_claim_that_nobody_recorded_is_not_measured(
+    shown: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claims.claim("1.3", pytest.fail, at_least=2)  # recorded as not measured
+    assert "not measured here" in page(shown) and "recorded:" not in page(shown)
+    monkeypatch.setattr(
+        claims.machine_needs, "missing", lambda needs: needs and Bilingual(f"a {needs}", "甲")
+    )
     claims.claim("1.3", pytest.fail, at_least=2, needs="cuda")
-    assert "not measured here" in page(shown)
+    assert "needs a cuda" in page(shown)
     claims.claim("1.3-small", 0.0, at_least=2)
     assert "measuring turned on" in page(shown)
 
@@ -89,7 +98,11 @@ def test_an_exact_fact_is_still_checked_here(shown: list[Any]) -> None:
         claims.claim("1.8", False)
 
 
-def test_figures_show_what_is_recorded_alone(shown: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_figures_show_what_is_recorded_alone(
+    shown: list[Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    journal = tmp_path / "journal.jsonl"
+    monkeypatch.setenv("COURSE_RECORD", str(journal))
     drawn: list[Any] = []
 
     def draw(groups: figures.Groups) -> Any:
@@ -103,6 +116,7 @@ def test_figures_show_what_is_recorded_alone(shown: list[Any], monkeypatch: pyte
     show_measured("loops", mine, draw, caption, alternative)
     assert list(drawn[-1]) == [RECORDED_LABEL] and drawn[-1][RECORDED_LABEL]["ratio"] == 3.0
     assert "On the recorded machine: 3.0. Recorded on a CPU" in page(shown).replace("  ", " ")
+    assert not journal.exists(), "a single call is no measurement"
     show_measured("nobody recorded it", mine, draw, caption, alternative)
     assert drawn[-1] == {HERE: mine} and "Here: 9.0." in page(shown)
     monkeypatch.delenv("COURSE_MODE")
