@@ -188,6 +188,7 @@ DATA = r"(?<=base64,)[A-Za-z0-9+/=]+"
 ERROR = new_output("error", ename="ValueError", evalue="no", traceback=[])
 PLAIN_PNG = new_output("display_data", data={"image/png": png(Image.linear_gradient("L"))})
 HIDING = {"slideshow": {"slide_type": "-"}}
+A_SECTION = {"slideshow": {"slide_type": "slide"}}
 A_WIDGET = new_output("display_data", data={WIDGET_VIEW: {}, "text/plain": "⟨w⟩"})
 ONLY_TEXT = new_output("display_data", data={"text/plain": "IntSlider(value=3)"})
 
@@ -355,6 +356,9 @@ CHECK_FAULTS = [
     Fault("stored widget", "widget", changed(shown, lambda c: c.outputs.append(A_WIDGET))),
     Fault("widget without a static form", "widget", changed(shown, lambda c: c.outputs.append(ONLY_TEXT))),
     Fault("a section within a slide", "slideshow", in_file(lambda nb: nb.cells[0].metadata.pop("slideshow"))),
+    Fault(
+        "a slide that begins no section", "slideshow", changed(shown, lambda c: c.metadata.update(A_SECTION))
+    ),
     Fault("a slide type that hides", "slideshow", changed(shown, lambda c: c.metadata.update(HIDING))),
     Fault("missing cell id", "cell id", changed(prose, lambda c: c.pop("id"))),
     Fault("cell id twice", "cell id", same_id),

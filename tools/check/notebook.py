@@ -388,18 +388,22 @@ def _fix_cell_metadata(cell: NotebookNode) -> None:
 def _slide_type(before: NotebookNode | None, cell: NotebookNode) -> str:
     """Return the type that `cell` needs after the cell `before`: "slide", "subslide", or "" where it may continue a slide.
 
-    A section begins a slide; prose after code, a question, and what follows a question (it answers it) begin one below.
+    A section begins a slide. An exercise, prose after code, a question, and what follows a question (it answers it) begin
+    one below, and so does what else is typed as a slide: the notes of a section belong to all that is below its heading.
     """
-    if cell.metadata.get("slideshow", {}).get("slide_type") in ("slide", "skip", "notes"):
+    given = cell.metadata.get("slideshow", {}).get("slide_type")
+    if given in ("skip", "notes"):
         return ""
-    if cell.cell_type == "markdown" and re.match(r"##? ", cell.source):
+    prose = cell.cell_type == "markdown"
+    if prose and re.match(r"##? ", cell.source):
         return "slide"
     after_code = before is not None and before.cell_type == "code"
     asks = [
         one is not None and one.cell_type == "code" and re.match(r"predict\(", one.source)
         for one in (before, cell)
     ]
-    return "subslide" if any(asks) or (after_code and cell.cell_type == "markdown") else ""
+    below = any(asks) or (prose and (after_code or re.match(r"### ", cell.source)))
+    return "subslide" if below or given == "slide" else ""
 
 
 def _fix_ids(cells: list[NotebookNode]) -> None:
