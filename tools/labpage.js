@@ -347,7 +347,7 @@ window.course = {
     const index = (window.course.targets ?? []).indexOf(document.activeElement);
     if (index < 0) return null;
     const kind = document.activeElement.matches('summary') ? 'summary'
-      : document.activeElement.matches('.course-question button') ? 'question' : 'control';
+      : document.activeElement.matches('.course-question :not(.course-moves) > button') ? 'question' : 'control';
     return {index, kind};
   },
 

@@ -31,6 +31,8 @@ class SelfTest:
         self.heading, self.reply = widgets.HTML(), widgets.Output()
         self.choices = by_language(lambda pick: self._row(pick, 3, self._choose))
         self.moves = by_language(lambda pick: self._row(pick, 2, self._move))
+        for row in self.moves:
+            row.add_class("course-moves")
         self.box = widgets.VBox([self.heading, *self.choices, self.reply, *self.moves])
         self.box.add_class("course-question")
         self.box.add_class("course-card")
@@ -70,6 +72,8 @@ class SelfTest:
     def show(self) -> None:
         """Show the current question, or the score after the last one."""
         last = len(self.names)
+        for row in self.moves:
+            row.children[0].disabled = not self.at  # nothing is before the first question
         title = f'<p class="course-title">{_TITLE.html()}</p>'
         if self.at == last:
             self.heading.value = title

@@ -109,7 +109,8 @@ def lesson(request: pytest.FixtureRequest, lab: Lab, chromium: Any) -> Iterator[
         page.trust()
         opened = Class(cells, page)
         setup = opened.first(r"^setup\(")
-        assert page.run_cell(setup, re.sub(r"(setup\(.*)\)", r"\1, present=True)", cells[setup].source))
+        source = re.sub(r"setup\((.+)\)", r"setup(\1, present=True)", cells[setup].source)
+        assert page.run_cell(setup, source.replace("setup()", "setup(present=True)"))
         yield opened
     lab.shut_kernels_down()
 

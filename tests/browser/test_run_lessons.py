@@ -57,7 +57,7 @@ def test_it_runs_and_every_widget_is_drawn(run: Run) -> None:
     assert_ran(run.page, run.complete)
     code = "\n".join(cell.source for cell in run.cells if cell.cell_type == "code")
     panel = run.page.panel()
-    questions = len(re.findall(r"^predict\(", code, re.M))
+    questions = len(re.findall(r"^(?:predict|self_test)\(", code, re.M))
     assert panel.locator(".course-question.widget-box").count() == questions
     explorers = len(re.findall(r"^\w+\.(?:EXPLORER|explorer\(.*\))\.show\(\)", code, re.M))
     assert panel.locator(".course-explorer").count() == explorers
@@ -115,20 +115,22 @@ def test_questions_and_hints_with_the_keyboard_alone(run: Run) -> None:
 
 
 def test_an_exercise_is_done_with_the_keyboard(run: Run, lab: Lab) -> None:
-    """Type a wrong answer, then the published solution, as a learner does."""
+    """Type a wrong answer, then the published solution, as a learner does; a script into the cell that writes it."""
     solved = []
     for index, cell in enumerate(run.cells):
-        asked = re.search(r'^check\("([^"]+)", (\w+)\)', cell.source, re.M)
+        asked = re.search(r'^check\("([^"]+)", (?:(\w+)|"([^"]+)")\)', cell.source, re.M)
         if cell.cell_type != "code" or asked is None:
             continue
-        name, answer = asked.groups()
+        name, answer, script = asked.groups()
         solution = re.search(r"```python\n(.*?)```", run.cells[index + 1].source, re.S)
         assert solution, f"no solution after the exercise {name}"
-        for source, state in (
-            (f'{answer} = lambda *given: "nonsense"', "wrong"),
-            (solution[1].strip(), "solved"),
-        ):
-            run.page.type_and_run(index, f"{source}\n\n{asked[0]}")
+        nonsense = f'{answer} = lambda *given: "nonsense"' if answer else 'print("nonsense")'
+        for source, state in ((nonsense, "wrong"), (solution[1].strip(), "solved")):
+            if script:
+                head = f"%%writefile {script}\n"
+                assert run.cells[index - 1].source.startswith(head)
+                run.page.type_and_run(index - 1, head + source)
+            run.page.type_and_run(index, asked[0] if script else f"{source}\n\n{asked[0]}")
             card = run.page.cell(index).element_handle().wait_for_selector(".course-exercise")
             assert f"course-{state}" in card.get_attribute("class").split(), (source, card.inner_text())
             assert run.page.errors() == []
