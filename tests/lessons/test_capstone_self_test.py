@@ -134,8 +134,11 @@ def test_the_first_answer_counts_and_is_kept() -> None:
     assert "course-solved" in said(test) and answers() == {first: wrong}
     again = SelfTest()
     assert again.at == 1, "it goes on where the learner was"
-    again.moves[0].children[0].click()
+    back = again.moves[0].children[0]
+    assert not back.disabled
+    back.click()
     assert again.at == 0 and "course-notyet" in said(again)
+    assert back.disabled, "a button that does nothing"
 
 
 def test_the_score_is_by_lesson_and_the_test_can_be_done_once_more() -> None:
