@@ -338,7 +338,7 @@ window.course = {
     const all = '.course-question :is(button, .noUi-handle), .course-explorer :is(select, .noUi-handle), summary';
     window.course.targets = [...window.course.panel().querySelectorAll(all)].filter(e => {
       const closed = e.parentElement.closest(e.matches('summary') ? 'details details' : 'details');
-      return window.course.shown(e) && !(closed && closed.parentElement.closest('details:not([open])'));
+      return window.course.shown(e) && !e.disabled && !(closed && closed.parentElement.closest('details:not([open])'));
     });
     return window.course.targets.map(e => ({text: e.textContent.slice(0, 80), tag: e.tagName}));
   },
