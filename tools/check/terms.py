@@ -1,4 +1,4 @@
-"""Terms in the lessons that are in their second edition: English in brackets at first use, and words not used any more."""
+"""Terms of the lessons: English in brackets at first use, and words that were decided against."""
 
 from __future__ import annotations
 
@@ -11,10 +11,7 @@ from . import text as texts
 from .findings import Findings
 from .reading import Cell, passages
 
-SECOND_EDITION = ("00", "01", "02", "03", "04", "05", "06", "07", "08")  # 09 has few terms of its own
-_PLACES = re.compile(
-    rf"notebooks/(?:lesson_)?(?:{'|'.join(SECOND_EDITION)})[_/]|notebooks/shared/|course_utils/"
-)
+LOOKED_UP = "09"  # the clinic of errors is looked things up in, not read from its beginning
 
 # What was decided against, and for what. A word that is right in another sense gets a pattern that leaves that alone.
 _NOT_USED_ANY_MORE = [
@@ -40,9 +37,7 @@ _PATTERNS = [(re.compile(pattern, re.M), instead) for pattern, instead in _NOT_U
 
 
 def check_words(source: str, place: str, findings: Findings) -> None:
-    """Report words that were decided against, in a file of the second edition (also in code: labels, comments)."""
-    if not _PLACES.match(place):
-        return
+    """Report words that were decided against, in a file (also in code: labels, comments)."""
     for number, line in enumerate(source.splitlines(), 1):
         for pattern, instead in _PATTERNS:
             for found in pattern.finditer(line):
@@ -84,7 +79,7 @@ def check_glosses(path: Path, findings: Findings) -> None:
 
     Headings are always in both languages, and what is collapsed may never be opened: neither counts.
     """
-    if path.name[:2] not in SECOND_EDITION:
+    if path.name.startswith(LOOKED_UP):
         return
     read = [(p.cell, _bare(p.zh)) for p in passages(path) if p.kind not in ("heading", "details")]
     for english, used, gloss in glossed():
