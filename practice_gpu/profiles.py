@@ -1,0 +1,72 @@
+"""What is known of each card: numbers from ``profiles.toml``, where each one stands with its source."""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from typing import Any
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Profile:
+    """A card and the host that it is plugged into.
+
+    Attributes:
+        name: The name of the card (``"T4"``).
+        memory: Its memory, in bytes.
+        multiprocessors: How many streaming multiprocessors it has.
+        bandwidth: What a large copy inside its memory reaches, read and written, in bytes per second.
+        rates: What the best matrix product reaches, in FLOP/s, by dtype (``"float16"``) and ``"tf32"``.
+        pinned: Between pinned memory of the host and the card, in bytes per second.
+        pageable: The same for ordinary memory of the host.
+        peer: Between two such cards, in bytes per second, one direction.
+        shortest: The shortest kernel, in seconds.
+        launch: Time of the host per kernel, in seconds.
+        copy_call: Time of the host per copy, in seconds.
+        wait: Time of the host per wait for a GPU that is done already, in seconds.
+    """
+
+    name: str
+    memory: int
+    multiprocessors: int
+    bandwidth: float
+    rates: Mapping[str, float]
+    pinned: float
+    pageable: float
+    peer: float
+    shortest: float
+    launch: float
+    copy_call: float
+    wait: float
+
+
+@cache
+def sources() -> dict[str, dict[str, Any]]:
+    """Return the numbers of each card with their sources, as in ``profiles.toml``: `value`, `kind`, `what`, `link`.
+
+    `kind` is ``"measured"``, ``"rated"`` (the data sheet) or ``"assumed"`` (`what` says how it was derived).
+    """
+    text = resources.files(__package__).joinpath("profiles.toml").read_text(encoding="utf-8")
+    tables = tomllib.loads(text)
+    common, _ = tables.pop("common"), tables.pop("links")
+    return {name: {**common, **card} for name, card in tables.items()}
+
+
+@cache
+def profile(name: str) -> Profile:
+    """Return the profile of a card.
+
+    Args:
+        name: ``"T4"``, ``"RTX 4060 Laptop"``, ``"RTX 4090"``, ``"A100"``, ``"H100"``, ``"H200"``, ``"B200"``.
+
+    Raises:
+        ValueError: No such card is known.
+    """
+    if name not in sources():
+        raise ValueError(f"practice_gpu knows no card {name!r}; it knows {', '.join(sources())}")
+    numbers = {key: entry["value"] for key, entry in sources()[name].items() if key != "rates"}
+    rates = {dtype: entry["value"] for dtype, entry in sources()[name]["rates"].items()}
+    return Profile(name=name, rates=rates, **numbers)
