@@ -89,7 +89,7 @@ class Card:
         )
 
     def _recorded(self) -> Bilingual | None:
-        values = recordings.recorded(self.id)
+        values = recordings.recorded(self.id, (self.at_least, self.at_most))
         if values is None or values["run"] == self.result.run:
             return None
         verdict, value, run = VERDICTS[values["verdict"]], _number(values["value"]), values["run"]

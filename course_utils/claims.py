@@ -106,7 +106,7 @@ def claim(
     sentence = text("claim", id)
     statement = Bilingual(sentence["en"], sentence["zh"])
     if run_mode.on("recorded") and not isinstance(value, bool):
-        display(Card(id, statement, _recorded(id, needs, at_least, at_most), at_least, at_most))
+        display(Card(id, statement, _recorded(id, needs, (at_least, at_most)), at_least, at_most))
         return
     result = judge(value, at_least=at_least, at_most=at_most, needs=needs)
     noted = {
@@ -129,11 +129,9 @@ def claim(
         )
 
 
-def _recorded(id: str, needs: str | None, *limits: float | None) -> Verdict:  # noqa: A002
+def _recorded(id: str, needs: str | None, limits: recordings.Limits) -> Verdict:  # noqa: A002
     """Return what is recorded of a claim that is not measured (``COURSE_MODE=recorded``); exact facts always are."""
-    there = recordings.instead(id)
-    # A verdict under other limits says nothing about the claim as it is now.
-    if there and (there.get("at_least"), there.get("at_most")) == limits:
+    if there := recordings.instead(id, limits):
         return Verdict(there["verdict"], there["value"], there["quartile_ratio"], run=there["run"])
     return Verdict(
         "needs", lacking=machine_needs.missing(needs) or Bilingual("measuring turned on", "開啟量測")

@@ -12,6 +12,8 @@ from typing import Any
 
 from course_utils import lesson, run_mode
 
+Limits = tuple[float | None, float | None]  # at least, at most
+
 
 def folder() -> Path:
     """Return the folder of the recorded runs, which is beside that of the notebooks."""
@@ -37,35 +39,50 @@ def label(run: dict[str, Any]) -> str:
     return f"{device}, PyTorch {machine['torch'].split('+')[0]}, {run['date']}"
 
 
-def recorded(key: str) -> dict[str, Any] | None:
+def of_claim(run: dict[str, Any], id: str, limits: Limits) -> dict[str, Any] | None:  # noqa: A002
+    """Return what a run measured for a claim as it is now; None if it did not, or under other limits.
+
+    Args:
+        run: A recorded run.
+        id: The claim's id, ``"2.2"``.
+        limits: What the claim asserts now: at least, at most.
+    """
+    values = run["claims"].get(id)
+    if values is None or values["verdict"] == "needs":
+        return None
+    # A verdict under other limits says nothing about the claim as it is now.
+    return values if (values.get("at_least"), values.get("at_most")) == limits else None
+
+
+def _measured(run: dict[str, Any], key: str, limits: Limits | None) -> dict[str, Any] | None:
+    values = run["curves"].get(key) if limits is None else of_claim(run, key, limits)
+    return None if values is None else {**values, "run": label(run)}
+
+
+def recorded(key: str, limits: Limits | None = None) -> dict[str, Any] | None:
     """Return what the newest recorded GPU run measured for `key`, or None if nothing is recorded.
 
     Args:
-        key: A claim's id (``"2.2"``) or a figure's name (``"crossover"``).
+        key: A figure's name (``"crossover"``) or, with `limits`, a claim's id (``"2.2"``).
+        limits: What the claim asserts: at least, at most. A verdict under other limits does not count.
 
     Returns:
         The values, plus ``"run"``: a line with GPU, PyTorch version and date.
     """
     run = next((run for run in runs() if run["machine"]["gpus"]), None)
-    if run is None:
-        return None
-    values = run["claims"].get(key) or run["curves"].get(key)
-    return None if values is None else {**values, "run": label(run)}
+    return None if run is None else _measured(run, key, limits)
 
 
-def instead(key: str) -> dict[str, Any] | None:
+def instead(key: str, limits: Limits | None = None) -> dict[str, Any] | None:
     """Return what is shown instead of a measurement where ``COURSE_MODE=recorded``; None if nothing is, or elsewhere.
 
     It is the newest value that a GPU reached for `key`, or else the newest of a machine without one.
 
     Args:
-        key: A claim's id or a figure's name.
+        key: A figure's name or, with `limits`, a claim's id.
+        limits: As for :func:`recorded`.
     """
     if not run_mode.on("recorded"):
         return None
-    found = (
-        {**values, "run": label(run)}
-        for run in sorted(runs(), key=lambda run: not run["machine"]["gpus"])
-        if (values := run["claims"].get(key) or run["curves"].get(key)) and values.get("verdict") != "needs"
-    )
-    return next(found, None)
+    newest = sorted(runs(), key=lambda run: not run["machine"]["gpus"])
+    return next((values for run in newest if (values := _measured(run, key, limits))), None)

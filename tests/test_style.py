@@ -38,12 +38,6 @@ def test_tool_finds_nothing(command: list[str | Path]) -> None:
     assert result.returncode == 0, result.stdout + result.stderr
 
 
-def test_course_utils_stays_small() -> None:
-    """It holds what every lesson uses; what some lessons use is in `notebooks/shared`, what authors use in `tools`."""
-    files = (ROOT / "course_utils").rglob("*.py")
-    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in files) <= 3_000
-
-
 def texts(node: Any) -> Iterator[str]:
     """Yield the texts of an issue form that a person reads."""
     for key, value in node.items() if isinstance(node, dict) else enumerate(node):

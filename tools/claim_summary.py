@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from course_utils.recordings import Limits
 from tools.outputs import whole_lines
 
 VERDICTS = ("holds", "unclear", "fails", "needs")
@@ -31,13 +32,21 @@ def machine_class(gpus: int) -> str:
     return list(CLASSES)[min(gpus, 2)]
 
 
-def claims_in(path: Path) -> dict[str, str | None]:
-    """Return the claims of a notebook: id → what it needs, as its code cells say (a name, where that depends).
+@dataclass(frozen=True)
+class Declared:
+    """A claim as a lesson's code says it: what it needs (a name, where that depends), and its limits (at least, at most)."""
+
+    needs: str | None
+    limits: Limits
+
+
+def claims_in(path: Path) -> dict[str, Declared]:
+    """Return the claims of a notebook by id, as its code cells say.
 
     Raises:
         ValueError: An id is not written as a literal, so that it cannot be known without running the cell.
     """
-    found: dict[str, str | None] = {}
+    found: dict[str, Declared] = {}
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         if cell["cell_type"] != "code":
             continue
@@ -51,9 +60,12 @@ def claims_in(path: Path) -> dict[str, str | None]:
                 continue
             if not node.args or not isinstance(node.args[0], ast.Constant):
                 raise ValueError(f"{path.name}: claim() takes its id as a literal: {ast.unparse(node)}")
-            needs = [word.value for word in node.keywords if word.arg == "needs"]
-            known = needs and isinstance(needs[0], ast.Constant)
-            found[node.args[0].value] = needs[0].value if known else ast.unparse(needs[0]) if needs else None
+            words = {word.arg: word.value for word in node.keywords}
+            needs = words.get("needs", ast.Constant(None))
+            low, high = (ast.literal_eval(words.get(side, "None")) for side in ("at_least", "at_most"))
+            found[node.args[0].value] = Declared(
+                needs.value if isinstance(needs, ast.Constant) else ast.unparse(needs), (low, high)
+            )
     return found
 
 
@@ -118,13 +130,13 @@ class Summary:
         has = CLASSES[machine_class(self.gpus)]
         for path in complete:
             noted = self.verdicts.get(path, {})
-            for i, need in claims_in(path).items():
+            for i, claim in claims_in(path).items():
                 if i not in noted:
                     self.problems.append(f"{path.name}: claim {i} was never reached")
-                elif need in has and noted[i] == "needs":
+                elif claim.needs in has and noted[i] == "needs":
                     self.problems.append(
                         f"{path.name}: claim {i} was not measured, but a machine of the kind "
-                        f"“{machine_class(self.gpus)}” can (needs={need!r})"
+                        f"“{machine_class(self.gpus)}” can (needs={claim.needs!r})"
                     )
 
     def rows(self) -> list[tuple[str, list[int]]]:

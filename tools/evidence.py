@@ -9,12 +9,37 @@ from __future__ import annotations
 import datetime
 import json
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from course_utils import lesson, recordings
 from course_utils.machine import machine_facts
+from tools.claim_summary import Declared, claims_in
 
 FOLDER = Path(__file__).parents[1] / "recordings"
+MEASURED = ("holds", "unclear", "fails")
+
+
+def claims_of_today(notebooks: Iterable[Path] | None = None) -> dict[str, Declared]:
+    """Return the claims of the notebooks by id, as their cells say now; without an argument, of all lessons."""
+    paths = lesson.notebooks().glob("[0-9]*.ipynb") if notebooks is None else notebooks
+    return {id: claim for path in sorted(paths) for id, claim in claims_in(path).items()}  # noqa: A001
+
+
+def device_name(run: dict[str, Any]) -> str:
+    """Return the device of a run: "2 × NVIDIA T4", or the name of its CPU."""
+    gpus = run["machine"]["gpus"]
+    if not gpus:
+        return run["machine"]["cpu"]
+    return f"{len(gpus)} × {gpus[0]['name']}" if len(gpus) > 1 else gpus[0]["name"]
+
+
+def counts(run: dict[str, Any], claims: dict[str, Declared]) -> dict[str, int]:
+    """Return how many of the claims hold, are unclear and fail in a run; "other": not measured as they are now."""
+    found = [recordings.of_claim(run, id, claim.limits) for id, claim in claims.items()]  # noqa: A001
+    verdicts = [values["verdict"] for values in found if values]
+    return {verdict: verdicts.count(verdict) for verdict in MEASURED} | {"other": len(claims) - len(verdicts)}
 
 
 def slug(facts: dict[str, Any]) -> str:
@@ -33,11 +58,12 @@ def write(
     *,
     date: str | None = None,
     facts: dict[str, Any] | None = None,
+    anew: bool = False,
 ) -> Path:
     """Write the lines of a journal to the file of a machine.
 
-    Claims and curves of lessons that were not run this time are kept from the machine's older file, if PyTorch is the
-    same. Of a claim noted twice the later note counts.
+    What was not measured this time is kept from the machine's older file, if PyTorch is the same: the claims that the
+    lessons still make, and the curves. Of a claim noted twice the later note counts.
 
     Args:
         lines: What :func:`course_utils.run_mode.note` wrote, for example
@@ -45,6 +71,7 @@ def write(
         folder: Where the file goes.
         date: When it was measured, ``"2026-11-22"``; today if not given.
         facts: The machine, as :func:`course_utils.machine.machine_facts` describes it; this one if not given.
+        anew: Whether nothing is kept, because all lessons were run.
 
     Returns:
         The path of the file.
@@ -57,12 +84,14 @@ def write(
     facts = facts or machine_facts()
     path = folder / f"{slug(facts)}.json"
     old = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    same = old.get("machine", {}).get("torch") == facts["torch"]
+    if anew or old.get("machine", {}).get("torch") != facts["torch"]:
+        old = {}
+    today = claims_of_today()
     run: dict[str, Any] = {
         "machine": facts,
         "date": date or datetime.date.today().isoformat(),
-        "claims": dict(old.get("claims", {})) if same else {},
-        "curves": dict(old.get("curves", {})) if same else {},
+        "claims": {id: values for id, values in old.get("claims", {}).items() if id in today},  # noqa: A001
+        "curves": dict(old.get("curves", {})),
     }
     for line in lines:
         run[f"{line['kind']}s"][line["key"]] = line["values"]

@@ -30,7 +30,7 @@ from traitlets import default
 from course_utils.recordings import read as read_runs
 from tools.check.notebook import canonical, code_hash, fix_notebook, read
 from tools.evidence import FOLDER as RECORDINGS
-from tools.evidence import write
+from tools.evidence import claims_of_today, counts, device_name, write
 from tools.written import workplace
 
 ROOT = Path(__file__).parents[1]
@@ -153,14 +153,11 @@ def table(folder: Path = RECORDINGS) -> str:
     head = ["Machine · 機器", "PyTorch", "Python", "Date · 日期", "holds · 成立", "unclear · 尚無定論"]
     head += ["does not hold · 不成立", "not measured · 未量測"]
     lines = ["| " + " | ".join(head) + " |", "|---" * 4 + "|--:" * 4 + "|"]
-    runs = read_runs(folder)
+    runs, claims = read_runs(folder), claims_of_today()
     for run in runs:
         machine = run["machine"]
-        gpus = [gpu["name"] for gpu in machine["gpus"]]
-        device = (f"{len(gpus)} × {gpus[0]}" if len(gpus) > 1 else gpus[0]) if gpus else machine["cpu"]
-        verdicts = [values["verdict"] for values in run["claims"].values()]
-        counts = [str(verdicts.count(verdict)) for verdict in ("holds", "unclear", "fails", "needs")]
-        row = [device, machine["torch"], machine.get("python", ""), run["date"], *counts]
+        numbers = map(str, counts(run, claims).values())
+        row = [device_name(run), machine["torch"], machine.get("python", ""), run["date"], *numbers]
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |")
     if not runs:
         lines = ['<span lang="en">Nothing is recorded yet.</span><span lang="zh-Hant">尚無紀錄。</span>']
@@ -220,7 +217,8 @@ def record(paths: list[Path], evidence: bool) -> int:
         if journal.exists():
             lines = [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()]
     if evidence and complete and lines:
-        print(f"recorded run: {write(lines).name} ({len(lines)} notes)")
+        anew = set(paths) >= set(NOTEBOOKS.glob("[0-9]*.ipynb"))
+        print(f"recorded run: {write(lines, anew=anew).name} ({len(lines)} notes)")
         if (ROOT / "README.md").exists():
             write_table()
     return 0 if complete else 1

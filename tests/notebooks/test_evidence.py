@@ -12,7 +12,9 @@ from course_utils import recordings
 from course_utils.recordings import label, recorded
 from course_utils.run_mode import note
 from tools import evidence
-from tools.evidence import slug, write
+from tools.claim_summary import Declared
+from tools.evidence import claims_of_today, counts, slug, write
+from tools.record import NOTEBOOKS, ROOT, table, with_table
 
 FACTS: dict[str, Any] = {
     "cpu": "AMD EPYC(TM) 9R14 @ 2.6GHz",
@@ -25,6 +27,8 @@ FACTS: dict[str, Any] = {
     "python": "3.11.7",
     "system": "Linux x86_64",
 }
+ANY = Declared(None, (None, None))
+NO_LIMITS = (None, None)
 GPU = {
     "name": "NVIDIA H200",
     "capability": "9.0",
@@ -47,6 +51,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     place = tmp_path / "recordings"
     # No cache: it would hide later writes.
     monkeypatch.setattr(recordings, "runs", lambda: recordings.read(place))
+    monkeypatch.setattr(evidence, "claims_of_today", lambda: {"1.1": ANY, "2.2": ANY, "3.1": ANY})
     return place
 
 
@@ -80,17 +85,18 @@ def test_what_is_written_is_recorded(folder: Path, machine: Any) -> None:
     path = write(lines, folder, date="2026-01-02")
     assert path == folder / "nvidia-h200.json"
     run = "NVIDIA H200, PyTorch 2.13.0, 2026-01-02"
-    assert recorded("2.2") == {"verdict": "holds", "value": 12.5, "run": run}
+    assert recorded("2.2", NO_LIMITS) == {"verdict": "holds", "value": 12.5, "run": run}
+    assert recorded("2.2", (10, None)) is None, "measured under other limits"
     assert recorded("crossover") == {"lines": {}, "run": run}
-    assert recorded("9.9") is None
+    assert recorded("9.9") is None and recorded("9.9", NO_LIMITS) is None
     assert json.loads(path.read_text(encoding="utf-8"))["machine"] == ON_GPU
 
 
 def test_without_a_recorded_gpu_nothing_is_shown(folder: Path, machine: Any) -> None:
-    assert recorded("2.2") is None, "no file at all"
+    assert recorded("2.2", NO_LIMITS) is None, "no file at all"
     machine(FACTS)
     write([claim_line("2.2", 3.0)], folder)
-    assert recorded("2.2") is None, "a run without a GPU is no GPU's record"
+    assert recorded("2.2", NO_LIMITS) is None, "a run without a GPU is no GPU's record"
 
 
 def test_the_newest_gpu_counts(folder: Path, machine: Any) -> None:
@@ -104,16 +110,25 @@ def test_the_newest_gpu_counts(folder: Path, machine: Any) -> None:
     machine(FACTS)
     write([claim_line("2.2", 4.0)], folder, date="2026-06-01")
     assert len(list(folder.glob("*.json"))) == 4
-    found = recorded("2.2")
+    found = recorded("2.2", NO_LIMITS)
     assert found is not None and found["value"] == 2.0 and found["run"].startswith("NVIDIA H200")
 
 
 def test_lessons_that_were_not_run_keep_their_values(folder: Path, machine: Any) -> None:
     machine(ON_GPU)
-    write([claim_line("1.1", 1.0), claim_line("2.2", 2.0), claim_line("old", 9.0, "curve")], folder)
-    write([claim_line("2.2", 3.0), claim_line("2.2", 4.0), claim_line("3.1", 5.0)], folder)
-    values = {key: (recorded(key) or {}).get("value") for key in ("1.1", "2.2", "3.1", "old")}
-    assert values == {"1.1": 1.0, "2.2": 4.0, "3.1": 5.0, "old": 9.0}
+    lines = [claim_line("1.1", 1.0), claim_line("2.2", 2.0), claim_line("no longer made", 2.0)]
+    write([*lines, claim_line("old", 9.0, "curve")], folder)
+    path = write([claim_line("2.2", 3.0), claim_line("2.2", 4.0), claim_line("3.1", 5.0)], folder)
+
+    def values(kind: str) -> dict[str, float]:
+        return {
+            key: entry["value"]
+            for key, entry in json.loads(path.read_text(encoding="utf-8"))[f"{kind}s"].items()
+        }
+
+    assert values("claim") == {"1.1": 1.0, "2.2": 4.0, "3.1": 5.0} and values("curve") == {"old": 9.0}
+    write([claim_line("2.2", 3.0)], folder, anew=True)
+    assert values("claim") == {"2.2": 3.0} and values("curve") == {}
 
 
 def test_another_pytorch_drops_the_old_values(folder: Path, machine: Any) -> None:
@@ -121,7 +136,8 @@ def test_another_pytorch_drops_the_old_values(folder: Path, machine: Any) -> Non
     write([claim_line("1.1", 1.0), claim_line("curve", 1.0, "curve")], folder)
     machine(ON_GPU | {"torch": "2.14.0+cu130"})
     write([claim_line("2.2", 2.0)], folder)
-    assert recorded("1.1") is None and recorded("curve") is None and recorded("2.2") is not None
+    assert recorded("1.1", NO_LIMITS) is None and recorded("curve") is None
+    assert recorded("2.2", NO_LIMITS) is not None
 
 
 def test_nothing_to_write_is_refused(folder: Path) -> None:
@@ -155,9 +171,39 @@ def test_labels_name_device_pytorch_and_date() -> None:
     )
 
 
-def test_the_shipped_runs_are_complete() -> None:
+# --- what the repository holds ------------------------------------------------------------------------
+
+
+def test_what_is_counted_are_the_claims_as_they_are_now() -> None:
+    claims = {"a": Declared(None, (2, None)), "b": ANY, "c": Declared("cuda", (None, 1)), "d": ANY}
+    values = {"verdict": "holds", "at_least": 2, "at_most": None}
+    run = {"claims": {
+        "a": values, "b": values | {"at_least": None, "verdict": "fails"}, "c": values, "e": values,
+        "d": {"verdict": "needs", "at_least": None, "at_most": None},
+    }}  # fmt: skip
+    assert counts(run, claims) == {"holds": 1, "unclear": 0, "fails": 1, "other": 2}
+
+
+def test_the_shipped_runs_say_what_the_lessons_claim_today() -> None:
+    """After a claim has changed: ``make record``."""
+    claims = claims_of_today()
+    assert recordings.runs()
     for run in recordings.runs():
         assert {"machine", "date", "claims", "curves"} <= set(run)
         assert set(run["machine"]) >= {"cpu", "gpus", "torch"} and label(run)
-        for key, values in run["claims"].items():
-            assert values["verdict"] in ("holds", "fails", "unclear", "needs"), key
+        assert set(run["claims"]) <= set(claims), "claims that no lesson makes any more"
+        if run["machine"]["gpus"]:  # who changes a claim need not have that GPU; the counts leave it out
+            continue
+        recorded_limits = {
+            id: (values["at_least"], values["at_most"]) for id, values in run["claims"].items()
+        }
+        assert recorded_limits == {id: claim.limits for id, claim in claims.items()}
+        for path in NOTEBOOKS.glob("[0-9]*.ipynb"):
+            of_lesson = claims_of_today([path])
+            assert not of_lesson or counts(run, of_lesson)["holds"], f"nothing of {path.name} holds"
+
+
+def test_readme_shows_what_is_recorded() -> None:
+    """After a run has been recorded: ``python -m tools.record --table``."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert with_table(readme, table()) == readme

@@ -11,7 +11,9 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
+from tools import record
 from tools.check.notebook import code_hash, read
+from tools.claim_summary import Declared
 from tools.record import END, START, CellFailed, execute, record_copies, replace, table, with_table
 
 
@@ -73,6 +75,7 @@ def recorded_run(folder: Path, name: str, date: str, gpus: int, verdicts: list[s
         "python": "3.12.1",
     }
     claims = {str(number): {"verdict": verdict} for number, verdict in enumerate(verdicts)}
+    claims["no longer made"] = {"verdict": "holds"}
     text = json.dumps({"machine": machine, "date": date, "claims": claims, "curves": {}})
     (folder / f"{name}.json").write_text(text, encoding="utf-8")
 
@@ -102,14 +105,16 @@ def test_of_a_kernel_that_died_the_copy_shows_how_far_it_came(tmp_path: Path) ->
     assert [len(cell.outputs) for cell in read(tmp_path / "copy.ipynb").cells] == [1, 0, 0]
 
 
-def test_table(tmp_path: Path) -> None:
+def test_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    declared = {str(number): Declared(None, (None, None)) for number in range(5)}
+    monkeypatch.setattr(record, "claims_of_today", lambda: declared)
     assert "尚無紀錄" in table(tmp_path)
     recorded_run(tmp_path, "a", "2026-01-01", 0, ["holds", "needs", "needs"])
     recorded_run(tmp_path, "b", "2026-02-01", 2, ["holds", "holds", "unclear", "fails"])
     rows = table(tmp_path).splitlines()[2:]
     assert rows == [
-        "| 2 × H200 | 2.13.0 | 3.12.1 | 2026-02-01 | 2 | 1 | 1 | 0 |",
-        "| Some \\| CPU | 2.13.0 | 3.12.1 | 2026-01-01 | 1 | 0 | 0 | 2 |",
+        "| 2 × H200 | 2.13.0 | 3.12.1 | 2026-02-01 | 2 | 1 | 1 | 1 |",
+        "| Some \\| CPU | 2.13.0 | 3.12.1 | 2026-01-01 | 1 | 0 | 0 | 4 |",
     ]
 
 

@@ -21,6 +21,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from course_utils import recordings
 from tools import take_evidence
+from tools.claim_summary import Declared
 from tools.evidence import FOLDER
 from tools.verify_gpu import __main__ as command
 from tools.verify_gpu import archive, findings, ranks, steps, unverified
@@ -595,7 +596,9 @@ def test_what_no_gpu_has_confirmed_is_listed(monkeypatch: pytest.MonkeyPatch) ->
         "claims",
         lambda: {"1.3": {"en": "a GPU wins"}, "1.9": {"en": "a | b"}, "2.0": {"en": "CPU"}},
     )
-    monkeypatch.setattr(unverified, "needs", lambda: {"1.3": "cuda", "1.9": "two_gpus", "2.0": "cpu_only"})
+    needs = {"1.3": "cuda", "1.9": "two_gpus", "2.0": "cpu_only"}
+    declared = {id: Declared(need, (3 if id == "1.3" else None, None)) for id, need in needs.items()}
+    monkeypatch.setattr(unverified, "claims_of_today", lambda: declared)
     none = unverified.table(None, {}, {})
     assert (
         "| claim 1.3 | a GPU wins | not yet run |" in none and "| a \\| b | not yet run (two GPUs) |" in none

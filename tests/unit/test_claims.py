@@ -289,14 +289,13 @@ VERDICTS = {
 RECORDED = [
     None,
     {"verdict": "holds", "value": 12.5, "run": "NVIDIA H200, PyTorch 2.13.0, 2026-01-01"},
-    {"verdict": "needs", "value": None, "run": "Tesla T4, PyTorch 2.6.0, 2025-01-01"},
     {"verdict": "holds", "value": True, "run": "Tesla T4, PyTorch 2.6.0, 2025-01-01"},
 ]
 
 
-@pytest.fixture(params=RECORDED, ids=["nothing", "number", "needs", "fact"])
+@pytest.fixture(params=RECORDED, ids=["nothing", "number", "fact"])
 def recorded(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any] | None:
-    monkeypatch.setattr(recordings, "recorded", lambda _: request.param)
+    monkeypatch.setattr(recordings, "recorded", lambda *_: request.param)
     return request.param
 
 
@@ -308,7 +307,7 @@ def test_a_card_differs_only_inside_marks(
     statement = Bilingual("`a` is faster than `b`", "`a` 比 `b` 快")
     bundle = Card("2.2", statement, VERDICTS[name], 2, None)._repr_mimebundle_()
     assert_nested(bundle["text/html"])
-    monkeypatch.setattr(recordings, "recorded", lambda _: None)
+    monkeypatch.setattr(recordings, "recorded", lambda *_: None)
     other = Card("2.2", statement, Verdict("holds", 3.0, 3.0), 2, None)._repr_mimebundle_()
     assert sanitize(bundle["text/html"]) == sanitize(other["text/html"])
     assert sanitize(bundle["text/plain"]) == sanitize(other["text/plain"])

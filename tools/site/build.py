@@ -17,6 +17,7 @@ from tools import links
 from tools.check.notebook import canonical
 from tools.editions import AUDIENCES, chosen
 from tools.editions import lesson as edition
+from tools.evidence import claims_of_today, counts, device_name
 from tools.site import course, verification
 from tools.site.course import NOTEBOOKS, Lesson, texts
 from tools.site.notebook import plain
@@ -139,7 +140,7 @@ class _Writer:
             "verified",
             texts()["verified"],
             runs=self.runs,
-            run_name=verification.run_name,
+            run_name=device_name,
             claims=self.claims,
             totals=self._totals(),
         )
@@ -188,22 +189,20 @@ class _Writer:
 
     def _verified(self, name: str) -> dict[str, Any] | None:
         """Return the newest run's date and name, and its counts for a lesson; None where nothing is recorded."""
-        verdicts = [claim.results[0][0] for claim in self.claims[name] if claim.results]
-        if not verdicts:
+        if not self.runs or not (claims := claims_of_today([NOTEBOOKS / f"{name}.ipynb"])):
             return None
-        numbers = verification.counts(verdicts)
-        measured = sum(numbers[verdict] for verdict in verification.MEASURED)
+        numbers = counts(self.runs[0], claims)
         return {
             "date": self.runs[0]["date"],
-            "machine": verification.run_name(self.runs[0]),
+            "machine": device_name(self.runs[0]),
             "holds": numbers["holds"],
-            "measured": measured,
+            "measured": len(claims) - numbers["other"],
             "needs": numbers["other"],
         }
 
     def _totals(self) -> list[dict[str, int]]:
-        shown = [claim for claims in self.claims.values() for claim in claims]
-        return [verification.counts([claim.results[i][0] for claim in shown]) for i in range(len(self.runs))]
+        claims = claims_of_today(self.files)
+        return [counts(run, claims) for run in self.runs]
 
     def _copy_slides(self, slides: Path | None) -> set[str]:
         found = sorted((slides / self.language).glob("*.html")) if slides else []

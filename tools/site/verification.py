@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import ast
-import json
-import re
 import tomllib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -19,7 +15,6 @@ from tools.claim_summary import claims_in
 from torch_doctor.bilingual import Bilingual
 
 ROOT = Path(__file__).parents[2]
-MEASURED = ("holds", "unclear", "fails")
 
 
 @dataclass
@@ -47,46 +42,17 @@ def runs() -> list[dict[str, Any]]:
     return recordings.read(ROOT / "recordings")
 
 
-def run_name(run: dict[str, Any]) -> str:
-    """Return the device of a run: "2 × NVIDIA T4", or the name of its CPU."""
-    gpus = run["machine"]["gpus"]
-    if not gpus:
-        return run["machine"]["cpu"]
-    return f"{len(gpus)} × {gpus[0]['name']}" if len(gpus) > 1 else gpus[0]["name"]
-
-
 @cache
 def _sentences(path: Path) -> dict[str, dict[str, str]]:
     room = path.parent / f"lesson_{path.name[:2]}" / "texts.toml"
     return tomllib.loads(room.read_text(encoding="utf-8")).get("claim", {}) if room.exists() else {}
 
 
-def _calls(path: Path) -> Iterator[ast.Call]:
-    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
-        code = re.sub(r"^(\s*)[%!].*$", r"\1pass", "".join(cell["source"]), flags=re.M)
-        if cell["cell_type"] == "code" and "claim(" in code:
-            yield from (node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call))
-
-
-@cache
-def _limits(path: Path) -> dict[str, tuple[float | None, float | None]]:
-    """Return the limits of a lesson's claims as its cells say today: at least, at most."""
-    found = {}
-    for call in _calls(path):
-        if isinstance(call.func, ast.Name) and call.func.id == "claim":
-            words = {word.arg: word.value for word in call.keywords}
-            limits = (
-                ast.literal_eval(words[side]) if side in words else None for side in ("at_least", "at_most")
-            )
-            found[ast.literal_eval(call.args[0])] = tuple(limits)
-    return found
-
-
-def _result(values: dict[str, Any] | None, limits: tuple[float | None, float | None]) -> tuple[str, str]:
-    if values is None or values["verdict"] not in MEASURED:
-        return "", ""
-    if (values.get("at_least"), values.get("at_most")) != limits:
-        return "changed", ""
+def _result(run: dict[str, Any], id: str, limits: recordings.Limits) -> tuple[str, str]:  # noqa: A002
+    values = recordings.of_claim(run, id, limits)
+    if values is None:
+        older = run["claims"].get(id)
+        return "changed" if older and older["verdict"] != "needs" else "", ""
     value = values.get("value")
     return values["verdict"], "" if value is None or isinstance(value, bool) else number(value)
 
@@ -102,19 +68,12 @@ def _needed(needs: str | None) -> str:
 def claims(path: Path) -> list[Claim]:
     """Return the claims of a lesson in order, in the language that was chosen."""
     found = []
-    for name, needs in claims_in(path).items():
-        limits = _limits(path)[name]
+    for name, claim in claims_in(path).items():
         limit = ", ".join(
-            f"{sign} {value:g}" for sign, value in zip("≥≤", limits, strict=True) if value is not None
+            f"{sign} {value:g}" for sign, value in zip("≥≤", claim.limits, strict=True) if value is not None
         )
         sentence = _sentences(path)[name]
         statement = Bilingual(sentence["en"], sentence["zh"]).html()
-        results = [_result(run["claims"].get(name), limits) for run in runs()]
-        found.append(Claim(name, statement, limit, _needed(needs), results))
+        results = [_result(run, name, claim.limits) for run in runs()]
+        found.append(Claim(name, statement, limit, _needed(claim.needs), results))
     return found
-
-
-def counts(verdicts: list[str]) -> dict[str, int]:
-    """Return how many claims hold, are unclear, fail, and how many were not measured as they are now ("other")."""
-    numbers = {verdict: verdicts.count(verdict) for verdict in MEASURED}
-    return numbers | {"other": len(verdicts) - sum(numbers.values())}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from course_utils import lesson, recordings
-from tools.claim_summary import claims_in
+from tools.evidence import claims_of_today
 from tools.verify_gpu.ranks import cases
 from torch_doctor.errors.catalogue import entries
 
@@ -16,22 +16,16 @@ TWO_GPUS = "two_gpus"
 ON_CPU = ("cpu_only",)
 
 
-def needs() -> dict[str, str | None]:
-    """Return what each claim needs (see :func:`course_utils.needs.missing`), as the lessons' cells say."""
-    paths = lesson.notebooks().glob("[0-9]*.ipynb")
-    return {id: need for path in paths for id, need in claims_in(path).items()}  # noqa: A001
-
-
 def claims() -> dict[str, dict[str, Any]]:
     """Return the texts of the claims of all lessons by id."""
     rooms = sorted(lesson.notebooks().glob(lesson.room("[0-9][0-9]")))
     return {id: text for room in rooms for id, text in lesson.all_texts(room.name[-2:])["claim"].items()}  # noqa: A001
 
 
-def seen(run: dict[str, Any] | None, id: str) -> str | None:  # noqa: A002
-    """Return what a GPU run says about a claim, or None if it did not measure it."""
-    values = (run or {}).get("claims", {}).get(id)
-    if values is None or values["verdict"] == "needs":
+def seen(run: dict[str, Any] | None, id: str, limits: recordings.Limits) -> str | None:  # noqa: A002
+    """Return what a GPU run says about a claim as it is now, or None if it did not measure it."""
+    values = run and recordings.of_claim(run, id, limits)
+    if not values:
         return None
     value = values["value"]
     return (
@@ -47,11 +41,11 @@ def table(run: dict[str, Any] | None, clinic: dict[str, str | None], ranks: dict
         clinic: Name of each provoked entry → the entry that the clinic recognised.
         ranks: What became of each case of :mod:`tools.verify_gpu.ranks`.
     """
-    rows, needed = [], needs()
-    for id, sentence in sorted(claims().items()):  # noqa: A001
-        if needed.get(id) not in ON_CPU:
-            lacking = "not yet run (two GPUs)" if needed.get(id) == TWO_GPUS else "not yet run"
-            rows.append((f"claim {id}", sentence["en"], seen(run, id) or lacking))
+    rows, sentences = [], claims()
+    for id, claim in sorted(claims_of_today().items()):  # noqa: A001
+        if claim.needs not in ON_CPU:
+            lacking = "not yet run (two GPUs)" if claim.needs == TWO_GPUS else "not yet run"
+            rows.append((f"claim {id}", sentences[id]["en"], seen(run, id, claim.limits) or lacking))
     for name, entry in entries().items():
         if entry.requires == "special" or (entry.requires in ("cpu", "cpu_build") and not entry.provoke_cuda):
             continue
