@@ -12,7 +12,7 @@ import torch
 from course_utils import figures
 from course_utils.gpu_ratings import ratings
 from course_utils.machine import machine_facts
-from shared.ceilings import ceilings
+from shared.ceilings import ceilings, host_length
 from torch_doctor.bilingual import Bilingual, measured
 
 EXAMPLE_GPU = "NVIDIA H200"  # shown where the machine has no GPU
@@ -41,6 +41,7 @@ class Processor:
         memory: Bytes.
         bandwidth: Bytes per second, read plus written.
         measured: Whether the bandwidth was measured here; otherwise it is published.
+        cached: Whether caches may have held part of what was copied, so that memory is slower than that.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Processor:
     memory: float
     bandwidth: float
     measured: bool
+    cached: bool = False
 
 
 def here() -> list[Processor]:
@@ -61,7 +63,7 @@ def here() -> list[Processor]:
     cores = min(facts["cores"], psutil.cpu_count(logical=False) or facts["cores"])
     copy = ceilings()["host_copy" if facts["gpus"] else "copy"]
     units = _VECTOR.get(torch.backends.cpu.get_cpu_capability(), 4)
-    cpu = Processor(facts["cpu"], False, cores, units, facts["memory"], copy, True)
+    cpu = Processor(facts["cpu"], False, cores, units, facts["memory"], copy, True, host_length()[1])
     if not facts["gpus"]:
         return [cpu]
     gpu = facts["gpus"][0]
@@ -125,6 +127,8 @@ def picture(processors: list[Processor]) -> figures.Picture:
         name = processor.name if len(processor.name) < 34 else processor.name[:32] + "…"
         axes.set_title(f"{name}\n{_blocks_text(processor)}")
         source = Bilingual("measured", "實測") if processor.measured else Bilingual("published", "公開規格")
+        if processor.cached:
+            source = Bilingual("may be cache", "可能是快取")
         axes.text(
             0.5,
             -0.06,
@@ -160,11 +164,11 @@ def _caption(cpu: Processor, gpu: Processor) -> Bilingual:
             f"{gpu.name}（這台機器沒有 GPU，改用公開規格）",
         )
     en = measured(
-        f"your CPU has {few} dots, {whose.en} {many}, and its memory moves {times} times as many bytes per second as "
+        f"your CPU has {few} dots, {whose.en} {many}, and its memory moves {'at least ' * cpu.cached}{times} times as many bytes per second as "
         "this machine's CPU."
     )
     zh = measured(
-        f"你的 CPU 有 {few} 個點，{whose.zh}有 {many} 個；GPU 記憶體每秒能傳送的資料，是這台機器上 CPU 記憶體的 {times} 倍。"
+        f"你的 CPU 有 {few} 個點，{whose.zh}有 {many} 個；GPU 記憶體每秒能傳送的資料，{'至少' * cpu.cached}是這台機器上 CPU 記憶體的 {times} 倍。"
     )
     return Bilingual(
         f"A square is a CPU core (blue) or a multiprocessor (orange); a dot handles one float32 number in a step: {en}",

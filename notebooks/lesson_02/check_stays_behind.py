@@ -71,6 +71,12 @@ def _check_scale(net: nn.Module) -> None:
         raise Wrong(
             en="`self.scale` should still be there, as a tensor.", zh="`self.scale` 應該還在，而且要是張量。"
         )
+    if isinstance(scale, nn.Parameter) and not scale.requires_grad:
+        raise Wrong(
+            en="With `requires_grad=False`, `scale` is not trained, but it is still counted as a parameter and handed to "
+            "the optimizer. A buffer says what you mean.",
+            zh="加上 `requires_grad=False`，`scale` 就不會被訓練，但還是會算進參數量，也會交給最佳化器。緩衝區（buffer）才是你要的。",
+        )
     if isinstance(scale, nn.Parameter):
         raise Wrong(
             en="Now `scale` moves, but as a parameter it is counted and handed to the optimizer. It is a constant: what "
@@ -94,7 +100,7 @@ def show_stays_behind(answer: Any) -> Block:
     net = answer()
     parts = {f"layers[{number}].weight": layer.weight for number, layer in enumerate(net.layers)}
     parts["scale"] = net.scale
-    saved, trained = net.state_dict(), {id(parameter) for parameter in net.parameters()}
+    saved, trained = net.state_dict(), {id(p) for p in net.parameters() if p.requires_grad}
     addresses = {value.data_ptr() for value in saved.values()}
     rows: list[tuple[Any, ...]] = []
     with pretended_gpus():

@@ -180,6 +180,11 @@ WRONG: dict[str, list[tuple[str, str, str]]] = {
             "as a parameter it is counted",
             "變成了參數",
         ),
+        (
+            _net(_LAYERS, "self.scale = nn.Parameter(torch.ones(8), requires_grad=False)"),
+            "is not trained, but",
+            "不會被訓練，但",
+        ),
         (_net(_LAYERS, "self.scale = torch.ones(8)"), "plain attribute", "普通屬性"),
         (_net(_LAYERS, _SCALE[:-1] + ", persistent=False)"), "`persistent`", "`persistent`"),
         (_net(_LAYERS, _SCALE, result="x.sum()"), "`forward`", "`forward`"),

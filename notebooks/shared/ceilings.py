@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from functools import cache
+from pathlib import Path
 
+import psutil
 import torch
 
 from course_utils.gpu_ratings import rated_bandwidth, ratings
 from course_utils.measure import Action, best_time
+
+SYSTEM = Path("/sys")  # of Linux
 
 
 @cache
@@ -36,12 +42,56 @@ def _quickest(action: Action) -> float:
     return min(best_time(action, threads=1), best_time(action, threads=None))
 
 
+def _last_level_caches() -> int:
+    """Return how many bytes the caches of the last level hold together, of the processors that this process may use."""
+    found: dict[int, dict[str, int]] = {}
+    processors = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else ()
+    try:
+        for processor in processors:
+            for index in SYSTEM.glob(f"devices/system/cpu/cpu{processor}/cache/index*"):
+                level, size, shared = (
+                    (index / name).read_text().strip() for name in ("level", "size", "shared_cpu_list")
+                )
+                found.setdefault(int(level), {})[shared] = 1024 * int(size.removesuffix("K"))
+    except (OSError, ValueError):
+        found = {}
+    if found:
+        return sum(found[max(found)].values())
+    # Not said: a sandbox, perhaps on a large server; macOS and Windows, mostly on desktop computers.
+    return 2**28 if sys.platform == "linux" else 2**26
+
+
+def _free() -> int:
+    """Return how many bytes this process may still take: of the machine's memory, and of its container's."""
+    free = psutil.virtual_memory().available
+    limit, used = (SYSTEM / "fs/cgroup" / name for name in ("memory.max", "memory.current"))
+    if limit.is_file() and limit.read_text().strip() != "max":
+        free = min(free, int(limit.read_text()) - int(used.read_text()))
+    return free
+
+
+@cache
+def host_length() -> tuple[int, bool]:
+    """Return how many float32 numbers a copy in the host's memory moves, and whether caches may hold some of them.
+
+    Each of the two buffers is four times as large as the last-level caches (the rule of STREAM, McCalpin), as far as
+    1 GiB and a quarter of the free memory allow; more would take seconds.
+    """
+    wanted = max(2**24, _last_level_caches())  # as many float32 numbers as bytes: four times as large
+    length = min(wanted, 2**28, max(2**20, _free() // 16))
+    return length, length < wanted
+
+
+def _copy_rate(length: int, device: torch.device) -> float:
+    source = torch.ones(length, device=device)  # not zeros: the system might map them all to one page
+    target = torch.empty_like(source)
+    return 2 * source.nbytes / _quickest(lambda: target.copy_(source))
+
+
 def _measure_ceilings() -> dict[str, float]:
     cuda = torch.cuda.is_available()
     device = torch.device("cuda" if cuda else "cpu")
-    length = 2**26 if cuda else 2**24  # 256 MiB or 64 MiB of float32: far more than any cache
-    source, target = torch.randn(length, device=device), torch.empty(length, device=device)
-    result = {"copy": 2 * source.nbytes / _quickest(lambda: target.copy_(source))}
+    result = {"copy": _copy_rate(2**26 if cuda else host_length()[0], device)}
 
     def rate(size: int, dtype: torch.dtype) -> float:
         left, right = (torch.randn(size, size, device=device).to(dtype) for _ in range(2))
@@ -50,12 +100,11 @@ def _measure_ceilings() -> dict[str, float]:
     sizes = (2048, 4096, 8192) if cuda else (1024,)
     result["matmul"] = max(rate(size, torch.float32) for size in sizes)
     if cuda:
-        host, other = torch.randn(2**24), torch.empty(2**24)
-        result["host_copy"] = 2 * host.nbytes / _quickest(lambda: other.copy_(host))
+        result["host_copy"] = _copy_rate(host_length()[0], torch.device("cpu"))
         half = torch.bfloat16 if torch.cuda.is_bf16_supported(including_emulation=False) else torch.float16
         result["half"] = max(rate(size, half) for size in sizes)
         # Not larger: under WSL all processes together may pin a gigabyte or less, and PyTorch keeps what was pinned.
-        pinned, part = torch.empty(2**24).pin_memory(), target[: 2**24]
+        pinned, part = torch.empty(2**24).pin_memory(), torch.empty(2**24, device=device)
         result["to_device"] = pinned.nbytes / best_time(lambda: part.copy_(pinned, non_blocking=True))
         result["from_device"] = pinned.nbytes / best_time(lambda: pinned.copy_(part, non_blocking=True))
         one = torch.zeros(1, device=device)

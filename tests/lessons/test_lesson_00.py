@@ -11,13 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from lesson_cells import cells
 from torch import nn
 
 from course_utils import figures, lesson, recordings, settings
 from course_utils.figures import Picture
 from lesson_00 import checks, digit_pictures, first_speeds
 from lesson_00.lesson_map import Map, lessons
-from shared import program
+from shared import program, scoreboard
 from shared.digits import digits
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
@@ -254,6 +255,15 @@ def test_recorded_speeds_stand_below(monkeypatch, displayed, no_warnings):
     assert [bar.get_width() for bar in displayed[0].figure.axes[0].patches] == [100, 12_000, 90, 8e4]
     assert "H100" in displayed[0].beside
     displayed[0].html()
+
+
+def test_the_first_training_is_timed_after_the_start_of_the_gpu(monkeypatch):
+    (cell,) = [cell for cell in cells("code") if cell.lesson == "00" and "timed(" in cell.text]
+    done = []
+    monkeypatch.setattr(scoreboard, "timed", lambda train, device, epochs: (done.append("timed"), 1.0))
+    names = {"finished": lambda device, epochs: done.append(device), "try_gpu": lambda: "cuda:0"}
+    exec(cell.text, names | {"show_guesses": lambda network, seconds: None})
+    assert done == ["cuda:0", "timed"]
 
 
 # --- the exercise --------------------------------------------------------------------------------------------

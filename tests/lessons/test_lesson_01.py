@@ -345,6 +345,16 @@ def test_the_caption_says_whose_numbers_they_are() -> None:
         assert len({re.sub("⟨[^⟩]*⟩", "@", getattr(text, language)) for text in (known, yours)}) == 1
 
 
+def test_a_bandwidth_that_may_be_that_of_caches_is_not_called_measured() -> None:
+    picture = processors.picture([Processor("A CPU", False, 4, 8, 16e9, 2e10, True, cached=True), YOUR_GPU])
+    cpu, gpu = (axes.texts[0].get_text() for axes in picture.figure.axes)
+    assert "may be cache" in cpu and "measured" not in cpu and "measured" in gpu
+    assert (
+        "at least 15 times" in picture.caption.en
+        and "至少是這台機器上 CPU 記憶體的 15 倍" in picture.caption.zh
+    )
+
+
 @pytest.mark.parametrize("capability, width", [("AVX512", 16), ("AVX2", 8), ("DEFAULT", 4), ("NEW", 4)])
 def test_this_machines_processors_are_shown(
     capability: str, width: int, shown: list[Any], monkeypatch: pytest.MonkeyPatch

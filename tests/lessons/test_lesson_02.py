@@ -13,6 +13,7 @@ from torch import nn
 
 from course_utils.exercises import NotYet
 from lesson_02 import module_belongings, transfer_cost
+from lesson_02.check_stays_behind import show_stays_behind
 from lesson_02.check_training import examine_mend
 from lesson_02.checkpoints import saved_elsewhere
 from lesson_02.places import gpus, or_error, outcomes, places
@@ -127,6 +128,23 @@ def test_outcomes_of_expressions() -> None:
         ).text
     refused, computed, number = text.splitlines()[1:4]
     assert "refused: RuntimeError" in refused and "cuda:0" in computed and number == "3 | 3"
+
+
+@pytest.mark.parametrize(
+    "scale, ticks",
+    [
+        (nn.Parameter(torch.ones(8)), "✓ | ✓"),
+        (nn.Parameter(torch.ones(8), requires_grad=False), "✗ | ✓"),
+        (torch.ones(8), "✗ | ✗"),
+    ],
+)
+def test_only_what_gets_gradients_is_said_to_be_trained(scale: torch.Tensor, ticks: str) -> None:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers, self.scale = nn.ModuleList([nn.Linear(8, 8)]), scale
+
+    assert show_stays_behind(Net).text.splitlines()[-1].endswith(ticks)
 
 
 def test_the_quoted_words_are_those_of_this_pytorch() -> None:

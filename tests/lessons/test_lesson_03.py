@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
 import math
 import re
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 import torch
 from html_nesting import assert_nested
+from lesson_cells import calls
 
 from course_utils import figures, try_gpu
 from course_utils.exercises import Wrong
@@ -516,6 +518,13 @@ def test_a_tensor_rounded_to_tf32_is_what_the_format_stores() -> None:
     rounded = float_formats.as_tf32(torch.tensor(values, dtype=torch.float32))
     kind = FORMATS["tf32"]
     assert rounded.tolist() == [math.copysign(kind.number(kind.pattern(abs(v))), v) for v in values]
+
+
+def test_a_cpus_float64_may_cost_two_as_in_vector_units_or_four_as_in_an_apple_chip() -> None:
+    """Published for an M2 Max and n = 256: 889 and 251 GFLOP/s (AppleAccelerate.jl, docs/src/benchmarks.md)."""
+    ((_, call),) = [found for found in calls("claim") if ast.literal_eval(found[1].args[0]) == "3.4-cpu"]
+    limits = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
+    assert all(1.2 * limits["at_least"] < ratio < limits["at_most"] / 1.2 for ratio in (2.0, 889 / 251, 4.0))
 
 
 def test_bytes_kept_for_the_backward_pass_by_hand() -> None:

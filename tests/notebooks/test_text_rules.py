@@ -172,6 +172,7 @@ def test_links(tmp_path) -> None:
         ("bi(en='Good.', zh='很好,對。')", ["punctuation"]),
         ("bi(en='Good' + ' one.', zh='用' + 'GPU 算。')", ["spacing"]),
         ("Bilingual('A tensor', '在內存')", ["glossary", "glossary"]),
+        ("bi(en='A *good* one.', zh='**很** `*` 好。')", ["italics"]),
         ("why(why_en='Yes.')", ["translation"]),
         ("print('用GPU 算')", ["spacing"]),
         ("'''A docstring: 用GPU 算'''", []),
@@ -188,6 +189,7 @@ def test_python(source: str, rules: list[str]) -> None:
     [
         ("[a]\nen = 'Good.'\nzh = '很好。'", []),
         ("[a]\nen = 'Good.'", ["translation"]),
+        ("[a]\nen = 'A good one.'\nzh = '一個（*good*）。'", ["italics"]),
         ("[[a.b]]\nwhy_en = 'Good.'\nwhy_zh = '好,對。'", ["punctuation"]),
         ("[a]\nen = ['One.', 'Two.']\nzh = ['一。', '用GPU。']", ["spacing"]),
         ("[a]\nen = ['One.', 'Two.']\nzh = ['一。']", ["translation"]),

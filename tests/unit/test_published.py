@@ -137,6 +137,12 @@ def test_what_is_wrong_is_noticed(change: dict[str, str], problem: str | None) -
     assert problems("1.1", GOOD | change) == ([problem] if problem else [])
 
 
+@pytest.mark.parametrize("key", ["mixed", "3.8", "3.8-small", "3.8-accuracy"])
+def test_what_stands_beside_autocast_was_measured_with_autocast(key: str) -> None:
+    """Not with weights in 16 bits, which halve the memory; autocast does not."""
+    assert re.search(r"mixed precision|AMP", DATA["reference"][key]["quote"], re.IGNORECASE)
+
+
 def test_references_are_read_by_key() -> None:
     assert set(references()) == set(DATA["reference"])
     assert "0.016 s" in references()["3.3"].value.zh

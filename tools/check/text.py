@@ -276,7 +276,7 @@ def _problems_of_pair(english: str, chinese: str, braces: bool) -> Findings:
                     f"use {term.chinese}, or reword the English",
                 )
     for text in (english, chinese):
-        check_bold(text, findings)
+        check_bold(text, findings, italics=not braces)
     return findings
 
 
@@ -291,10 +291,20 @@ _MARKDOWN = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethr
 _MATH = re.compile(r"\$\$.+?\$\$|(?<![\\$])\$(?! )[^$\n]+?(?<! )\$(?![\d$])", re.S)
 
 
-def check_bold(text: str, findings: Findings) -> None:
-    """Report ``**`` that stays visible, as CommonMark makes it next to Chinese marks and brackets."""
+def check_bold(text: str, findings: Findings, italics: bool = True) -> None:
+    """Report ``**`` that stays visible, as CommonMark makes it next to Chinese marks and brackets.
+
+    Args:
+        text: Markdown.
+        findings: Where to add what is found.
+        italics: Whether ``*…*`` is markup here, as in cells; on cards its asterisks are shown.
+    """
     for token in _MARKDOWN.parse(_MATH.sub("x", text)):
         for child in token.children or ():
+            if child.type == "em_open" and child.markup == "*" and not italics:
+                findings.add(
+                    "italics", f"asterisks would be shown: {short(text)!r}", "use **…**, or plain words"
+                )
             if child.type == "text" and "**" in child.content:
                 findings.add(
                     "bold",
