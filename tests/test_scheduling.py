@@ -1,4 +1,4 @@
-"""Measurements run in the first process, on a core of its own, and nothing else runs there before they are finished."""
+"""Measurements, and where there is a GPU all that uses it, run in the first process, before anything else runs there."""
 
 from __future__ import annotations
 
@@ -10,53 +10,67 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
+CONFTEST = """
+import os, time
+import pytest
+
+class Cell(pytest.Item):
+    def runtest(self):
+        time.sleep(0.05)
+
+class Notebook(pytest.File):
+    def collect(self):
+        return [Cell.from_parent(self, name=str(number)) for number in range(4)]
+
+def pytest_collect_file(file_path, parent):
+    return Notebook.from_parent(parent, path=file_path) if file_path.suffix == ".ipynb" else None
+
+def pytest_runtest_call(item):
+    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "all") or "none"
+    with open("log", "a") as log:
+        print(os.environ["PYTEST_XDIST_WORKER"], item.path.stem, visible, *cores, file=log)
+"""
 TEST = """
-import os, pathlib, time
+import time
 import pytest
 
 @pytest.mark.parametrize("number", range(4))
-def test_one(number, worker_id):
+def test_one(number):
     time.sleep(0.05)
-    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
-    with open("log", "a") as log:
-        print(worker_id, pathlib.Path(__file__).stem, *cores, file=log)
 """
+TIMED, ON_GPU = ["01_a", "test_measure", "test_measure_2"], ["06_b", "09_c", "test_y"]
+OTHERS = ["test_a", "test_b", "test_c", "test_d", "test_z"]
 
 
-@pytest.mark.parametrize("processes", [1, 2])
-def test_measurements_have_the_first_process(processes: int, tmp_path: Path) -> None:
-    folder = tmp_path / "tests" / "unit"
-    folder.mkdir(parents=True)
-    names = ["test_a", "test_b", "test_c", "test_d", "test_measure", "test_measure_2", "test_z"]
-    for name in names:
-        (folder / f"{name}.py").write_text(TEST, encoding="utf-8")
+@pytest.mark.parametrize("processes, gpus", [(1, 1), (2, 0), (2, 1)])
+def test_measurements_have_the_first_process(processes: int, gpus: int, tmp_path: Path) -> None:
+    files = {f"tests/unit/{n}.py": TEST for n in [*TIMED, *ON_GPU, *OTHERS] if n.startswith("test")}
+    files |= {f"notebooks/{n}.ipynb": "" for n in [*TIMED, *ON_GPU] if not n.startswith("test")}
+    files["tests/unit/test_y.py"] += "test_one = pytest.mark.cuda(test_one)\n"
+    files["conftest.py"] = CONFTEST
+    files["torch.py"] = f"class cuda:\n    device_count = staticmethod(lambda: {gpus})\n"
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    options = ["-p", "tools.scheduling", "-p", "no:nbval", "-c", os.devnull, "--rootdir=."]
     result = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-p",
-            "tools.scheduling",
-            "-p",
-            "no:nbval",
-            "-c",
-            os.devnull,
-            "--rootdir=.",
-        ]
-        + ["tests", f"--numprocesses={processes}", "--dist=loadfile"],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-    )
-    assert f"{4 * len(names)} passed" in result.stdout, result.stdout + result.stderr
+        [sys.executable, "-m", "pytest", *options, "tests", "notebooks", f"--numprocesses={processes}"]
+        + ["--dist=loadfile"],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}", "CUDA_VISIBLE_DEVICES": "0"},
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert f"{4 * (len(files) - 2)} passed" in result.stdout, result.stdout + result.stderr
     log = [line.split() for line in (tmp_path / "log").read_text().splitlines()]
-    first = [file for worker, file, *_ in log if worker == "gw0"]
-    assert first[:8] == ["test_measure"] * 4 + ["test_measure_2"] * 4
+    first = TIMED + ON_GPU * gpus
+    assert {file for worker, file, *_ in log if worker == "gw0"} >= {*first}
+    assert {*[file for worker, file, *_ in log if worker == "gw0"][: 4 * len(first)]} == {*first}
     assert {worker for worker, *_ in log} == {f"gw{number}" for number in range(processes)}
-    for name in names:
+    for name in [*TIMED, *ON_GPU, *OTHERS]:
         assert len({worker for worker, file, *_ in log if file == name}) == 1, f"{name} was divided"
-    if processes > 1 and hasattr(os, "sched_setaffinity") and len(os.sched_getaffinity(0)) > 1:
-        cores = {worker: set(cores) for worker, _, *cores in log}
-        assert len(cores["gw0"]) == 1
+    seen = {worker: visible for worker, _, visible, *_ in log}
+    assert seen == {"gw0": "0", "gw1": "none" if gpus else "0"} if processes > 1 else {"gw0": "0"}
+    if processes > 1 and hasattr(os, "sched_setaffinity") and (usable := len(os.sched_getaffinity(0))) > 1:
+        cores = {worker: set(cores) for worker, _, _, *cores in log}
+        assert len(cores["gw0"]) == (usable // 2 if gpus else 1)
         assert all(not used & cores["gw0"] for worker, used in cores.items() if worker != "gw0")

@@ -4,18 +4,38 @@ With `--numprocesses=N --dist=loadfile`, which is what `make test` does, the fir
 tests that compare times, one after the other, on a core of its own. The other processes run everything else on the
 remaining cores. Whoever is finished helps with what is left. All tests of a file run in one process, so that what
 they share (a kernel, a JupyterLab) is started once.
+
+Where there is a GPU, the first process also runs everything that uses it: all notebooks, and the files with tests
+marked `cuda`. It has half of the cores, because lessons 06 to 08 launch several ranks. The others see no GPU.
 """
 
 from __future__ import annotations
 
 import os
 import re
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
 TIMED = re.compile(r"notebooks/(?!06_|09_)\w+\.ipynb|tests/unit/test_measure\w*\.py")
+
+MARKED = re.compile(r"\bmark\.cuda\b")
+
+
+def gpus() -> int:
+    """Return how many GPUs PyTorch sees."""
+    import torch
+
+    return torch.cuda.device_count()
+
+
+@cache
+def uses_gpu(file: Path) -> bool:
+    """Return whether a file of tests runs on a GPU where there is one: a notebook, or tests marked with `cuda`."""
+    return file.suffix == ".ipynb" or bool(MARKED.search(file.read_text(encoding="utf-8")))
 
 
 def number(node: Any) -> int:
@@ -24,7 +44,15 @@ def number(node: Any) -> int:
 
 
 class Scheduler(LoadFileScheduling):
-    """Hand out the files that compare times to the first process only, and to it before all others."""
+    """Hand out the files that compare times, or use the GPU, to the first process only, and to it before all others."""
+
+    def __init__(self, config: pytest.Config, log: Any) -> None:
+        super().__init__(config, log)
+        self.gpus = gpus()
+
+    def _first(self, file: str) -> bool:
+        """Return whether `file` is for the first process."""
+        return bool(TIMED.match(file)) or (self.gpus > 0 and uses_gpu(self.config.rootpath / file))
 
     def _assign_work_unit(self, node: Any) -> None:
         files = self._order_for(node)
@@ -35,10 +63,10 @@ class Scheduler(LoadFileScheduling):
         super()._assign_work_unit(node)
 
     def _order_for(self, node: Any) -> list[str]:
-        others = [file for file in self.workqueue if not TIMED.match(file)]
+        others = [file for file in self.workqueue if not self._first(file)]
         if number(node) > min(map(number, self.nodes)):
             return others
-        return [file for file in self.workqueue if TIMED.match(file)] + others
+        return [file for file in self.workqueue if file not in others] + others
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduler | None:
@@ -48,8 +76,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduler | 
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Give the first of several processes a core of its own, where the system can do that."""
+    """Give the first of several processes cores of its own, where the system can do that, and all GPUs."""
     worker = getattr(config, "workerinput", {"workercount": 1})
+    if worker["workercount"] == 1:
+        return
+    first, shared = worker["workerid"] == "gw0", gpus() > 0
+    if shared and not first:
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_setaffinity") else []
-    if worker["workercount"] > 1 and len(cores) > 1:
-        os.sched_setaffinity(0, cores[:1] if worker["workerid"] == "gw0" else cores[1:])
+    if len(cores) > 1:
+        own = len(cores) // 2 if shared else 1
+        os.sched_setaffinity(0, cores[:own] if first else cores[own:])
