@@ -29,10 +29,10 @@ test-nightly: .venv/test  ## run every test, the slow rehearsals too · 執行�
 machines: .venv/test  ## run the lessons on staged machines (ARGS=--list; ARGS="oldest-cpu no-fonts") · 在各種模擬的機器上執行課程（ARGS=--list）
 	@$(IN) -m tools.machines $(ARGS)
 
-# Lessons 06 to 08 take longer than a minute to execute, so `make check LESSON=06` leaves their cells to `make test`.
+# The cells of lessons 06 to 08 take longest, so `make check LESSON=06` leaves their cells to `make test`.
 FILES = $(wildcard notebooks/$(LESSON)_*.ipynb notebooks/lesson_$(LESSON))
 TESTS = tests/lessons $(filter-out notebooks/06_% notebooks/07_% notebooks/08_%,$(filter %.ipynb,$(FILES))) -k "lesson_$(LESSON) or $(LESSON)_ or $(LESSON)/"
-check: .venv/test  ## check the form of all texts and the style, or one lesson in a minute (LESSON=05) · 檢查文字與格式（LESSON=05：只檢查一課）
+check: .venv/test  ## check the form of all texts and the style, or one lesson in a few minutes (LESSON=05) · 檢查文字與格式（LESSON=05：只檢查一課，需要幾分鐘）
 	@$(if $(LESSON),$(if $(FILES),,$(error There is no lesson $(LESSON); give two digits, for example LESSON=05)))
 	@$(IN) -m tools.check $(if $(LESSON),$(FILES)); form=$$?; \
 		$(IN) -m pytest --quiet $(if $(LESSON),$(PARALLEL) $(TESTS),tests/test_style.py) && exit $$form
@@ -69,9 +69,11 @@ clean:  ## remove .venv · 移除 .venv
 
 # --- the environment: .venv/lab and .venv/test are touched when everything is installed ---------------------------
 
-# Make it again if its Python is gone, an installation was interrupted, or the folder was moved.
-USABLE := $(shell [ -x $(IN) ] && [ ! -e .venv/unfinished ] && [ "$$(cat .venv/folder 2>/dev/null || pwd -P)" = "$$(pwd -P)" ] && echo yes)
-ifneq ($(USABLE),yes)
+# Make it again if its Python is gone, its first installation was interrupted, or the folder was moved. Otherwise it is
+# only added to, since a JupyterLab may be running in it. What is added to may be half installed: `unfinished`.
+USABLE := $(shell [ -x $(IN) ] && { [ ! -e .venv/unfinished ] || [ -e .venv/lab ] || [ -e .venv/test ]; } && \
+	[ "$$(cat .venv/folder 2>/dev/null || pwd -P)" = "$$(pwd -P)" ] && echo yes)
+ifneq ($(USABLE)$(wildcard .venv/unfinished),yes)
 .PHONY: .venv/lab .venv/test
 endif
 
@@ -80,6 +82,11 @@ ifneq ($(USABLE),yes)
 	@$(or $(PYTHON),false) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 		echo "This course needs Python 3.11 to 3.14: https://www.python.org/downloads/ (or: make $(@F) PYTHON=/path/to/python3.12)"; \
 		echo "本課程需要 Python 3.11 到 3.14：https://www.python.org/downloads/（或自行指定：make $(@F) PYTHON=/path/to/python3.12）"; exit 1; }
+endif
+ifndef COURSE_LOCKED
+	@$(if $(USABLE),$(IN),$(PYTHON)) tools/one_at_a_time.py $(MAKE) --silent COURSE_LOCKED=yes $@
+else
+ifneq ($(USABLE),yes)
 	@rm -rf .venv && mkdir .venv && pwd -P > .venv/folder && touch .venv/unfinished
 	@$(PYTHON) -m venv .venv || { \
 		echo "This Python cannot make a virtual environment. On Debian and Ubuntu: sudo apt install python3-venv"; \
@@ -92,3 +99,4 @@ endif
 		|| { rm .venv/unfinished; echo "pip failed, see above. Run the command again; make clean starts from nothing."; \
 		echo "pip 執行失敗，原因見上方。請再執行一次；若要從頭開始，請先執行 make clean。"; exit 1; }
 	@rm .venv/unfinished && touch $@
+endif

@@ -7,10 +7,13 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import time
 import tomllib
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -87,6 +90,21 @@ def test_jupyterlab_knows_every_setting_that_is_set() -> None:
 # --- the Makefile --------------------------------------------------------------------------------------------
 
 
+def copied(folder: Path) -> Path:
+    """Make a folder that has what the Makefile needs, and return it; the lists of packages are empty."""
+    for name in ("pyproject.toml", "constraints.txt", "tools/jupyterlab_defaults.json"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).touch()
+    for name in ("Makefile", "tools/one_at_a_time.py"):
+        shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
+def stand_in(path: Path, script: str) -> None:
+    path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    path.chmod(0o755)
+
+
 @needs_make
 @pytest.mark.parametrize(
     ("python", "told"),
@@ -97,17 +115,113 @@ def test_jupyterlab_knows_every_setting_that_is_set() -> None:
     ],
 )
 def test_an_unsuitable_python_is_explained_in_both_languages(tmp_path: Path, python: str, told: str) -> None:
-    shutil.copy(ROOT / "Makefile", tmp_path)
-    for name in ("pyproject.toml", "constraints.txt", "tools/jupyterlab_defaults.json"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).touch()
-    for name, script in {"old": "exit 1", "bare": '[ "$1" = -c ]'}.items():  # bare: has no venv
-        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
-        (tmp_path / name).chmod(0o755)
+    copied(tmp_path)
+    stand_in(tmp_path / "old", "exit 1")
+    stand_in(
+        tmp_path / "bare", f'case $1 in -c) ;; -m) exit 1 ;; *) exec {sys.executable} "$@" ;; esac'
+    )  # no venv
     path = python if python.startswith("/") else f"{tmp_path}/{python}"
     result = subprocess.run(["make", "lab", f"PYTHON={path}"], cwd=tmp_path, capture_output=True, text=True)
     assert result.returncode != 0
     assert told in result.stdout and re.search("[一-鿿]", result.stdout)
+
+
+class Course:
+    """A copy of the Makefile whose Python only notes what it is to make; its pip waits for a file `go`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.running = copied(folder), []
+        self.python = folder / "python"
+        stand_in(
+            self.python,
+            f"""case "$*" in
+            "-m venv .venv") mkdir .venv/bin && cp "$0" .venv/bin/python && echo venv >> noted ;;
+            "-m pip "*) for last; do :; done; echo "pip $last" >> noted; until [ -e go ]; do sleep 0.02; done ;;
+            *) exec {sys.executable} "$@" ;;
+            esac""",
+        )
+
+    def make(self, target: str) -> subprocess.Popen[str]:
+        """Start `make`, in a group of processes of its own."""
+        command = ["make", f".venv/{target}", f"PYTHON={self.python}"]
+        how = {
+            "stdout": subprocess.PIPE,
+            "stderr": subprocess.STDOUT,
+            "text": True,
+            "start_new_session": True,
+        }
+        self.running.append(subprocess.Popen(command, cwd=self.folder, **how))
+        return self.running[-1]
+
+    def noted(self, lines: int = 0) -> list[str]:
+        """Return what Python was asked to make, as soon as it is so many lines."""
+        end, file = time.monotonic() + 60, self.folder / "noted"
+        while len(found := file.read_text().splitlines() if file.exists() else []) < lines:
+            assert time.monotonic() < end, found
+            time.sleep(0.02)
+        return found
+
+    def go(self) -> str:
+        """Let pip end, and return what the makes that are left have printed."""
+        (self.folder / "go").touch()
+        return "".join(
+            process.communicate(timeout=60)[0] for process in self.running if not process.stdout.closed
+        )
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Iterator[Course]:
+    found = Course(tmp_path)
+    yield found
+    for process in found.running:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+@needs_make
+@pytest.mark.parametrize("second", ["lab", "test"])
+def test_a_second_make_waits_for_the_first_one_and_says_so(course: Course, second: str) -> None:
+    course.make("lab")
+    course.noted(2)
+    waiting = course.make(second)
+    assert "Another make is installing" in waiting.stdout.readline()
+    assert "另一個 make" in waiting.stdout.readline()
+    course.go()
+    assert [process.returncode for process in course.running] == [0, 0]
+    assert course.noted() == ["venv", "pip .[lab]"] + ["pip .[test]"] * (second == "test")
+
+
+@needs_make
+def test_nothing_is_lost_under_an_open_jupyterlab(course: Course) -> None:
+    """While packages are added, while a second make asks for more, and after the one that added them was killed."""
+    (course.folder / "go").touch()
+    course.make("lab").communicate(timeout=60)
+    (course.folder / "go").unlink()
+    (course.folder / ".venv/in use").touch()
+    adding = course.make("test")
+    course.noted(3)
+    waiting = course.make("lab")
+    assert "Another make is installing" in waiting.stdout.readline()
+    os.killpg(adding.pid, signal.SIGKILL)
+    adding.communicate(timeout=60)
+    course.noted(4)  # it goes on, since nobody else does
+    course.go()
+    assert waiting.returncode == 0 and course.make("test").wait(timeout=60) == 0
+    assert course.noted() == ["venv", "pip .[lab]", "pip .[test]", "pip .[lab]", "pip .[test]"]
+    assert (course.folder / ".venv/in use").exists() and not (course.folder / ".venv/unfinished").exists()
+
+
+@needs_make
+def test_a_first_installation_that_was_killed_begins_again(course: Course) -> None:
+    killed = course.make("lab")
+    course.noted(2)
+    os.killpg(killed.pid, signal.SIGKILL)
+    killed.communicate(timeout=60)
+    (course.folder / ".venv/half installed").touch()
+    again = course.make("lab")
+    course.go()
+    assert again.returncode == 0 and course.noted() == ["venv", "pip .[lab]"] * 2
+    assert not (course.folder / ".venv/half installed").exists()
 
 
 @needs_make
@@ -170,6 +284,7 @@ def test_make_makes_the_environment_from_nothing_once_and_again_when_it_is_broke
     site = folder / f".venv/lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
     shutil.rmtree(site / "torch")  # what is left of an installation that was killed
     (folder / ".venv/unfinished").touch()
+    (folder / ".venv/lab").unlink()
     make(folder)
 
     folder.rename(moved)
