@@ -128,10 +128,24 @@ def test_either_the_gpu_is_used_or_the_summary_says_why_not(runner: str) -> None
     assert (used, evaluate(JOBS["skipped"]["if"], **context)) == (runner != "", runner == "")
 
 
-def test_only_hosted_machines_may_write() -> None:
-    for name, job in JOBS.items():
-        assert ("permissions" in job) == (name in ("attest", "evidence"))
-        assert (job["runs-on"] == "ubuntu-24.04") == (name != "notebooks")
+def test_jobs_that_may_write_run_no_code_of_the_repository() -> None:
+    """They use hosted machines, and neither check out nor install anything."""
+    writing = []
+    for path in WORKFLOWS.glob("*.yml"):
+        workflow = yaml.safe_load(path.read_text(encoding="utf-8"))
+        assert workflow["permissions"] == {"contents": "read"}, path.name
+        for name, job in workflow["jobs"].items():
+            if "write" not in str(job.get("permissions")):
+                continue
+            writing.append(name)
+            assert job["runs-on"] == "ubuntu-24.04", name
+            for one in job["steps"]:
+                assert not one.get("uses", "").startswith(("actions/checkout@", "actions/setup-")), name
+                commands, _, _words = one.get("run", "").partition(" --body ")
+                assert not re.search(r"\b(make|python3?|pipx?|uv|npm|bash|sh|source)\b|(^| )\./", commands), (
+                    name
+                )
+    assert sorted(writing) == ["attest", "editions", "proposal", "website"]
 
 
 def test_what_is_signed_is_what_was_kept() -> None:
@@ -146,13 +160,9 @@ def test_what_is_signed_is_what_was_kept() -> None:
             "github": {"event": {"repository": {"visibility": visibility}}},
         }
         assert evaluate(condition, cancelled=lambda: False, **context) == signed
-    names = {
-        one["with"]["name"]
-        for job in JOBS.values()
-        for one in job["steps"]
-        if "artifact" in one.get("uses", "")
-    }
-    assert len(names) == 1
+    kept = step(KEEP)["with"]["name"]
+    names = {one["with"]["name"] for one in JOBS["attest"]["steps"] if "artifact" in one["uses"]}
+    assert names == {kept} != {"evidence"}, "the proposal's files have another name"
 
 
 # --- gpu.yml: shell commands ----------------------------------------------------------------------------
@@ -180,7 +190,8 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "gitconfig").write_text("[user]\nname = a\nemail = a@b\n")
     folder = tmp_path / "course"
     (folder / "recordings").mkdir(parents=True)
-    (folder / "README.md").write_text("old\n")
+    for name in ("README.md", "recordings/cpu.json"):
+        (folder / name).write_text("old\n")
     (folder / ".gitignore").write_text(".venv/\ngpu-runs/\n")
     git(tmp_path, "init -q --bare remote.git")
     git(
@@ -197,8 +208,8 @@ def test_the_environment_outlives_a_run_and_nothing_else_does(repository: Path) 
         (repository / name).write_text("left\n")
     git(repository, "init -q notebooks/inner")  # a repository of its own is kept by a single -f
     shell(step(REMOVE)["run"], repository)
-    left = {path.name for path in repository.iterdir()} - {"recordings"}  # git tracks no empty folder
-    assert left == {".git", ".gitignore", "README.md", ".venv"}
+    left = {path.name for path in repository.iterdir()}
+    assert left == {".git", ".gitignore", "README.md", ".venv", "recordings"}
     assert (repository / "README.md").read_text() == "old\n" and (repository / ".venv/bin/python").exists()
 
 
@@ -220,19 +231,26 @@ def test_a_python_of_the_machine_is_used_where_it_fits(tmp_path: Path) -> None:
 
 
 def test_the_pull_request_has_the_evidence(repository: Path, tmp_path: Path) -> None:
-    (repository / "recordings" / "gpu.json").write_text("{}\n")
-    (repository / "README.md").write_text("a new table\n")
+    git(repository, "push -q origin main && git commit -q --allow-empty -m later && git push -q origin main")
+    taken = tmp_path / "job" / "evidence"
+    (taken / "recordings").mkdir(parents=True)
+    (taken / "recordings" / "gpu.json").write_text("{}\n")
+    (taken / "README.md").write_text("a new table\n")
     program = tmp_path / "bin" / "gh"
     program.parent.mkdir()
     program.write_text('#!/bin/sh\nprintf "%s\\n" "$@" >> "$ASKED"\n')
     program.chmod(0o755)
     shell(
-        step("Open the pull", "evidence")["run"], repository,
+        step("Open the pull", "proposal")["run"], taken.parent,
         PATH=f"{program.parent}{os.pathsep}{os.environ['PATH']}", ASKED=str(tmp_path / "asked"), GITHUB_RUN_ID="77",
-        GITHUB_REF_NAME="main", RUN="https://example.org/run/77",
+        GITHUB_REF_NAME="main", GITHUB_SHA=git(repository, "rev-parse main~1").strip(),
+        GITHUB_SERVER_URL=str(tmp_path), GITHUB_REPOSITORY="remote.git", RUN="https://example.org/run/77",
     )  # fmt: skip
     changed = git(tmp_path / "remote.git", "show --format=%s --name-only evidence-77").split("\n")
-    assert changed[0] == "Record a run on a GPU" and set(changed[2:]) >= {"README.md", "recordings/gpu.json"}
+    assert changed == ["Record a run on a GPU", "", "README.md", "recordings/gpu.json", ""]
+    assert "later" not in git(tmp_path / "remote.git", "log --format=%s evidence-77"), (
+        "a branch of what was measured"
+    )
     asked = (tmp_path / "asked").read_text()
     assert "pr\ncreate\n--head\nevidence-77\n--base\nmain\n" in asked
     assert "Measured by https://example.org/run/77.\n\nBefore you merge: run `python -m tools.record" in asked
