@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -18,14 +18,23 @@ if TYPE_CHECKING:
     from practice_gpu.profiles import Profile
 
 # Of a tile: its sides, and the share of the best rate that it reaches.
-_TILES = ((256, 128, 1.0), (128, 128, 1.0), (128, 64, 0.9), (64, 64, 0.75), (32, 32, 0.4))
+_TILES = ((256, 128, 1.0), (128, 128, 1.0), (128, 64, 0.85), (64, 64, 0.7), (32, 32, 0.6))
 _SPLITS = (1, 2, 4, 8, 16)
-_START = 2e-6  # to fill and to drain the pipelines of a product, beyond the shortest kernel
+_START = 2.5e-6  # to fill and to drain the pipelines of a product, beyond the shortest kernel
 _PER_MULTIPROCESSOR = 8192  # numbers that one multiprocessor handles at a time: 2048 threads with four each
 _COPY_LATENCY = 8e-6  # from the start of a copy over the bus until its bytes move
 _WRITES_ONLY = frozenset(
     "fill_ zero_ copy_ normal_ uniform_ bernoulli_ random_ exponential_ geometric_ log_normal_ cauchy_".split()
 )
+_PRODUCTS = {
+    "mm": 0,
+    "bmm": 0,
+    "linear": 0,
+    "addmm": 1,
+    "baddbmm": 1,
+    "addbmm": 1,
+    "_addmm_activation": 1,
+}  # left factor
 _PICKS = frozenset(
     "embedding index index_select gather take".split()
 )  # read what they return, not the whole table
@@ -47,7 +56,7 @@ def _product(
             if split > 1:  # the parts are written, read and added by a second kernel
                 seconds += profile.shortest + 8 * batch * rows * columns * split / profile.bandwidth
             if seconds < best[0]:
-                best = seconds, min(1.0, tiles / units)
+                best = seconds, min(1.0, max(1, tiles) / units)
     return best[0] + _START, best[1]
 
 
@@ -55,34 +64,51 @@ def _sizes(
     name: str, inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]
 ) -> list[tuple[int, ...]]:
     """Return batch, rows, columns and inner dimension of each matrix product that an operator consists of."""
-    if name in ("mm", "bmm", "addmm", "baddbmm", "addbmm", "_addmm_activation", "linear"):
-        left = inputs[1] if name.startswith(("add", "badd", "_add")) else inputs[0]
-        batch = left.size(0) if name.endswith("bmm") else 1
-        rows = left.numel() // max(1, batch * left.size(-1))
-        return [(batch, rows, outputs[0].size(-1), left.size(-1))]
-    if name.startswith("convolution"):
-        backward = name.endswith("backward")
-        data, weight = inputs[1:3] if backward else inputs[:2]
+    if name in _PRODUCTS:
+        left = inputs[_PRODUCTS[name]]
+        inner, batch = left.size(-1), left.size(0) if name.endswith("bmm") else 1
+        return [(batch, left.numel() // max(1, batch * inner), outputs[0].size(-1), inner)]
+    backward = name.endswith("backward")
+    if "convolution" in name:
+        data, weight = inputs[backward : backward + 2]
         result = inputs[0] if backward else outputs[0]
-        # The smaller one decides: convolution with a stride, or a transposed one.
+        # A stride makes the result smaller, or larger if the convolution is transposed: the smaller one counts.
         points = min(t.numel() // max(1, t.size(1)) for t in (data, result))
-        forward = 1, points, weight.size(0), weight.numel() // max(1, weight.size(0))
+        maps, inner = weight.size(0), weight.numel() // max(1, weight.size(0))
         if not backward:
-            return [forward]
-        _, points, out, inner = forward
-        both = (1, points, inner, out), (1, out, inner, points)
-        return [sizes for sizes, made in zip(both, outputs, strict=False) if made.dim() > 1]
+            return [(1, points, maps, inner)]
+        by_weight, by_data = (1, maps, inner, points), (1, points, inner, maps)
+        return [by_weight if t.shape == weight.shape else by_data for t in outputs if t.dim() > 1]
     if "attention" in name:
-        query, key, value = inputs[1:4] if name.endswith("backward") else inputs[:3]
-        batch = query.numel() // max(1, query.size(-1) * query.size(-2))
-        length, other, inner = query.size(-2), key.size(-2), query.size(-1)
-        scores, mixed = (batch, length, other, inner), (batch, length, value.size(-1), other)
-        return [scores, mixed] if not name.endswith("backward") else [scores, scores, mixed, mixed, mixed]
+        query, key, value = inputs[backward : backward + 3]
+        length, inner = query.shape[-2:]
+        batch = query.numel() // max(1, length * inner)
+        scores = batch, length, key.size(-2), inner
+        mixed = batch, length, value.size(-1), key.size(-2)
+        return [scores, scores, mixed, mixed, mixed] if backward else [scores, mixed]
     return []
 
 
-def _bytes(tensors: Sequence[torch.Tensor]) -> int:
-    return sum(t.numel() * t.itemsize for t in tensors)
+@cache
+def _kind(name: str) -> str:
+    """Return what decides how long an operator takes."""
+    plain = name.rstrip("_")
+    if plain in _PRODUCTS or "convolution" in plain or "attention" in plain:
+        return "product"
+    if "sort" in plain or plain == "topk":
+        return "sort"
+    return "pick" if plain in _PICKS else "write" if name in _WRITES_ONLY else ""
+
+
+def _traffic(tensors: Sequence[torch.Tensor]) -> tuple[int, int]:
+    """Return how many bytes they have together, and how many numbers the largest has."""
+    size = most = 0
+    for tensor in tensors:
+        numbers = tensor.numel()
+        size += numbers * tensor.itemsize
+        if numbers > most:
+            most = numbers
+    return size, most
 
 
 def kernel_seconds(
@@ -100,24 +126,26 @@ def kernel_seconds(
     Returns:
         Seconds, and the share of the card: more than 0, at most 1.
     """
-    moved = _bytes(outputs)
-    if name in _PICKS:
-        moved = 2 * moved + _bytes(inputs[1:])
-    elif name not in _WRITES_ONLY:
-        moved += _bytes(inputs)
-    products = _sizes(name, inputs, outputs)
-    if products:
+    kind = _kind(name)
+    moved, most = _traffic(outputs)
+    if kind == "pick":
+        moved = 2 * moved + _traffic(inputs[1:])[0]
+    elif kind != "write":
+        read, most_read = _traffic(inputs)
+        moved, most = moved + read, max(most, most_read)
+    if kind == "product":
         dtype = str(inputs[0].dtype)[6:]
         if dtype == "float32" and tf32 and "tf32" in profile.rates:
             dtype = "tf32"
-        costs = [_product(profile, dtype, *sizes) for sizes in products]
-        busy = max(share for _, share in costs)
-        return profile.shortest + max(sum(time for time, _ in costs), moved / profile.bandwidth), busy
-    if "sort" in name or name == "topk":  # a radix sort passes over all its numbers once per byte
-        moved *= inputs[0].itemsize if inputs else 1
-    numbers = max((t.numel() for t in (*inputs, *outputs)), default=1)
-    busy = min(1.0, max(1, numbers) / (_PER_MULTIPROCESSOR * profile.multiprocessors))
-    return profile.shortest + moved / profile.bandwidth, busy
+        costs = [_product(profile, dtype, *sizes) for sizes in _sizes(name.rstrip("_"), inputs, outputs)]
+        computing = sum(seconds for seconds, _ in costs)
+        return profile.shortest + max(computing, moved / profile.bandwidth), max(
+            (share for _, share in costs), default=1.0
+        )
+    if kind == "sort":  # a radix sort passes over all its numbers once per byte
+        moved *= inputs[0].itemsize
+    share = min(1.0, max(1, most) / (_PER_MULTIPROCESSOR * profile.multiprocessors))
+    return profile.shortest + moved / profile.bandwidth, share
 
 
 def copy_seconds(

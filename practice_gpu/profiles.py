@@ -44,15 +44,22 @@ class Profile:
 
 
 @cache
+def tables() -> dict[str, dict[str, Any]]:
+    """Return the content of ``profiles.toml``: `links`, `common`, and each card."""
+    return tomllib.loads(resources.files(__package__).joinpath("profiles.toml").read_text(encoding="utf-8"))
+
+
+@cache
 def sources() -> dict[str, dict[str, Any]]:
-    """Return the numbers of each card with their sources, as in ``profiles.toml``: `value`, `kind`, `what`, `link`.
+    """Return the numbers of each card with where they come from: `value`, `kind`, `what`, `link`.
 
     `kind` is ``"measured"``, ``"rated"`` (the data sheet) or ``"assumed"`` (`what` says how it was derived).
     """
-    text = resources.files(__package__).joinpath("profiles.toml").read_text(encoding="utf-8")
-    tables = tomllib.loads(text)
-    common, _ = tables.pop("common"), tables.pop("links")
-    return {name: {**common, **card} for name, card in tables.items()}
+    return {
+        name: {**tables()["common"], **card}
+        for name, card in tables().items()
+        if name not in ("links", "common")
+    }
 
 
 @cache
