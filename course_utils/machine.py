@@ -113,7 +113,7 @@ def machine_facts() -> dict[str, Any]:
 
 def other_accelerator() -> str | None:
     """Return the type of an accelerator that is not CUDA (``"mps"``, ``"xpu"`` …), or None."""
-    if hasattr(torch, "accelerator") and torch.accelerator.is_available():
+    if torch.accelerator.is_available():
         kind = torch.accelerator.current_accelerator().type
         return None if kind == "cuda" else kind
     return None

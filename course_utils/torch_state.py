@@ -30,8 +30,7 @@ def _precision_switches() -> list[tuple[Any, str]]:
             owner = getattr(owner, part, None)
         if hasattr(owner, "fp32_precision"):
             found.append((owner, "fp32_precision"))
-    # torch before 2.9 has only the older switches, and newer releases warn when both families are mixed.
-    return found or [(torch.backends.cuda.matmul, "allow_tf32"), (torch.backends.cudnn, "allow_tf32")]
+    return found
 
 
 def _legacy_precision() -> str | None:
@@ -43,10 +42,7 @@ def _legacy_precision() -> str | None:
 
 def _full_precision() -> None:
     """Switch TF32 off for matrix products on GPUs."""
-    matmul = torch.backends.cuda.matmul
-    if not hasattr(matmul, "fp32_precision"):  # torch before 2.9
-        matmul.allow_tf32 = False
-    elif matmul.fp32_precision not in ("ieee", "none"):
+    if torch.backends.cuda.matmul.fp32_precision not in ("ieee", "none"):
         # Setting fp32_precision itself would make PyTorch refuse to answer `allow_tf32`, which torch.compile asks for.
         torch.set_float32_matmul_precision("highest")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tools.machines import staging
-from tools.machines.environments import installed, oldest_torch, pinned_torch
+from tools.machines.environments import NEWEST_TORCH, installed, oldest_torch, pinned_torch
 from tools.machines.staging import Stage
 
 # What can differ between machines. tests/unit/test_measure*.py measures the machine itself, so it is not repeated.
@@ -112,28 +112,20 @@ MACHINES = (
     ),
     Machine("many-notebooks", "four notebooks open at once", (staging.together(4),)),
     Machine("loaded", "two other programs that work hard", (staging.loaded(2),), {"busy processes": True}),
-    Machine(
-        "oldest-torch",
-        f"PyTorch {oldest_torch()}, the oldest allowed, on Python 3.11",
-        (installed("3.11", oldest_torch()),),
-        {"python": "3.11", "torch": oldest_torch()},
-        tests=UNIT,
-    ),
-    Machine(
-        "torch-2.11",
-        "PyTorch 2.11 on Python 3.12",
-        (installed("3.12", "2.11.0"),),
-        {"python": "3.12", "torch": "2.11.0"},
-        tests=UNIT,
-    ),
     *(
         Machine(
-            f"python-{version}",
-            f"Python {version}",
-            (installed(version, pinned_torch()),),
-            {"python": version, "torch": pinned_torch()},
+            name,
+            f"PyTorch {torch} on Python {python}",
+            (installed(python, torch),),
+            {"python": python, "torch": torch},
             tests=UNIT,
         )
-        for version in ("3.13", "3.14")
+        for name, python, torch in (
+            ("oldest-torch", "3.11", oldest_torch()),
+            ("torch-2.11", "3.12", "2.11.0"),  # Colab's
+            ("newest-torch", "3.11", NEWEST_TORCH),
+            ("python-3.13", "3.13", pinned_torch()),
+            ("python-3.14", "3.14", pinned_torch()),
+        )
     ),
 )

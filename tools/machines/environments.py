@@ -26,11 +26,14 @@ def dependencies() -> list[str]:
     return [*project["dependencies"], *(text for text in extras if not text.startswith(project["name"]))]
 
 
+NEWEST_TORCH = "2.15.0"  # the newest on PyPI, 2026-11
+
+
 def oldest_torch() -> str:
-    """Return the oldest PyTorch that pyproject.toml allows."""
+    """Return the oldest PyTorch that pyproject.toml allows: "2.10.0"."""
     (torch,) = [requirement for text in dependencies() if (requirement := Requirement(text)).name == "torch"]
     (oldest,) = [bound.version for bound in torch.specifier if bound.operator == ">="]
-    return oldest
+    return f"{oldest}.0"
 
 
 def pinned_torch() -> str:
