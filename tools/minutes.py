@@ -3,7 +3,7 @@
 A learner reads 200 English words or 15 lines of code in a minute, needs 20 seconds for a question and reads 0.6 of its
 words, 10 seconds for a claim's card, 3.5 minutes for an explorer, and 2, 4 or 8 for an easy, medium or hard exercise.
 What is collapsed (solutions, going further) is counted apart. ``--write`` puts the minutes into the notebooks' metadata
-and into README's and TEACHING's tables; the plans for a class are in :mod:`tools.classroom.syllabus`.
+and first cells, and into README's and TEACHING's tables; the plans for a class are in :mod:`tools.classroom.syllabus`.
 """
 
 from __future__ import annotations
@@ -186,6 +186,11 @@ def stated(path: Path) -> int:
     return read(path).metadata.course.minutes
 
 
+def first_cell(text: str, minutes: int) -> str:
+    """Return the text of a lesson's first cell with its minutes, in both languages."""
+    return re.sub(r"\d+(?= (?:minutes|分鐘))", str(minutes), text)
+
+
 # --- README and TEACHING -------------------------------------------------------------------------------------------
 
 
@@ -220,12 +225,13 @@ def teaching(text: str, minutes: dict[str, int]) -> str:
 
 
 def write() -> None:
-    """Put the computed minutes into the notebooks' metadata, README's tables and TEACHING's timetables."""
+    """Put the computed minutes into the notebooks, README's tables and TEACHING's timetables."""
     for number, path in lessons().items():
         if number in NOT_COUNTED:
             continue
         notebook = read(path)
-        notebook.metadata.course.minutes = rounded(number, amounts(path).minutes)
+        found = notebook.metadata.course.minutes = rounded(number, amounts(path).minutes)
+        notebook.cells[0].source = first_cell(notebook.cells[0].source, found)
         path.write_text(canonical(notebook), encoding="utf-8", newline="\n")
     now = {number: stated(path) for number, path in lessons().items()}
     for document, filled in (README, readme), (TEACHING, teaching):

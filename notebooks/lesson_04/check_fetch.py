@@ -11,7 +11,7 @@ from torch_doctor.bilingual import Bilingual, Block
 
 RESULT = [1.0, 2.0, 3.0]
 _STREAM_WAITS = {
-    "en": "`wait_event` and `event.wait` make a *stream* wait; the host goes on. Here the host has to wait: "
+    "en": "`wait_event` and `event.wait` make a **stream** wait; the host goes on. Here the host has to wait: "
     "`event.synchronize()`.",
     "zh": "`wait_event` 和 `event.wait` 只會讓**串流**等，主機則繼續往下執行。這裡要讓主機等，也就是呼叫 `event.synchronize()`。",
 }

@@ -83,6 +83,12 @@ WRONG: dict[str, list[tuple[str, str, str]]] = {
         ),
         ("def biggest(losses):\n    return losses[0]", "The largest of", "最大的是"),
         (
+            "def biggest(losses):\n    return torch.tensor(losses).max()",
+            "waits 6 times, in the lines below",
+            "等了 6 次（見下表）",
+        ),
+        ("def biggest(losses):\n    return max(losses)", "waits 5 times, in", "等了 5 次（見"),
+        (
             "def biggest(losses):\n    worst = torch.stack(losses).max()\n    print(worst)\n    return worst",
             "still waits 1 times",
             "還是等了 1 次",
@@ -131,14 +137,14 @@ WRONG: dict[str, list[tuple[str, str, str]]] = {
             _FETCH_BODY
             + _COPY
             + "copied = stream.record_event()\n    launch_more()\n    stream.wait_event(copied)\n    return host.tolist()",
-            "make a *stream* wait",
+            "make a **stream** wait",
             "只會讓**串流**等",
         ),
         (
             _FETCH_BODY
             + _COPY
             + "copied = stream.record_event()\n    launch_more()\n    copied.wait()\n    return host.tolist()",
-            "make a *stream* wait",
+            "make a **stream** wait",
             "只會讓**串流**等",
         ),
         (

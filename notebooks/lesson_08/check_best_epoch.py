@@ -64,7 +64,7 @@ def _explain(got: float, errors: list[float]) -> None:
         )
     if got == last:
         raise Wrong(
-            en="That is the last epoch, where the *training* loss is lowest. Which number in a line tells about windows that the model never learned from?",
+            en="That is the last epoch, where the **training** loss is lowest. Which number in a line tells about windows that the model never learned from?",
             zh="這是最後一個訓練週期，此時最低的是**訓練**損失。每一行裡，哪個數字是用模型沒學過的視窗量的？",
         )
     if got == errors.index(max(errors)):

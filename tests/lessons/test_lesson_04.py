@@ -19,7 +19,7 @@ from lesson_cells import cells
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from course_utils import recordings, run_mode
-from course_utils.exercises import Exercise, NotYet, seen
+from course_utils.exercises import Exercise, Wrong, seen
 from lesson_04 import check_prefetch, check_race, copy_pipeline, hidden_waits, stream_overlap
 from lesson_04.check_biggest import examine_biggest
 from lesson_04.check_launch_bound import done_after, schedule
@@ -781,7 +781,7 @@ def test_a_tensor_of_tensors_fetches_each_of_them() -> None:
         torch.tensor([1.0, 2.0]), torch.tensor(data=0.5)
         torch.tensor(list(here.cpu()))  # once, for the copy
     assert list(trap.lines.values()) == [2, 1]
-    with pytest.raises(NotYet, match="waits 6 times"):
+    with pytest.raises(Wrong, match="waits 6 times, in the lines below"):
         examine_biggest(lambda losses: torch.tensor(losses).max())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -35,6 +36,13 @@ def test_a_lesson_states_the_minutes_that_it_needs(number: str) -> None:
     said = stated(lessons()[number])
     assert abs(said - found) <= minutes.allowed(number), f"{found:.1f}; run: python -m tools.minutes --write"
     assert number == "00" or said % 5 == 0
+
+
+@pytest.mark.parametrize("number", lessons())
+def test_a_lesson_says_the_same_minutes_in_both_languages(number: str) -> None:
+    said = str(stated(lessons()[number]))
+    prose = minutes.read(lessons()[number]).cells[0].source
+    assert re.findall(r"(\d+) (minutes|分鐘)", prose) == [(said, "minutes"), (said, "分鐘")]
 
 
 @pytest.mark.parametrize("number", COUNTED)
@@ -164,12 +172,13 @@ def test_write_corrects_metadata_and_readme(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(minutes, "NOTEBOOKS", tmp_path)
     monkeypatch.setattr(minutes, "README", readme)
     broken = lessons()["01"]
-    broken.write_text(
-        broken.read_text(encoding="utf-8").replace('"minutes": ', '"minutes": 9'), encoding="utf-8"
-    )
+    wrong = re.sub(r'("minutes": |About |約 )(?=\d)', r"\g<1>9", broken.read_text(encoding="utf-8"))
+    broken.write_text(wrong, encoding="utf-8")
     nine = stated(lessons()["09"])
     minutes.write()
     now = {number: stated(path) for number, path in lessons().items()}
     assert all(now[n] == rounded(n, amounts(lessons()[n]).minutes) for n in COUNTED) and now["09"] == nine
+    prose = minutes.read(lessons()["01"]).cells[0].source
+    assert prose == minutes.read(minutes.ROOT / "notebooks" / broken.name).cells[0].source
     written = readme.read_text(encoding="utf-8")
     assert minutes.readme(written, now) == written and "| 61 |" not in written
