@@ -21,7 +21,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from course_utils import recordings
 from tools import take_evidence
-from tools.claim_summary import Declared
+from tools.claim_summary import Declared, claims_in
 from tools.evidence import FOLDER
 from tools.verify_gpu import __main__ as command
 from tools.verify_gpu import archive, findings, ranks, steps, unverified
@@ -109,7 +109,7 @@ def test_a_process_is_killed_in_time_with_all_that_it_started(session: Session, 
         "time.sleep(600)\n"
     )
     began = time.monotonic()
-    with pytest.raises(Failed, match=r"^still ran after \d s and was killed"):
+    with pytest.raises(Failed, match=r"^still ran after \d s and was killed: \d+; logs"):
         session.python("one", ["-c", code], 6 if minutes == 1 else 60)
     assert time.monotonic() - began < 50
     child = int((session.folder / "logs" / "one.log").read_text(encoding="utf-8"))
@@ -154,14 +154,58 @@ def test_only_a_gpu_that_computes_is_verified(
         assert session.machine == machine and session.cuda == bool(machine["gpus"])
 
 
-def test_lessons_that_use_no_gpu_run_beside_the_others_where_there_are_cores() -> None:
+def test_only_the_lesson_that_measures_nothing_runs_beside_the_others_where_there_are_cores() -> None:
     paths = [Path(f"{n}_x.ipynb") for n in ("09", "01", "00", "07", "06", "04", "05")]
     names = [[path.name[:2] for path in row] for row in steps.lanes(paths, 16)]
-    assert names == [["01", "04", "05", "06", "07"], ["00", "09"]]
+    assert names == [["00", "01", "04", "05", "06", "07"], ["09"]]
+    beside = [path for path in command.choose([]) if path.name.startswith(steps.BESIDE)]
+    assert beside and not any(claims_in(path) for path in beside)
     assert [[p.name[:2] for p in row] for row in steps.lanes(paths, 2)] == [
         ["00", "01", "04", "05", "06", "07", "09"]
     ]
     assert steps.lanes(paths[:1], 16) == [paths[:1]]
+
+
+def test_three_calls_have_every_lesson_and_every_step_once(
+    session: Session, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    done: list[str] = []
+    every = {name: lambda _, name=name: done.append(name) or name for name in steps.STEPS}
+    monkeypatch.setattr(command, "STEPS", every)
+    for lessons in steps.CALLS:
+        session.notebooks = command.choose(list(lessons))
+        assert command.minutes(session.notebooks) < 10
+        command.run(session)
+    assert sorted(number for call in steps.CALLS for number in call) == [
+        p.name[:2] for p in command.choose([])
+    ]
+    assert {name: done.count(name) for name in every} == {
+        name: 1 if name in steps.WITH else 3 for name in every
+    }
+    monkeypatch.setattr(sys, "argv", ["verify_gpu", "--help"])
+    capsys.readouterr()
+    with pytest.raises(SystemExit):
+        command.main()
+    words = capsys.readouterr().out
+    assert all(f"python -m tools.verify_gpu {' '.join(lessons)}\n" in words for lessons in steps.CALLS)
+
+
+@pytest.mark.parametrize("given, minutes", [([], 26.4), (["06", "08"], 8.8), (["--minutes", "2"], 2.0)])
+def test_all_lessons_get_the_time_of_three_calls(
+    given: list[str], minutes: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    class Begun(Exception):
+        pass
+
+    def begin(session: Session) -> None:
+        raise Begun(session.minutes)
+
+    monkeypatch.setattr(command, "run", begin)
+    monkeypatch.setattr(sys, "argv", ["verify_gpu", *given, "--out", str(tmp_path)])
+    with pytest.raises(Begun) as begun:
+        command.main()
+    assert begun.value.args[0] == pytest.approx(minutes)
+    assert ("tools.verify_gpu 04 05 09" in capsys.readouterr().out) == (not given), "the plan"
 
 
 def test_one_lesson_that_fails_or_comes_too_late_leaves_the_others(
@@ -420,7 +464,7 @@ def manifest_of(machine: dict[str, Any], kind: str = "gpu", **lessons: str) -> d
     ("manifest", "found", "words"),
     [
         (manifest_of(H200), evidence_of(H200), None),
-        (manifest_of(H200, "rehearsal"), evidence_of(H200), "is a rehearsal"),
+        (manifest_of(H200, "rehearsal"), evidence_of(H200), "^a.tar.gz is a rehearsal"),
         (manifest_of(H200), evidence_of(H200, rehearsal=True), "is a rehearsal"),
         (manifest_of(WITHOUT), evidence_of(WITHOUT), "without a CUDA GPU"),
         (manifest_of(H200), evidence_of(WITHOUT), "without a CUDA GPU"),
@@ -441,22 +485,22 @@ def test_only_what_was_measured_on_cuda_with_these_lessons_is_evidence(
     manifest: dict[str, Any], found: dict[str, Any], words: str | None
 ) -> None:
     if words is None:
-        check(manifest, found, fingerprints(LESSONS))
+        check("a.tar.gz", manifest, found, fingerprints(LESSONS))
     else:
         with pytest.raises(Refused, match=words):
-            check(manifest, found, fingerprints(LESSONS))
+            check("a.tar.gz", manifest, found, fingerprints(LESSONS))
 
 
 @pytest.fixture
 def packed(tmp_path: Path) -> Callable[..., Path]:
     """Return a function that makes an archive."""
 
-    def make(manifest: dict[str, Any], found: dict[str, Any] | None) -> Path:
-        folder = tmp_path / "course-run"
+    def make(manifest: dict[str, Any], found: dict[str, Any] | None, name: str = "course-run") -> Path:
+        folder = tmp_path / name
         shutil.rmtree(folder, ignore_errors=True)
         (folder / "evidence").mkdir(parents=True)
         (folder / archive.MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
-        (folder / "summary.txt").write_text("the table\n", encoding="utf-8")
+        (folder / "summary.txt").write_text(f"table of {name}\n", encoding="utf-8")
         if found:
             (folder / "evidence" / "nvidia-h200.json").write_text(json.dumps(found), encoding="utf-8")
         return pack(folder)
@@ -497,18 +541,29 @@ def test_taking_evidence(
     monkeypatch.setattr(take_evidence, "committed", lambda: prints)
     folder = tmp_path / "evidence"
     folder.mkdir()
+    calls = [
+        packed(manifest_of(H200), evidence_of(H200, date=date, claims={id_: claim("holds", value)}), name)
+        for name, date, id_, value in (
+            ("c", "2026-11-24", "1.3", 3.0),
+            ("a", "2026-11-22", "1.3", 1.0),
+            ("b", "2026-11-23", "6.1", 2.0),
+        )
+    ]
+    other = H200 | {"torch": "2.12.0"}
     for manifest, found, words in (
         (manifest_of(H200, "rehearsal"), evidence_of(H200), "rehearsal"),
         (manifest_of(H200), None, "holds no recorded run"),
         (manifest_of(H200) | {"format": 2}, evidence_of(H200), "format 2"),
+        (manifest_of(other), evidence_of(other), "different machines .*2.11.0.*; .*2.12.0"),
     ):
         with pytest.raises(Refused, match=words):
-            take_evidence.take(packed(manifest, found), folder)
+            take_evidence.take([*calls, packed(manifest, found)], folder)
         assert not list(folder.iterdir()), "refused, so nothing is changed"
-    written, table = take_evidence.take(packed(manifest_of(H200), evidence_of(H200)), folder)
-    assert (written.name, table) == ("nvidia-h200.json", "the table\n")
+    written, tables = take_evidence.take(calls, folder)
+    assert (written.name, tables) == ("nvidia-h200.json", "table of a\n\ntable of b\n\ntable of c\n")
     (run,) = recordings.read(folder)
-    assert run["machine"] == H200 and run["date"] == "2026-11-22" and run["claims"]["1.3"]["value"] == 12.5
+    assert run["machine"] == H200 and run["date"] == "2026-11-24"
+    assert {key: values["value"] for key, values in run["claims"].items()} == {"1.3": 3.0, "6.1": 2.0}
 
 
 def test_no_archive_at_all(tmp_path: Path) -> None:
@@ -620,8 +675,8 @@ def test_what_no_gpu_has_confirmed_is_listed(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.nightly
 def test_a_rehearsal_from_end_to_end(tmp_path: Path) -> None:
     run = subprocess.run(
-        [sys.executable, "-m", "tools.verify_gpu", "00", "--rehearse", "--out", str(tmp_path)],
-        cwd=ROOT, capture_output=True, text=True, timeout=300,
+        [sys.executable, "-m", "tools.verify_gpu", "00", "09", "--rehearse", "--out", str(tmp_path)],
+        cwd=ROOT, capture_output=True, text=True, timeout=600,
     )  # fmt: skip
     assert run.returncode == 0, run.stdout + run.stderr
     (path,) = tmp_path.iterdir()
@@ -630,10 +685,14 @@ def test_a_rehearsal_from_end_to_end(tmp_path: Path) -> None:
         names = {name.partition("/")[2] for name in tar.getnames()}
     assert names >= {
         "manifest.json", "summary.txt", "settled.md", "claims.txt", "limits.json", "evidence/rehearsal.json",
-        "notebooks/00_start_here.ipynb", "recorded/00_start_here.jsonl", "doctor/cuda.json", "ranks.json", "clinic.json",
+        "notebooks/00_start_here.ipynb", "recorded/00_start_here.jsonl", "doctor/cuda.json", "clinic.json",
         "logs/strict-00_start_here.log",
     }  # fmt: skip
     manifest, files = unpack(path, tmp_path / "files")
+    log = (files / "logs" / "strict-00_start_here.log").read_text(encoding="utf-8")
+    assert log.count("00_start_here.ipynb::ipynb::Cell") >= len(
+        read_cells(ROOT / "notebooks" / "00_start_here.ipynb")
+    )
     assert manifest["kind"] == "rehearsal" and {one["status"] for one in manifest["outcomes"]} == {"ok"}
     assert read_cells(files / "notebooks" / "00_start_here.ipynb") == read_cells(
         ROOT / "notebooks" / "00_start_here.ipynb"
@@ -647,6 +706,12 @@ def test_a_rehearsal_from_end_to_end(tmp_path: Path) -> None:
     )
     assert taken.returncode == 1
     assert "is a rehearsal" in taken.stderr and "Nothing was changed" in taken.stderr
+
+
+@pytest.mark.nightly
+def test_ranks_of_a_machine_without_a_gpu(session: Session) -> None:
+    assert steps.ranks(session) == "1 cases as expected"
+    assert len(json.loads((session.folder / "ranks.json").read_text(encoding="utf-8"))) == 1
 
 
 def read_cells(path: Path) -> list[str]:

@@ -1,5 +1,8 @@
 """``python -m tools.verify_gpu``: run the whole course on this machine's GPU and leave one archive.
 
+It has nine minutes for each of three parts of the course. Where a command may take ten minutes only, call it three times
+(``--help`` says how), and ``python -m tools.take_evidence`` takes the three archives together.
+
 Exit status: 0 if every step is ok or a remark, 1 if one is not (the archive is there all the same), 2 without a CUDA
 GPU. On GitHub, the table is also part of the job's summary.
 """
@@ -20,9 +23,15 @@ from tools.evidence import slug, write
 from tools.verify_gpu import archive
 from tools.verify_gpu.findings import judge_claims, judge_shares, read_journals, summary
 from tools.verify_gpu.session import NOTEBOOKS, ROOT, Failed, Outcome, Remark, Session
-from tools.verify_gpu.steps import STEPS, NotCuda
+from tools.verify_gpu.steps import CALLS, STEPS, WITH, NotCuda
 from tools.verify_gpu.unverified import of_a_run, of_the_course
 
+MINUTES = 8.8  # for each part
+PLAN = "\n".join(f"  python -m tools.verify_gpu {' '.join(lessons)}" for lessons in CALLS)
+THREE_CALLS = (
+    f"Where a command may take ten minutes only, three calls of {MINUTES} minutes each do the same:\n"
+    f"指令最多只能執行十分鐘時，請分成三次，每次 {MINUTES} 分鐘：\n{PLAN}"
+)
 NO_GPU = (
     "{english} Nothing was recorded. `python -m torch_doctor` says why CUDA is missing; `--rehearse` tries the"
     " command without a GPU.\n{chinese}沒有留下任何紀錄。`python -m torch_doctor` 會說明為什麼沒有 CUDA；"
@@ -44,6 +53,11 @@ def choose(words: list[str]) -> list[Path]:
     return [path for path in every if not words or path.name.startswith(tuple(words))]
 
 
+def minutes(notebooks: list[Path]) -> float:
+    """Return the minutes that some lessons get if nothing else is asked for: as many as for the calls that have them."""
+    return MINUTES * sum(any(path.name.startswith(lessons) for path in notebooks) for lessons in CALLS)
+
+
 def run(session: Session) -> list[Outcome]:
     """Run every step, also after a failed one, and return their results.
 
@@ -52,6 +66,8 @@ def run(session: Session) -> list[Outcome]:
     """
     outcomes = []
     for name, step in STEPS.items():
+        if name in WITH and not any(path.name.startswith(WITH[name]) for path in session.notebooks):
+            continue
         print(f"{name} … ({session.left():.0f} s left)", flush=True)
         began, status = time.monotonic(), "ok"
         try:
@@ -109,7 +125,10 @@ def store(session: Session, outcomes: list[Outcome], date: str) -> None:
 
 def main() -> int:
     """Read the command line, run, and pack."""
-    parser = argparse.ArgumentParser(prog="python -m tools.verify_gpu", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.verify_gpu", description=__doc__.splitlines()[0],
+        epilog=THREE_CALLS, formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
     parser.add_argument(
         "lessons", nargs="*", help="beginnings of notebooks' names, such as 04 (default: all)"
     )
@@ -117,7 +136,9 @@ def main() -> int:
     parser.add_argument(
         "--out", type=Path, default=ROOT / "gpu-runs", metavar="FOLDER", help="default: gpu-runs"
     )
-    parser.add_argument("--minutes", type=float, default=8.8, help="for everything (default: %(default)s)")
+    parser.add_argument(
+        "--minutes", type=float, help=f"for everything (default: {MINUTES} for each of three parts)"
+    )
     parser.add_argument("--unverified", action="store_true", help="only print what no GPU has confirmed yet")
     options = parser.parse_args()
     if options.unverified:
@@ -130,7 +151,9 @@ def main() -> int:
     now = datetime.datetime.now()
     options.out.mkdir(parents=True, exist_ok=True)
     folder = options.out.resolve() / f"course-run-{now:%Y%m%d-%H%M%S}"
-    session = Session(folder, options.rehearse, options.minutes, notebooks)
+    if not options.minutes and minutes(notebooks) > MINUTES:
+        print(THREE_CALLS, flush=True)
+    session = Session(folder, options.rehearse, options.minutes or minutes(notebooks), notebooks)
     try:
         outcomes = run(session)
     except NotCuda as error:

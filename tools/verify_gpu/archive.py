@@ -161,10 +161,11 @@ def unpack(archive: Path, folder: Path) -> tuple[dict[str, Any], Path]:
     return values, manifest.parent
 
 
-def check(manifest: dict[str, Any], evidence: dict[str, Any], expected: dict[str, Any]) -> None:
+def check(name: str, manifest: dict[str, Any], evidence: dict[str, Any], expected: dict[str, Any]) -> None:
     """Let pass only what was measured on CUDA, with the lessons that are committed here.
 
     Args:
+        name: The archive's.
         manifest: The archive's.
         evidence: The archive's evidence.
         expected: The fingerprints of the committed lessons.
@@ -173,28 +174,26 @@ def check(manifest: dict[str, Any], evidence: dict[str, Any], expected: dict[str
         Refused: It was a rehearsal, or without a GPU, or with other code.
     """
     if manifest["kind"] != GPU or evidence.get("rehearsal"):
-        raise Refused("this archive is a rehearsal: its figures are no evidence of any GPU.")
+        raise Refused(f"{name} is a rehearsal: its figures are no evidence of any GPU.")
     for machine in (manifest["machine"], evidence["machine"]):
         if not machine["gpus"] or not machine["cuda"]:
-            raise Refused(
-                "this archive was made on a machine without a CUDA GPU, so it is no evidence of one."
-            )
+            raise Refused(f"{name} was made on a machine without a CUDA GPU, so it is no evidence of one.")
     if manifest["machine"] != evidence["machine"]:
-        raise Refused("manifest and evidence of this archive come from two different machines.")
+        raise Refused(f"manifest and evidence of {name} come from two different machines.")
     other = []
-    for name, prints in sorted(manifest["lessons"].items()):
-        mine = expected.get(name)
+    for file, prints in sorted(manifest["lessons"].items()):
+        mine = expected.get(file)
         if mine == prints:
             continue
         cells = sorted(
             {k for k in {*mine, *prints} if mine.get(k) != prints.get(k)} if isinstance(mine, dict) else []
         )
         other.append(
-            f"{name}{' (' + ', '.join(cells[:6]) + (' …' if len(cells) > 6 else '') + ')' if cells else ''}"
+            f"{file}{' (' + ', '.join(cells[:6]) + (' …' if len(cells) > 6 else '') + ')' if cells else ''}"
         )
     if other:
         raise Refused(
-            "this archive was made with other code than the last commit holds: "
+            f"{name} was made with other code than the last commit holds: "
             + "; ".join(other)
             + ". Check out the commit it was made from, or run it again."
         )

@@ -124,13 +124,12 @@ class Session:
             try:
                 status = process.wait(max(seconds, 0))
             except subprocess.TimeoutExpired:
-                raise Failed(
-                    f"still ran after {max(seconds, 0):.0f} s and was killed; logs/{log}.log"
-                ) from None
+                status = None
             finally:  # also when the whole command is interrupted
                 kill(process)
         message = path.read_text(encoding="utf-8", errors="replace")
         if status not in statuses:
-            lines = message.strip().splitlines() or ["no output"]
-            raise Failed(f"status {status}: {lines[-1][:120]}; logs/{log}.log")
+            last = (message.strip().splitlines() or ["no output"])[-1][:120]
+            killed = f"still ran after {max(seconds, 0):.0f} s and was killed"
+            raise Failed(f"{killed if status is None else f'status {status}'}: {last}; logs/{log}.log")
         return message

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from course_utils.machine import usable_cores
-from tools.verify_gpu.session import Failed, Remark, Session
+from tools.scheduling import uses_gpu
+from tools.verify_gpu.session import ROOT, Failed, Remark, Session
 from torch_doctor.errors import provoke
 from torch_doctor.errors.catalogue import entries
 from torch_doctor.errors.matching import find_cause
@@ -18,9 +19,14 @@ from torch_doctor.errors.matching import find_cause
 DISTURBED = 0.15  # share by which a ceiling may differ between the beginning and the end
 TORCH = (2, 11)  # the oldest PyTorch on which the recorded evidence may be measured
 
-# Lessons that measure nothing on a GPU. Where there are cores enough, they run beside the others.
-BESIDE = ("09", "00")
+# The lesson that measures nothing on a GPU. Where there are cores enough, it runs beside the others.
+BESIDE = ("09",)
 CORES_FOR_TWO = 8
+
+# Calls of less than ten minutes each, by their lessons; together they verify everything.
+CALLS = (("00", "01", "02", "03"), ("04", "05", "09"), ("06", "07", "08"))
+# Steps that one run on a machine needs once go with a lesson, so that each call does a part of them.
+WITH = {"doctor": "00", "clinic": "09", "tests": "04", "ranks": "06"}
 
 _MACHINE = """
 import json
@@ -151,10 +157,11 @@ def ranks(session: Session) -> str:
 
 
 def tests(session: Session) -> str:
-    """Run the unit tests that need a GPU."""
+    """Run the unit tests that need a GPU; no other file of tests is imported, which takes long from a cold disk."""
     if not session.cuda:
         return "needs a GPU"
-    arguments = ["-m", "pytest", "tests", "-m", "cuda", "-q", "--continue-on-collection-errors"]
+    files = [file for file in sorted((ROOT / "tests").rglob("test_*.py")) if uses_gpu(file)]
+    arguments = ["-m", "pytest", *files, "-m", "cuda", "-q", "--continue-on-collection-errors"]
     return session.python("tests", arguments, 120).strip().splitlines()[-1].strip("= ")
 
 
@@ -222,7 +229,8 @@ def strict(session: Session) -> str:
             f"strict/{path.stem}.jsonl"
         ).parent  # conftest.py names them after the notebooks
         variables = {"COURSE_STRICT": "1", "COURSE_JOURNALS": str(journals)}
-        return Way(f"strict-{path.stem}", ["-m", "pytest", path, "-q"], variables)
+        # Each cell is named in the log before it runs: the last one where the time was up.
+        return Way(f"strict-{path.stem}", ["-m", "pytest", path, "--verbose"], variables)
 
     return _lessons_that_ran(run_lessons(session, way, session.left() * 0.45))
 
