@@ -73,6 +73,22 @@ def test_every_make_command_of_the_documents_exists(name: str) -> None:
     assert {"test"} <= named <= targets
 
 
+def test_every_command_that_is_named_exists_and_every_program_is_named() -> None:
+    """What neither a document nor make nor a workflow names is run by nobody, and rots unseen."""
+    places = [ROOT / name for name in ("Makefile", "README.md", "CONTRIBUTING.md", "TEACHING.md", ".ci/run")]
+    places += (ROOT / ".github/workflows").glob("*.yml")
+    named = {name for path in places for name in re.findall(r"-m (tools[.\w]*\w)", path.read_text("utf-8"))}
+    programs = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__main__")
+        for path in (ROOT / "tools").rglob("*.py")
+        if path.name == "__main__.py" or '__name__ == "__main__"' in path.read_text("utf-8")
+    }
+    assert named == programs - {
+        "tools.machines.probe",
+        "tools.verify_gpu.ranks",
+    }  # their packages start these
+
+
 def test_jupyterlab_knows_every_setting_that_is_set() -> None:
     """An unknown plugin or key would be ignored without a word."""
     jupyter = Path(sys.prefix, "share", "jupyter")

@@ -1,0 +1,38 @@
+"""The list of planted faults: each can still be planted, and what is to catch it is still there (nightly, all are planted)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tools.mutants import MUTANTS, ROOT, SECTION, place
+
+each = pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant["id"])
+
+
+@each
+def test_the_text_of_a_fault_is_found_once(mutant: dict[str, Any]) -> None:
+    place(mutant["needle"])
+    assert mutant["needle"] != mutant["replacement"]
+
+
+@each
+def test_what_is_to_catch_a_fault_is_there(mutant: dict[str, Any]) -> None:
+    for test in mutant["tests"]:
+        if found := SECTION.fullmatch(test):
+            assert list((ROOT / "notebooks").glob(f"{int(found[1]):02}_*.ipynb"))
+        else:
+            file, _, function = test.partition("[")[0].partition("::")
+            assert f"def {function}(" in (ROOT / file).read_text(encoding="utf-8")
+
+
+def test_each_fault_has_a_name_of_its_own() -> None:
+    assert len({mutant["id"] for mutant in MUTANTS}) == len(MUTANTS) >= 60
+
+
+@pytest.mark.parametrize("needle, times", [("a text that is nowhere", 0), ("import torch", 100)])
+def test_a_text_that_is_not_found_once_is_refused(needle: str, times: int) -> None:
+    needle = needle.replace("a text", "a  text")  # this file does not count, but be sure
+    with pytest.raises(ValueError, match=f"found {times}" if not times else r"found \d{3,} times"):
+        place(needle)
