@@ -22,11 +22,18 @@ HERE = Path(__file__).parent
 README = HERE.parents[1] / "practice_gpu" / "README.md"
 UNITS = {"TFLOP/s": 1e12, "GB/s": 1e9, "µs": 1e-6}
 PARTS = {
-    "used": "a number of the profile was taken from it",
-    "tuned": "the constants of `costs.py` were chosen on it",
-    "held out": "neither",
+    "used": "a number of the profile is this one · 模型參數取自這一筆",
+    "tuned": "the constants of `costs.py` were chosen on it · 調整常數時參考過",
+    "held out": "neither · 兩者皆非",
 }
 BEGIN, END = "<!-- deviations -->\n", "<!-- end of deviations -->"
+HEAD = "| | rows · 筆數 | median deviation · 偏差中位數 | within 1.5× · 1.5 倍以內 |\n|---|--:|--:|--:|\n"
+ROWS = """
+<details><summary>Every row; time: modelled as a multiple of published · 每一筆；time 是推算時間除以實測時間</summary>
+
+| card | measured on | what | size | published | modelled | time | | source |
+|---|---|---|---|--:|--:|--:|---|---|
+"""
 
 
 def _empty(dtype: str, *shape: int) -> torch.Tensor:
@@ -42,23 +49,22 @@ def _product(card: str, dtype: str, rows: int, columns: int, inner: int, launche
 
 def modelled(row: dict[str, str]) -> float:
     """Return what the model says of a published number, in the units of that."""
-    card, kind, dtype, size = row["card"], row["kind"], row["dtype"], row["size"]
+    card, kind, dtype, size = profile(row["card"]), row["kind"], row["dtype"], row["size"]
     if kind == "best product":
         least, most = map(int, size.split(" to "))
         sizes = [n for n in (256, 512, 1024, 2048, 4096, 8192, most) if least <= n <= most]
-        value = max(_product(card, dtype, n, n, n) for n in sizes)
+        value = max(_product(card.name, dtype, n, n, n) for n in sizes)
     elif kind.startswith("product"):
         sizes = [int(n) for n in size.split("x")]
-        value = _product(card, dtype, *(sizes if len(sizes) == 3 else sizes * 3), launched="C++" not in kind)
-    elif dtype:  # pointwise; a number is read and another one written
+        value = _product(card.name, dtype, *(sizes * 3)[:3], launched="C++" not in kind)
+    elif dtype:  # pointwise; from Python the host cannot launch faster
         number = _empty(dtype, int(size))
-        inputs = [number] * (2 if "+" in kind else 1)
-        seconds, _ = kernel_seconds(profile(card), "mul", inputs, [number], False)
-        seconds = max(seconds, profile(card).launch * (kind == "a * 1.2"))
+        seconds, _ = kernel_seconds(card, "mul", [number] * (1 + ("+" in kind)), [number], False)
+        seconds = max(seconds, card.launch * (kind == "a * 1.2"))
         value = seconds if row["unit"] == "µs" else 2 * number.nbytes / seconds
     else:
         route, twice = ("inside", 2) if kind == "copy inside" else ("pinned", 1)
-        value = twice * int(size) / copy_seconds(profile(card), int(size), route)
+        value = twice * int(size) / copy_seconds(card, int(size), route)
     return value / UNITS[row["unit"]]
 
 
@@ -76,57 +82,43 @@ def times(row: dict[str, str]) -> float:
 
 def summary(ratios: list[float]) -> tuple[float, float]:
     """Return the median deviation (of the larger from the smaller) and the share within a factor of 1.5."""
-    return statistics.median(max(r, 1 / r) - 1 for r in ratios), statistics.mean(
-        1 / 1.5 <= r <= 1.5 for r in ratios
-    )
+    factors = [max(ratio, 1 / ratio) for ratio in ratios]
+    return statistics.median(factors) - 1, statistics.mean(factor <= 1.5 for factor in factors)
 
 
 def _group(row: dict[str, str]) -> str:
-    small = row["kind"].startswith("product") and "x" not in row["size"] and int(row["size"]) <= 1024
     if "product" in row["kind"]:
-        return "products, n ≤ 1024" if small else "products, larger"
-    return "pointwise kernels" if row["dtype"] else "copies"
+        small = row["size"].isdecimal() and int(row["size"]) <= 1024
+        return (
+            "held out: products, n ≤ 1024 · 小的矩陣乘法"
+            if small
+            else "held out: larger products · 較大的矩陣乘法"
+        )
+    return "held out: pointwise kernels · 逐元素運算" if row["dtype"] else "held out: copies · 複製"
 
 
 def tables() -> str:
     """Return what the package's README shows: a summary, and every deviation."""
-    measured = [(row, times(row)) for row in rows()]
-    lines = [
-        "| | rows | median deviation | within 1.5× |",
-        "|---|--:|--:|--:|",
-    ]
-    groups = [(f"**{part}**: {what}", "part", part) for part, what in PARTS.items()]
-    held = [(row, ratio) for row, ratio in measured if row["part"] == "held out"]
-    names = sorted({_group(row) for row, _ in held})
-    sets = [(label, [t for row, t in measured if row[key] == value]) for label, key, value in groups]
-    sets += [(f"held out, {name}", [t for row, t in held if _group(row) == name]) for name in names]
-    for label, ratios in [("**all**", [t for _, t in measured]), *sets]:
-        median, near = summary(ratios)
-        lines.append(f"| {label} | {len(ratios)} | {median:.0%} | {near:.0%} |")
-    lines += [
-        "",
-        "<details><summary>Every row · 每一筆</summary>",
-        "",
-        "| profile | measured on | what | size | published | modelled | time | | source |",
-        "|---|---|---|---|--:|--:|--:|---|---|",
-    ]
-    for row, ratio in measured:
-        what = f"{row['kind']} {row['dtype']}".strip()
-        cells = [
+    groups: dict[str, list[float]] = {"**all · 全部**": []} | {f"**{n}**: {t}": [] for n, t in PARTS.items()}
+    text = ROWS
+    for row in rows():
+        time, part = times(row), row["part"]
+        of = ["**all · 全部**", f"**{part}**: {PARTS[part]}", *([_group(row)] if part == "held out" else [])]
+        for name in of:
+            groups.setdefault(name, []).append(time)
+        published = f"{float(row['value']):.4g} {row['unit']}"
+        what = [
             row["card"],
             row["measured_on"],
-            what,
+            f"{row['kind']} {row['dtype']}".strip(),
             row["size"],
-            f"{float(row['value']):.4g} {row['unit']}",
+            published,
         ]
-        cells += [
-            f"{modelled(row):.3g}",
-            f"{ratio:.2f}×",
-            row["part"],
-            f"[{row['date'] or 'link'}]({row['link']})",
-        ]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join([*lines, "", "</details>", ""])
+        source = f"[{row['date'] or 'link'}]({row['link']})"
+        text += "| " + " | ".join([*what, f"{modelled(row):.3g}", f"{time:.2f}×", part, source]) + " |\n"
+    lines = ((name, len(ratios), *summary(ratios)) for name, ratios in groups.items())
+    head = "".join(f"| {name} | {n} | {median:.0%} | {near:.0%} |\n" for name, n, median, near in lines)
+    return HEAD + head + text + "\n</details>\n"
 
 
 def written(text: str) -> str:
