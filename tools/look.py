@@ -30,11 +30,9 @@ def report(notebook: NotebookPage, width: int) -> list[str]:
 
 def look(lab: Lab, chromium: object, path: Path, options: argparse.Namespace) -> bool:
     """Save the screens of one notebook; True when nothing is wrong with it."""
-    with lab.open_notebook(chromium, path.name, options.width, options.height) as notebook:
-        if options.plain:
-            notebook.page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
+    with lab.open_notebook(chromium, path.name, options.width) as notebook:
         if options.run:
-            complete = notebook.run_all(options.timeout)
+            complete = notebook.run_all(timeout=600)
             print(f"{path.name}: {'ran to the end' if complete else 'STOPPED at an error'}")
         # Without a run there is no switch yet: one look, both languages visible.
         for language in options.language if options.run else [None]:
@@ -56,11 +54,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("notebooks", nargs="+", type=Path)
     parser.add_argument("--language", nargs="+", choices=["en", "zh", "both"], default=["both"])
     parser.add_argument("--width", type=int, default=1280, help="window width in CSS pixels")
-    parser.add_argument("--height", type=int, default=900, help="window height; large: long pictures")
     parser.add_argument("--out", type=Path, default=Path(tempfile.gettempdir()) / "course-screens")
     parser.add_argument("--no-run", dest="run", action="store_false", help="as on first opening")
-    parser.add_argument("--plain", action="store_true", help="without the file browser at the left")
-    parser.add_argument("--timeout", type=float, default=600, help="seconds for running all cells")
     options = parser.parse_args(arguments)
     for path in options.notebooks:
         if not path.is_file():

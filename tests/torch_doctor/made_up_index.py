@@ -17,7 +17,6 @@ from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-TAGS = ("cpu", "cu118", "cu121", "cu126", "cu128", "cu129", "cu130", "cu132")
 FAMILIES = {  # torch → torchvision, torchaudio
     "2.13.0": ("0.28.0", "2.11.0"),
     "2.7.1": ("0.22.1", "2.7.1"),

@@ -17,7 +17,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.slides", description="Make slides of the lessons.")
     parser.add_argument("lessons", nargs="*", help="two digits, such as 01; default: all")
     parser.add_argument("--language", choices=EDITIONS, action="append", help="default: all")
-    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "slides")
     options = parser.parse_args()
     try:
         names = chosen(options.lessons)
@@ -25,7 +24,7 @@ def main() -> int:
         parser.error(str(error))
     for language in options.language or EDITIONS:
         for name in names:
-            target = options.folder / language / name.replace(".ipynb", ".html")
+            target = ROOT / "build" / "slides" / language / name.replace(".ipynb", ".html")
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(
                 deck(lesson(name, language, "instructor", outputs=True), language), encoding="utf-8"
