@@ -176,16 +176,6 @@ def test_visibility_is_that_of_pytorchs_parser_in_a_fresh_process() -> None:
     assert visible_devices.compute(value="2,0,-1,1", count=4).visible == seen == (2, 0)
 
 
-def test_visibility_properties() -> None:
-    for value in visible_devices.VALUES:
-        before: tuple[int, ...] = ()
-        for count in (1, 2, 3, 4):
-            visible = visible_devices.compute(value=value, count=count).visible
-            assert len(set(visible)) == len(visible) and all(0 <= index < count for index in visible)
-            assert visible[: len(before)] == before, "another GPU in the machine takes nothing away"
-            before = visible
-
-
 @pytest.mark.parametrize("mine", [None, "1,2", ""])
 def test_the_learners_own_variable_is_kept(mine: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     if mine is not None:
