@@ -126,13 +126,6 @@ def test_the_bounds_hold_everywhere() -> None:
             assert found.share == pytest.approx(1 - 1 / choices["chunks"])
 
 
-def test_each_control_matters() -> None:
-    usual = PIPELINE.defaults()
-    total = copy_pipeline.compute(COPY, WORK, **usual).total
-    for name, value in (("chunks", 16), ("buffers", 1), ("factor", 2), ("streams", 1)):
-        assert copy_pipeline.compute(COPY, WORK, **usual | {name: value}).total > 1.2 * total
-
-
 def test_what_was_measured_is_marked_and_the_rest_is_the_same_on_every_machine() -> None:
     for choices in PIPELINE.grid():
         if choices["chunks"] in (1, 8) and choices["buffers"] < 3 and choices["factor"] == 1:
@@ -252,12 +245,6 @@ def test_a_tensor_from_a_number_is_made_on_the_host_first() -> None:
     assert torch.device("meta") in Seen.devices
     assert LINES["torch.tensor(3.0, device=device)"].waits
     assert not LINES["torch.full((), 3.0, device=device)"].waits
-
-
-@pytest.mark.parametrize("code", LINES)
-def test_every_line_runs(code: str) -> None:
-    with contextlib.redirect_stdout(io.StringIO()):
-        exec(code, names("cpu"))
 
 
 @pytest.mark.cuda
