@@ -7,6 +7,7 @@ import json
 import math
 import os
 import socket
+import sys
 import time
 from argparse import ArgumentParser, Namespace
 from contextlib import nullcontext
@@ -20,13 +21,12 @@ import torch.distributed as dist
 # DDP would import it later. It holds the group that is there then, which so outlives
 # destroy_process_group(), with threads that now and then abort a process as it ends.
 import torch.distributed.nn.functional  # noqa: F401
-from torch import nn
+from torch import multiprocessing, nn
 from torch.distributed.elastic.multiprocessing.errors import record
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, DistributedSampler, Subset, TensorDataset
 
-# How long a rank waits for the others: longer than any of them downloads the data or
-# writes a checkpoint. Too short, and one slow moment of a disk ends the whole job.
+# How long a rank waits for the others: longer than one downloads or writes a checkpoint.
 LIMIT = timedelta(minutes=10)
 # A run goes on only as it began: its learning rate follows a plan for all its steps.
 LASTING = ["epochs", "batch", "learning_rate", "dropout", "precision", "seed"]
@@ -36,13 +36,13 @@ def arguments() -> Namespace:
     parser = ArgumentParser(description=__doc__)
     add = parser.add_argument
     add("--epochs", type=int, default=4)
-    add("--batch", type=int, default=64, help="for one step, of all ranks together")
+    add("--batch", type=int, default=64, help="of all ranks; take 240 for any N to 6")
     add("--accumulate", type=int, default=1, help="parts of each rank's share of it")
     add("--learning-rate", type=float, default=0.1)
     add("--dropout", type=float, default=0.0)
     precisions = ["float64", "float32", "bfloat16", "float16"]
     add("--precision", choices=precisions, default="float32")
-    add("--workers", type=int, default=0, help="processes per rank that read data")
+    add("--workers", type=int, default=0, help="readers per rank, new in each epoch")
     add("--checkpoint", type=Path, default=Path("checkpoint.pt"))
     add("--log-file", type=Path, help="gets a line of JSON after each epoch")
     add("--seed", type=int, default=0)
@@ -72,6 +72,8 @@ def start(options: Namespace) -> torch.device:
         raise SystemExit("start: torchrun --standalone --nproc-per-node=1 train.py")
     names = "LOCAL_RANK", "LOCAL_WORLD_SIZE", "WORLD_SIZE"
     local_rank, ranks, world = (int(os.environ[name]) for name in names)
+    if min(options.epochs, options.batch, options.accumulate) < 1:
+        raise ValueError("--epochs, --batch and --accumulate must be at least 1")
     if options.batch % (world * options.accumulate):
         parts = f"{world} ranks x {options.accumulate}"
         raise ValueError(f"--batch {options.batch} must be a multiple of {parts}")
@@ -93,14 +95,27 @@ def say(text: str) -> None:
         print(text, flush=True)
 
 
+def check_places(options: Namespace) -> None:
+    """Stop now where rank 0 could not write after the first epoch."""
+    if dist.get_rank() == 0:
+        trial = Path(f"{options.checkpoint}.trial")
+        for path in filter(None, (trial, options.log_file)):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.open("a").close()
+        trial.unlink(missing_ok=True)
+
+
 def write(content: object, path: Path) -> None:
     """Write a file that is never half a file, whenever this process is killed."""
-    part = Path(f"{path}.{socket.gethostname()}.part")
+    own = f"{path.name}.{socket.gethostname()}"
+    part = path.with_name(f"{own}.{os.getpid()}.part")
     with part.open("wb") as file:
         torch.save(content, file)
         file.flush()
         os.fsync(file.fileno())  # the bytes reach the disk before the name does
     part.replace(path)
+    for left in path.parent.glob(f"{own}.*.part"):  # where one was killed as it wrote
+        left.unlink(missing_ok=True)
 
 
 def made_images(count: int, seed: int) -> TensorDataset:
@@ -127,11 +142,13 @@ def loaders(options: Namespace) -> tuple[DataLoader, DataLoader]:
     if options.batch > len(train):
         raise ValueError(f"--batch {options.batch} is more than {len(train)} images")
     rank, world = dist.get_rank(), dist.get_world_size()
-    # fork copies locks held by CUDA's and NCCL's threads, but not the threads.
-    context = "spawn" if options.workers else None
-    settings = {"num_workers": options.workers, "multiprocessing_context": context}
+    # fork copies locks held by CUDA's and NCCL's threads, but not the threads. So a
+    # server forks that has no threads, but torch; elsewhere torch is loaded every time.
+    multiprocessing.set_forkserver_preload(["torch"])
+    context = "forkserver" if sys.platform == "linux" else "spawn"
+    settings = {"num_workers": options.workers, "batch_size": options.batch // world}
+    settings["multiprocessing_context"] = context if options.workers else None
     settings["pin_memory"] = options.device.type == "cuda"
-    settings["batch_size"] = options.batch // world
     sampler = DistributedSampler(train, seed=options.seed, drop_last=True)
     share = Subset(test, range(rank, len(test), world))  # no padding, so counted once
     trainer = DataLoader(train, sampler=sampler, drop_last=True, **settings)
@@ -212,14 +229,21 @@ def save(options: Namespace, log: list[dict], parts: dict) -> None:
     if dist.get_rank() == 0:
         # The net, not its wrapper, which puts "module." before all names.
         state = {name: part.state_dict() for name, part in parts.items()}
-        state |= {"log": log, "options": options.lasting, "written": time.time()}
-        write(state, options.checkpoint)
+        path = options.checkpoint
+        if not all(value.isfinite().all() for value in state["net"].values()):
+            raise FloatingPointError(f"NaN or inf in weights: {path} stays as it is")
+        there = path.exists() and read(path, options, mmap=True)["written"]
+        if there and there != options.written:
+            raise ValueError(f"another run writes {path}, too: take another one")
+        options.written = time.time()
+        state |= {"log": log, "options": options.lasting, "written": options.written}
+        write(state, path)
 
 
-def read(path: Path, options: Namespace) -> dict:
+def read(path: Path, options: Namespace, mmap: bool = False) -> dict:
     """Return the checkpoint, unless it belongs to another training."""
     try:
-        found = torch.load(path, map_location="cpu", weights_only=True)
+        found = torch.load(path, map_location="cpu", weights_only=True, mmap=mmap)
         before = dict(found["options"].items() - options.lasting.items())
     except Exception as error:
         raise ValueError(f"{path} cannot be read as a checkpoint: {error}") from error
@@ -234,10 +258,11 @@ def load(options: Namespace, parts: dict) -> list[dict]:
     found = read(path, options) if rank == 0 and path.exists() else None
     written = [found and found["written"]]
     dist.broadcast_object_list(written)  # one rank decides for all: which one, if any
-    if written == [None]:
+    (options.written,) = written
+    if not options.written:
         return []
     found = found or read(path, options)  # each rank, from a disk that all see
-    if found["written"] != written[0]:
+    if found["written"] != options.written:
         raise ValueError(f"rank {rank} finds another {path} than rank 0")
     for name, part in parts.items():
         part.load_state_dict(found[name])
@@ -286,6 +311,7 @@ def main() -> None:
     options = arguments()
     choose_kernels(options)
     options.device = start(options)
+    check_places(options)
     fit(options)  # its model goes before the group does, or it might wait for ever
     dist.destroy_process_group()
 

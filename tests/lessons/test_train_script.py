@@ -5,9 +5,12 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import math
+import multiprocessing
 import os
 import re
 import shutil
+import socket
 import stat
 import subprocess
 import sys
@@ -446,6 +449,25 @@ def test_it_evaluates_in_the_precision_of_the_training(
     assert set(types) == {(mode, getattr(torch, precision)) for mode in (True, False)}
 
 
+@pytest.mark.parametrize(
+    ("platform", "way"), [("linux", "forkserver"), ("darwin", "spawn"), ("win32", "spawn")]
+)
+def test_workers_begin_with_torch_loaded(platform: str, way: str, train: Any, monkeypatch: Any) -> None:
+    """In every epoch there are new ones: they took ten times as long as the epoch."""
+    if way not in multiprocessing.get_all_start_methods():
+        pytest.skip(f"this machine knows no {way}")
+    loaded: list[list[str]] = []
+    monkeypatch.setattr(multiprocessing, "set_forkserver_preload", loaded.append)
+    monkeypatch.setattr(torch.multiprocessing, "set_forkserver_preload", loaded.append)
+    monkeypatch.setattr(sys, "argv", ["train.py", "--workers", "2"])
+    options = train.arguments()
+    options.device = train.start(options)
+    monkeypatch.setattr(sys, "platform", platform)
+    for loader in train.loaders(options):
+        assert loader.multiprocessing_context.get_start_method() == way and not loader.persistent_workers
+    assert loaded == [["torch"]]
+
+
 @pytest.mark.nightly
 def test_workers_change_nothing(fit: Callable[..., list[float]]) -> None:
     options = "--dropout", 0.5, "--epochs", 2
@@ -457,9 +479,87 @@ def test_the_checkpoint_is_complete_on_the_disk_before_it_gets_its_name(train: A
     fsync, replace = os.fsync, Path.replace
     monkeypatch.setattr(os, "fsync", lambda number: done.append("fsync") or fsync(number))
     monkeypatch.setattr(Path, "replace", lambda part, path: done.append(part.name) or replace(part, path))
+    own = f"checkpoint.pt.{socket.gethostname()}"
+    left = [Path(f"{own}.1.part"), Path("checkpoint.pt.elsewhere.1.part")]
+    for part in left:
+        part.write_text("killed")
     train.write({"a": 1}, Path("checkpoint.pt"))
-    assert done[0] == "fsync" and done[1].startswith("checkpoint.pt.") and len(done) == 2
+    assert done == ["fsync", f"{own}.{os.getpid()}.part"], "two runs on a machine do not share a part"
+    assert [part.exists() for part in left] == [False, True]
     assert torch.load("checkpoint.pt", weights_only=True) == {"a": 1}
+
+
+@pytest.mark.parametrize("place", [("--checkpoint", "train.py/c.pt"), ("--log-file", ".")])
+def test_a_place_where_it_cannot_write_stops_it_before_the_training(
+    place: tuple[str, str], train: Any, fit: Callable[..., Any], monkeypatch: Any
+) -> None:
+    fit("--epochs", 1, "--checkpoint", "new/folder/c.pt")
+    assert [path.name for path in Path("new/folder").iterdir()] == ["c.pt"]
+    monkeypatch.setattr(train, "train_epoch", lambda *_: pytest.fail("it trains"))
+    monkeypatch.setattr(sys, "argv", ["train.py", *place])
+    with pytest.raises(OSError):
+        train.main()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [((), "another run writes checkpoint.pt, too"), (("--learning-rate", 0.2), "'learning_rate': 0.2")],
+)
+@pytest.mark.parametrize("resumed", [False, True])
+def test_a_run_overwrites_no_other_runs_checkpoint(
+    resumed: bool,
+    options: tuple[object, ...],
+    said: str,
+    train: Any,
+    fit: Callable[..., Any],
+    monkeypatch: Any,
+) -> None:
+    """Two began in one folder, or a job that still runs was requeued: the first that saves goes on."""
+    fit("--epochs", 2, *options, "--checkpoint", "other.pt")
+    train_epoch, others = train.train_epoch, Path("other.pt").read_bytes()
+
+    def meanwhile(epoch: int, *given: Any) -> float:
+        if epoch == resumed:
+            Path("checkpoint.pt").write_bytes(others)
+        loss: float = train_epoch(epoch, *given)
+        return loss
+
+    monkeypatch.setattr(train, "train_epoch", meanwhile)
+    with pytest.raises(ValueError, match=re.escape(said)):
+        fit("--epochs", 2)
+    assert Path("checkpoint.pt").read_bytes() == others and not list(Path().glob("*.part"))
+
+
+def test_a_checkpoint_may_be_moved_away(train: Any, fit: Callable[..., Any], monkeypatch: Any) -> None:
+    """To keep it, while the run goes on."""
+    evaluate = train.evaluate
+    monkeypatch.setattr(
+        train, "evaluate", lambda *given: Path("checkpoint.pt").unlink(missing_ok=True) or evaluate(*given)
+    )
+    assert len(fit("--epochs", 3)) == len(torch.load("checkpoint.pt", weights_only=True)["log"]) == 3
+
+
+def test_weights_that_are_not_finite_leave_the_last_good_checkpoint(
+    train: Any, fit: Callable[..., Any], monkeypatch: Any
+) -> None:
+    """Also where only the last step has spoilt them, and the mean loss is still a number."""
+    with pytest.raises(FloatingPointError, match=r"NaN or inf in weights: rate\.pt stays as it is"):
+        fit("--learning-rate", 1e30, "--checkpoint", "rate.pt")
+    assert not Path("rate.pt").exists() and not Path("log").read_text()
+    train_epoch = train.train_epoch
+
+    def spoilt(epoch: int, model: Any, *given: Any) -> float:
+        loss: float = train_epoch(epoch, model, *given)
+        if epoch == 1:
+            model.module[0].weight.data[0] = math.inf
+        return loss
+
+    monkeypatch.setattr(train, "train_epoch", spoilt)
+    with pytest.raises(FloatingPointError):
+        fit("--epochs", 3)
+    found = torch.load("checkpoint.pt", weights_only=True)
+    assert len(found["log"]) == len(log(Path(), "log")) == 1
+    assert all(value.isfinite().all() for value in found["net"].values())
 
 
 @pytest.mark.parametrize("content", [b"", b"no checkpoint", None])
@@ -475,7 +575,8 @@ def test_an_unreadable_checkpoint_is_named(content: bytes | None, fit: Callable[
 @pytest.mark.parametrize(
     ("options", "said"),
     [(("--batch", 66, "--accumulate", 4), "--batch 66 must be a multiple of 1 ranks x 4"),
-     (("--batch", 512), "--batch 512 is more than 256 images")],
+     (("--batch", 512), "--batch 512 is more than 256 images"),
+     *[((name, 0), f"{name}.* must be at least 1") for name in ("--epochs", "--batch", "--accumulate")]],
 )  # fmt: skip
 def test_a_batch_that_cannot_be_shared_is_refused(
     options: tuple[object, ...], said: str, fit: Callable[..., Any]
