@@ -41,6 +41,7 @@ WRONG_SCRIPTS: dict[str, list[tuple[str, str, str]]] = {
         (_rank0(("rank == 0", "rank == 1")), "there is no rank 1", "就沒有 rank 1 了"),
         (_rank0((_WAIT, "pass")), "the file is not there", "找不到檔案"),
         (_rank0((_WAIT, ""), ("if rank == 0", "dist.barrier()\nif rank == 0")), "the file is not there", "找不到檔案"),
+        (_rank0((_WAIT, "    dist.barrier()")), "It stands in an `if` that rank 1 did not enter", "rank 1 沒有進入的 `if`"),
         (_rank0((_WAIT, "    dist.barrier()"), ("data = torch.load(file)", "time.sleep(2)\ndata = torch.load(file)")), "out of step", "沒有同步"),
         (_rank0((_WAIT, "while not file.exists():\n    time.sleep(0.1)\ntime.sleep(0.5)")), "may read half a file", "只讀到半個檔案"),
         (_rank0((_WAIT, "time.sleep(2.5)")), "nothing makes rank 1 wait", "沒有任何一行會讓 rank 1 等到下載完成"),

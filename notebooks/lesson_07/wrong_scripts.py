@@ -20,6 +20,7 @@ WRONG_SCRIPTS: dict[str, list[tuple[str, str, str]]] = {
         (_save_once((_REPLACE, "")), "the file is not there", "找不到檔案"),
         (_save_once(("dist.barrier()\n", "")), "the file is not there", "找不到檔案"),
         (_save_once(("dist.barrier()", "time.sleep(2.5)")), "nothing makes rank 1 wait", "無法確保 rank 1 會等到檔案寫好"),
+        (_save_once(("dist.barrier()", "    dist.barrier()")), "It stands in an `if` that rank 1 did not enter", "rank 1 沒有進入的 `if`"),
         (_save_once(("dist.barrier()", "    dist.barrier()"), ("weights =", "time.sleep(2)\nweights =")), "out of step", "沒有同步"),
         (_save_once(("weights = torch.load", "weights = rank and [] or torch.load"), ("rank and []", "rank and [1]")), "Rank 1 does not read", "rank 1 沒有讀取"),
     ],

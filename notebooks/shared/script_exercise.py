@@ -151,7 +151,7 @@ def facts(answer: Any, stub: str, plan: Plan) -> Facts:
     found = outcome(path, text, plan)
     size, last = plan.worlds[0], f"start {int(plan.stop > 0)}"
     records = [(record or {}).get(last) for record in found.records]
-    _check_raised(records, size)
+    _check_raised(text, records, size)
     _check_steps(records[:size], found.stuck)
     if len(records) > size and records[size] is None:
         raise Wrong(**_words("not_alone"))
@@ -165,14 +165,27 @@ def _out_of_step(message: str) -> bool:
     return bool(consequence(message)) or "op.preamble" in message
 
 
-def _check_raised(records: list[dict[str, Any] | None], size: int) -> None:
+def _not_entered(text: str, record: dict[str, Any]) -> dict[str, Any] | None:
+    """Return line and name of a collective inside an `if`, above the line where a rank stopped, that it never called."""
+    called = {name for name, _ in record["collectives"]}
+    branches = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.If)]
+    for call in (node for branch in branches for node in ast.walk(branch) if isinstance(node, ast.Call)):
+        name = ast.unparse(call.func).rpartition(".")[2]
+        if name in observed_script.COLLECTIVES and name not in called and call.lineno < record["line"]:
+            return {"at": call.lineno, "name": name}
+    return None
+
+
+def _check_raised(text: str, records: list[dict[str, Any] | None], size: int) -> None:
     """Require that no rank raised, unless because of another one."""
     for number, record in enumerate(records):
         if record and "raised" in record and not _out_of_step(record["raised"]):
             error = " ".join(record["raised"].split()).replace("`", "'").rstrip(".")[:300]
-            known = [text for text in _TEXTS["explained"] if re.search(text["error"], error)]
+            known = [known for known in _TEXTS["explained"] if re.search(known["error"], error)]
             why = Bilingual(known[0]["en"], known[0]["zh"]) if known else _text("other_error", error=error)
             who = _text("rank", rank=number) if number < size else _text("alone")
+            if "FileNotFoundError" in error and (missed := _not_entered(text, record)):
+                why = _text("not_entered", rank=number, **missed)
             raise Wrong(**_words("raised", who=who, line=record["line"], why=why))
 
 
