@@ -304,29 +304,6 @@ def test_all_ways_send_the_same_total_and_differ_by_n_on_one_link() -> None:
             assert found.seconds(way) == pytest.approx(sum(found.serial[way].values()) / choices["speed"])
 
 
-def run_ring(values: list[torch.Tensor]) -> tuple[list[torch.Tensor], int]:
-    """Pass pieces around a ring of tensors; return the results and the bytes that each device sends."""
-    n, sent = len(values), [0] * len(values)
-    pieces = [list(v.clone().chunk(n)) for v in values]
-    for turn in range(2 * (n - 1)):
-        moving = [(i, (i - turn) % n, pieces[i][(i - turn) % n].clone()) for i in range(n)]
-        for i, k, piece in moving:
-            target = pieces[(i + 1) % n][k]
-            target.add_(piece) if turn < n - 1 else target.copy_(piece)
-            sent[i] += piece.nbytes
-    assert len(set(sent)) == 1
-    return [torch.cat(p) for p in pieces], sent[0]
-
-
-@pytest.mark.parametrize("n", [2, 3, 4])
-def test_the_bytes_are_those_of_a_simulated_ring(n: int) -> None:
-    make = torch.Generator().manual_seed(0)
-    values = [torch.randint(100, (12,), generator=make).float() for _ in range(n)]
-    results, sent = run_ring(values)
-    assert all(torch.equal(result, torch.stack(values).sum(0)) for result in results)
-    assert sent == 2 * (n - 1) / n * values[0].nbytes
-
-
 def test_one_device_moves_nothing() -> None:
     found = traffic(devices=1)
     assert not any(found.total.values()) and not any(found.seconds(way) for way in WAYS)

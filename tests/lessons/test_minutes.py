@@ -16,11 +16,9 @@ from tools.minutes import (
     NOT_COUNTED,
     amounts,
     lessons,
-    lines,
     positions,
     rounded,
     stated,
-    words,
 )
 
 COUNTED = [number for number in lessons() if number not in NOT_COUNTED]
@@ -105,11 +103,11 @@ SOLUTION = (
 @pytest.mark.parametrize(
     "cells, expected",
     [
-        ([block("one **two** `a.b()` 3,000 it's")], {"words": 5}),
+        ([block("one **two** `a.b()` 3,000 it's <b>e</b> ($f+g$), c-d.")], {"words": 8}),
         (["# One two · 一二"], {"words": 2}),
         ([block("one\n\n```python\na = 1\n\nb = 2\n```\n")], {"words": 1, "code": 2}),
         ([SOLUTION], {"words": 0, "code": 0, "apart_words": 2, "apart_code": 2}),
-        ([">>> a = 1\n\nb = 2"], {"code": 2}),
+        ([">>> a = 1\n\n  \nb = 2\n"], {"code": 2}),
         ([">>> def f(): ...\n\n\ncheck(\"f\", f)"], {"code": 0, "exercises": [None]}),
         ([">>> predict(\"first\")"], {"code": 1, "questions": 1, "question_words": 8}),
         ([">>> claim(\"1.1\", 3)\nclaim(\"1.2\", 4)"], {"cards": 2}),
@@ -150,11 +148,6 @@ def test_sections_add_up_to_the_lesson() -> None:
     sections = dict.fromkeys(cell.section for cell in minutes.cells(path))
     assert "1.1" in sections and len(sections) >= 7
     assert sum(amounts(path, section).minutes for section in sections) == pytest.approx(amounts(path).minutes)
-
-
-def test_words_and_lines() -> None:
-    assert words("A `b` c-d, <b>e</b> ($f+g$).") == 5 and words("") == 0
-    assert lines("a\n\n  \nb\n") == 2
 
 
 def test_positions_are_those_of_the_questions_with_three_choices() -> None:
