@@ -1,0 +1,189 @@
+"""Copies: inside a device, between devices, between host and device; and the pinned memory of the host."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from practice_gpu.costs import copy_seconds, kernel_seconds
+from practice_gpu.memory import form_of, new, on_cpu, pin, pinned
+from practice_gpu.operators import _meta, span, tensors_in
+from practice_gpu.places import users_line
+from practice_gpu.ordering import Memory
+from practice_gpu.simulation import Work
+from practice_gpu.state import NAME, state
+
+_PINNING = 5e9  # bytes per second: the pages are locked one by one (assumed)
+
+
+def copy_(target: torch.Tensor, source: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:
+    """Copy into `target`, one of the two on a practice GPU: the kernel of ``Tensor.copy_``."""
+    if target is source:
+        return target
+    with state.lock:
+        for tensor in (target, source):
+            if not tensor.is_cpu:
+                state.check(tensor.device.index)
+        source = source.expand(target.size()) if source.size() != target.size() else source
+        if target.device == source.device:
+            _inside(target, source)
+        elif not target.is_cpu and not source.is_cpu:
+            _between(target, source)
+        else:
+            _over_the_bus(target, source, non_blocking)
+    return target
+
+
+def _inside(target: torch.Tensor, source: torch.Tensor) -> None:
+    to, of, uses = on_cpu(target), on_cpu(source), [span(target, True), span(source, False)]
+    seconds, share = kernel_seconds(state.profile, "copy", [_meta(source)], [_meta(target)], False)
+    _launch("kernel", "copy_", target.device.index, seconds, lambda: to.copy_(of), uses, share=share)
+
+
+def _launch(kind: str, name: str, device: int, seconds: float, action: Callable, uses: list, **how: Any) -> Work:
+    def action_with_memory(held: Any = [use[0] for use in uses]) -> None:  # noqa: B006 - the memory stays until then
+        action()
+
+    return state.launch(kind, name, state.key(device), seconds, action_with_memory, uses, **how)
+
+
+def _between(target: torch.Tensor, source: torch.Tensor) -> None:
+    """Copy from GPU to GPU, behind the current streams of both, and both go on behind the copy."""
+    if target.dtype != source.dtype:
+        source = source.to(target.dtype)
+    there, here = target.device.index, source.device.index
+    to, of, uses = on_cpu(target), on_cpu(source), [span(target, True), span(source, False)]
+    machine = state.machine
+    ready = machine.submit("event", "", state.key(here))
+    seconds = copy_seconds(state.profile, form_of(target).numel * target.dtype.itemsize, "peer")
+    how = {"host": state.profile.copy_call, "engine": "peer", "after": [ready]}
+    work = _launch("copy", f"GPU {here} to GPU {there}", there, seconds, lambda: to.copy_(of), uses, **how)
+    machine.submit("event", "", state.key(here), after=[work])
+
+
+def _over_the_bus(target: torch.Tensor, source: torch.Tensor, non_blocking: bool) -> None:
+    down = source.is_cpu  # to the GPU
+    gpu, host = (target, source) if down else (source, target)
+    if target.dtype != source.dtype or (down and not source.is_contiguous()):
+        temporary = source.to(target.dtype).contiguous()
+        return _over_the_bus(target, temporary, non_blocking)
+    if not down and not (target.is_contiguous() and source.is_contiguous()):
+        if form_of(source) is not form_of(target):
+            temporary = torch.empty_like(target, memory_format=torch.contiguous_format)
+            _over_the_bus(temporary, source.contiguous(), False)
+            target.copy_(temporary)
+            return None
+    device, profile = gpu.device.index, state.profile
+    locked = is_pinned(host)
+    uses = [span(gpu, down)] if gpu.numel() else []
+    if locked:
+        low = host.storage_offset() * host.dtype.itemsize
+        uses.append((_memory(host), low, low + form_of(host).bytes, not down))
+        watch_the_host()
+    to, of = (on_cpu(target), source) if down else (target, on_cpu(source))
+    if down and not locked:
+        of = source.clone()  # the driver has read it when the call returns
+    size = form_of(gpu).numel * gpu.dtype.itemsize
+    seconds = copy_seconds(profile, size, "pinned" if locked else "pageable")
+    name, engine = ("host to GPU", "to GPU") if down else ("GPU to host", "from GPU")
+    action = functools.partial(to.copy_, of)
+    work = _launch("copy", name, device, seconds, action, uses, host=profile.copy_call, engine=engine)
+    if not (non_blocking and locked):
+        if non_blocking and down:  # the host is busy with copying to where the driver reads, but it does not wait
+            state.machine.wait([work], "pageable copy")
+        else:
+            state.wait([work], "copy_", device)
+    return None
+
+
+def to_copy(
+    tensor: torch.Tensor,
+    *,
+    dtype: torch.dtype | None = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool | None = None,
+    non_blocking: bool = False,
+    memory_format: torch.memory_format | None = None,
+) -> torch.Tensor:
+    """Return a copy with another dtype or on another device: the kernel of ``Tensor.to``."""
+    device = tensor.device if device is None else torch.device(device)
+    like = torch.empty_like(_meta(tensor), dtype=dtype, memory_format=memory_format or torch.preserve_format)
+    if device.type == NAME:
+        made = new(form_of(like), state.index(device))
+    else:
+        made = torch.empty_like(like, device=device)
+        if pin_memory or (non_blocking and device.type == "cpu"):
+            made = pin(made.zero_())  # zeros: what is read too early is the same in every run
+    return made.copy_(tensor, non_blocking)
+
+
+# --- pinned memory ------------------------------------------------------------------------------------------------
+
+
+def _memory(tensor: torch.Tensor) -> Memory | None:
+    return pinned.get(tensor.untyped_storage().data_ptr())
+
+
+def is_pinned(tensor: torch.Tensor, device: Any = None) -> bool:
+    """Return whether a tensor of the CPU lies in pinned memory."""
+    return _memory(tensor) is not None
+
+
+def pin_memory(tensor: torch.Tensor, device: Any = None) -> torch.Tensor:
+    """Return a copy in pinned memory."""
+    copy = torch.empty_like(tensor).copy_(tensor)
+    with state.lock:
+        state.machine.now += 100e-6 + copy.nbytes / _PINNING
+        return pin(copy)
+
+
+class _Uses(TorchDispatchMode):
+    """Enters what operators of the CPU do to pinned memory."""
+
+    def __torch_dispatch__(self, op: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        result = op(*args, **kwargs)
+        given = [*zip(op._schema.arguments, args, strict=False)]
+        given += [(a, kwargs[a.name]) for a in op._schema.arguments if a.name in kwargs]
+        looks = any(r.alias_info and not r.alias_info.is_write for r in op._schema.returns)  # a view
+        if not looks and all(tensor.is_cpu for _, value in given for tensor in tensors_in((value,))):
+            for argument, value in given:
+                for tensor in tensors_in((value,)):
+                    _host_use(tensor, bool(argument.alias_info and argument.alias_info.is_write))
+        return result
+
+
+def _host_use(tensor: torch.Tensor, write: bool) -> None:
+    memory = _memory(tensor)
+    if memory is not None:
+        low = tensor.storage_offset() * tensor.dtype.itemsize
+        state.races.host(memory, low, low + form_of(tensor).bytes, write, users_line())
+
+
+class _Watch(TorchFunctionMode):
+    """Looks for calls that use pinned memory which a device may still be using."""
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if not any(memory.uses for memory in pinned.values()):
+            return function(*args, **kwargs)
+        tensors = [t for t in tensors_in((args, list(kwargs.values()))) if t.is_cpu and is_pinned(t)]
+        if not tensors:
+            return function(*args, **kwargs)
+        if function in (torch.Tensor.tolist, torch.Tensor.numpy):  # these read without an operator
+            _host_use(tensors[0], False)
+        with _Uses():
+            return function(*args, **kwargs)
+
+
+def watch_the_host() -> None:
+    """From now on enter what this thread does to pinned memory."""
+    if not getattr(state.chosen, "watching", False):
+        state.chosen.watching = True
+        _Watch().__enter__()

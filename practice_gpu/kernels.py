@@ -1,0 +1,81 @@
+"""Kernels that the rule for all operators does not fit: making, aliasing and resizing tensors, and cells of RNNs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from practice_gpu.memory import block_of, contiguous, form, new
+from practice_gpu.operators import resize, set_storage
+from practice_gpu.state import state
+
+
+def empty(size: Any, *, dtype: Any = None, device: Any = None, memory_format: Any = None, **_: Any) -> torch.Tensor:
+    """Return a tensor whose memory holds whatever it held before."""
+    size = tuple(size)
+    stride = contiguous(size)
+    if memory_format not in (None, torch.contiguous_format):
+        stride = torch.empty(size, device="meta", memory_format=memory_format).stride()
+    return empty_strided(size, stride, dtype=dtype, device=device)
+
+
+def empty_strided(size: Any, stride: Any, *, dtype: Any = None, device: Any = None, **_: Any) -> torch.Tensor:
+    """Return a tensor with these strides whose memory holds whatever it held before."""
+    return new(form(dtype or torch.get_default_dtype(), tuple(size), tuple(stride)), state.index(device))
+
+
+def _set_whole(tensor: torch.Tensor, source: Any) -> torch.Tensor:
+    count = source.nbytes() // tensor.dtype.itemsize
+    return set_storage(tensor, source, 0, [count], [1])
+
+
+def _set_tensor(tensor: torch.Tensor, source: torch.Tensor) -> torch.Tensor:
+    return set_storage(tensor, source.untyped_storage(), source.storage_offset(), source.size(), source.stride())
+
+
+def _set_empty(tensor: torch.Tensor) -> torch.Tensor:
+    return _set_whole(tensor, empty([0], device=tensor.device).untyped_storage())
+
+
+def _record_stream(tensor: torch.Tensor, stream: Any) -> None:
+    block_of(tensor).users.add((stream.device_index, stream.stream_id))
+
+
+def _resize_as_(tensor: torch.Tensor, template: torch.Tensor, *, memory_format: Any = None) -> torch.Tensor:
+    if memory_format is torch.preserve_format:
+        return resize(tensor, template.size(), stride=torch.empty_like(template, device="meta").stride())
+    return resize(tensor, template.size(), memory_format=memory_format)
+
+
+KERNELS: dict[str, Callable[..., Any]] = {
+    "empty.memory_format": empty,
+    "empty_strided": empty_strided,
+    "resize_": resize,
+    "resize_as_": _resize_as_,
+    "set_": _set_empty,
+    "set_.source_Tensor": _set_tensor,
+    "set_.source_Storage": _set_whole,
+    "set_.source_Storage_storage_offset": set_storage,
+    "record_stream": _record_stream,
+}
+
+
+# --- cells of RNNs: PyTorch calls fused kernels that the CPU does not have --------------------------------------------
+
+
+def _lstm_cell(gates: Any, hidden: Any, state: Any, bias: Any = None, other: Any = None) -> Any:
+    i, f, c, o = (gates + hidden + (0 if bias is None else bias + other)).chunk(4, 1)
+    new_state = f.sigmoid() * state + i.sigmoid() * c.tanh()
+    return o.sigmoid() * new_state.tanh(), new_state, torch.empty_like(gates)
+
+
+def _gru_cell(gates: Any, hidden_gates: Any, hidden: Any, bias: Any = None, other: Any = None) -> Any:
+    reset, update, fresh = (gates if bias is None else gates + bias).chunk(3, 1)
+    reset_, update_, fresh_ = (hidden_gates if other is None else hidden_gates + other).chunk(3, 1)
+    u, n = (update + update_).sigmoid(), (fresh + (reset + reset_).sigmoid() * fresh_).tanh()
+    return n + u * (hidden - n), torch.empty_like(gates)
+
+
+CELLS = {"_thnn_fused_lstm_cell": _lstm_cell, "_thnn_fused_gru_cell": _gru_cell}

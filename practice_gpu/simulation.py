@@ -1,0 +1,222 @@
+"""Streams, engines and the virtual clock: a simulation of discrete events that knows nothing of PyTorch.
+
+A host puts work into streams. A stream runs its work one after the other; engines (compute, copies) are shared by the
+streams of a device. What was put in before the host's clock reached its start can no longer be overtaken, so `run`
+fixes starts in the order of time. The action of a piece of work (its effect on memory) is carried out when the host's
+clock reaches the end of the work, never earlier: until then the host and other streams see the old values.
+"""
+
+from __future__ import annotations
+
+import heapq
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+Key = tuple[int, int]  # device, stream
+HOST: Key = (-1, 0)
+
+
+class Entry(NamedTuple):
+    """A line of the log: a kernel, a copy, or a wait of the host (device -1); times in modelled seconds."""
+
+    kind: str
+    name: str
+    device: int
+    stream: int
+    start: float
+    end: float
+
+
+class Work:
+    """A piece of work in a stream.
+
+    Attributes:
+        kind: ``"kernel"``, ``"copy"`` or ``"event"``.
+        name: What the log calls it.
+        key: Its device and stream.
+        seconds: How long it runs.
+        engine: What it shares with other streams of the device, or None.
+        share: How much of the engine it fills (0 to 1).
+        action: What it does to memory.
+        after: Work of other streams that must have ended.
+        issued: When the host put it in.
+        start: When it begins; None while that is open.
+        end: When it ends; None while that is open.
+        order: Its number in its stream.
+        known: What has surely ended when it begins: the last order of other streams.
+        place: Where the user's code asked for it.
+    """
+
+    __slots__ = (
+        "kind", "name", "key", "seconds", "engine", "share", "action", "after", "issued", "start", "end",
+        "number", "order", "known", "place",
+    )  # fmt: skip
+
+    def __repr__(self) -> str:
+        """Name the work, its stream and its times."""
+        return f"<{self.kind} {self.name} on {self.key}: {self.start} to {self.end}>"
+
+
+class Queue:
+    """A stream: the work that has not begun, and what the next piece of work can rely on."""
+
+    __slots__ = ("waiting", "free", "last", "known", "host", "count")
+
+    def __init__(self) -> None:
+        self.waiting: deque[Work] = deque()
+        self.free, self.count = 0.0, 0
+        self.last: Work | None = None
+        self.known: Mapping[Key, int] = {}
+        self.host: Mapping[Key, int] = {}
+
+
+def merged(first: Mapping[Key, int], second: Mapping[Key, int]) -> Mapping[Key, int]:
+    """Return what is known when both are; the first itself where the second adds nothing."""
+    new = {key: order for key, order in second.items() if first.get(key, -1) < order}
+    return {**first, **new} if new else first
+
+
+class Machine:
+    """The devices' queues and the host's clock.
+
+    Attributes:
+        now: The host's clock, in seconds.
+        queues: The streams by device and number.
+        known: What the host knows to have ended: the last order of each stream.
+        log: What ran and when, in the order of starts; the oldest lines go first when it is full.
+        perform: Carries out the actions of work that has ended, in the order of ends.
+    """
+
+    def __init__(self, perform: Callable[[list[Work]], None] | None = None) -> None:
+        self.lock = threading.RLock()
+        self.now = 0.0
+        self.queues: dict[Key, Queue] = {}
+        self.known: Mapping[Key, int] = {}
+        self.log: deque[Entry] = deque(maxlen=200_000)
+        self.perform = perform or (lambda works: [work.action() for work in works])
+        self._busy: dict[Any, list[tuple[float, float]]] = {}  # of an engine: (end, share) of what runs
+        self._ended: list[tuple[float, int, Work]] = []  # heap of work whose action is to be carried out
+        self._number = 0
+
+    def queue(self, key: Key) -> Queue:
+        """Return a stream, a new one at its first use."""
+        found = self.queues.get(key)
+        if found is None:
+            found = self.queues[key] = Queue()
+        return found
+
+    def submit(
+        self,
+        kind: str,
+        name: str,
+        key: Key,
+        seconds: float = 0.0,
+        engine: Any = None,
+        share: float = 1.0,
+        action: Callable[[], Any] | None = None,
+        after: Iterable[Work] = (),
+        place: Any = None,
+    ) -> Work:
+        """Put a piece of work into a stream; nothing runs yet. The arguments are those of `Work`."""
+        queue, work = self.queue(key), Work()
+        if queue.host is not self.known:
+            queue.host, queue.known = self.known, merged(queue.known, self.known)
+        for other in after:
+            queue.known = merged(queue.known, {**other.known, other.key: other.order})
+        self._number += 1
+        queue.count += 1
+        work.kind, work.name, work.key, work.seconds, work.engine, work.share = kind, name, key, seconds, engine, share
+        work.action, work.after, work.place, work.number, work.order = action, after, place, self._number, queue.count
+        work.known, work.issued, work.start, work.end = queue.known, self.now, None, None
+        queue.waiting.append(work)
+        queue.last = work
+        return work
+
+    def _free(self, engine: Any, ready: float, share: float) -> float:
+        """Return when an engine has room for a share of it."""
+        busy = sorted(item for item in self._busy.get(engine, ()) if item[0] > ready)
+        used = sum(share for _, share in busy)
+        for end, freed in busy:
+            if used + share <= 1 + 1e-9:
+                break
+            ready, used = end, used - freed
+        return ready
+
+    def advance(self, until: float, goal: Work | None = None) -> None:
+        """Fix the start of all work that begins no later than `until`, or of all that begins before `goal` ends."""
+        while goal is None or goal.end is None:
+            best: tuple[float, float, int, Work, Queue] | None = None
+            for queue in self.queues.values():
+                if not queue.waiting:
+                    continue
+                work = queue.waiting[0]
+                ready = max(work.issued, queue.free)
+                for other in work.after:
+                    if other.end is None:
+                        break
+                    ready = max(ready, other.end)
+                else:
+                    start = ready if work.engine is None else self._free(work.engine, ready, work.share)
+                    if best is None or (start, ready, work.number) < best[:3]:
+                        best = start, ready, work.number, work, queue
+            if best is None or (goal is None and best[0] > until):
+                return
+            start, _, number, work, queue = best
+            queue.waiting.popleft()
+            work.start, work.end = start, start + work.seconds
+            work.after, queue.free = (), work.end
+            if work.engine is not None:
+                running = [item for item in self._busy.get(work.engine, ()) if item[0] > start]
+                self._busy[work.engine] = [*running, (work.end, work.share)]
+            if work.kind != "event":
+                self.log.append(Entry(work.kind, work.name, *work.key, start, work.end))
+            if work.action is not None:
+                heapq.heappush(self._ended, (work.end, number, work))
+
+    def run(self, until: float | None = None) -> None:
+        """Carry out everything that ends no later than `until`, without it: than the host's clock."""
+        until = self.now if until is None else until
+        self.advance(until)
+        ended = self._ended
+        while ended and ended[0][0] <= until:
+            works = []
+            while ended and ended[0][0] <= until:
+                works.append(heapq.heappop(ended)[2])
+            self.perform(works)
+            for work in works:
+                work.action = None
+
+    def wait(self, works: Iterable[Work], name: str, seconds: float = 0.0) -> float:
+        """Let the host wait for work, then carry out what has ended.
+
+        Args:
+            works: What to wait for.
+            name: What the log calls the wait.
+            seconds: What a wait costs the host in any case.
+
+        Returns:
+            How long the host stood still, in seconds.
+        """
+        start = self.now
+        for work in works:
+            self.advance(0.0, work)
+            self.now = max(self.now, work.end)
+            self.learn(work)
+        self.now += seconds
+        self.log.append(Entry("wait", name, *HOST, start, self.now))
+        self.run()
+        return self.now - start
+
+    def learn(self, work: Work) -> None:
+        """Let the host know that a piece of work has ended, and all that came before it."""
+        self.known = merged(self.known, {**work.known, work.key: work.order})
+
+    def done(self, work: Work | None) -> bool:
+        """Return whether a piece of work has ended by the host's clock."""
+        self.run()
+        if work is None or work.end is None or work.end > self.now:
+            return work is None
+        self.learn(work)
+        return True

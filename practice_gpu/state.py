@@ -1,0 +1,190 @@
+"""What exists once per process: the machine and its card; and what each thread has chosen, its device and its streams."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from practice_gpu.places import Place, users_line
+from practice_gpu.ordering import Memory, Races
+from practice_gpu.simulation import Key, Machine, Work
+
+if TYPE_CHECKING:
+    from practice_gpu.profiles import Profile
+
+NAME = "practice"
+
+# Work is carried out late, in whatever context the program has reached by then; none of it may touch the result.
+_CONTEXTS = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCPU)
+for _key in (
+    "Python PythonTLSSnapshot AutocastPrivateUse1 FuncTorchDynamicLayerFrontMode FuncTorchDynamicLayerBackMode "
+    "FuncTorchBatched FuncTorchVmapMode FuncTorchGradWrapper Functionalize ADInplaceOrView AutogradCPU AutogradOther"
+).split():
+    _CONTEXTS = _CONTEXTS | torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, _key))
+
+
+def plain() -> Any:
+    """Return a context in which operators are plain CPU kernels: no autograd, no autocast, no modes."""
+    return torch._C._ExcludeDispatchKeyGuard(_CONTEXTS)
+
+
+class _Chosen(threading.local):
+    def __init__(self) -> None:
+        self.device, self.streams = 0, defaultdict(int)
+
+
+class State:
+    """The machine with its settings.
+
+    Attributes:
+        machine: The simulation.
+        races: What it found to be in no order.
+        profile: The card.
+        memory: Bytes of each device.
+        count: How many devices there are; 0 before `start`.
+        waits: How often the host waited, by line.
+        errors: By device, the error that every later call on it reports.
+        blocking: Whether every launch waits, as with CUDA_LAUNCH_BLOCKING=1.
+        sync_debug: 1 to warn of waits that nobody asked for, 2 to refuse them.
+        chosen: This thread's device and streams.
+    """
+
+    profile: Profile
+
+    def __init__(self) -> None:
+        self.chosen, self.count, self.memory = _Chosen(), 0, 0
+        self.blocking, self.sync_debug = False, 0
+        self.fresh()
+
+    def fresh(self) -> None:
+        """Begin with a new machine, its clock at zero."""
+        self.machine = Machine(self._perform)
+        self.lock, self.races = self.machine.lock, Races(self.machine)
+        self.waits: Counter[Place] = Counter()
+        self.errors: dict[int, str] = {}
+        self.once: dict[int, Exception] = {}
+
+    def key(self, device: int) -> Key:
+        """Return this thread's current stream of a device."""
+        return device, self.chosen.streams[device]
+
+    def index(self, device: Any = None) -> int:
+        """Return the number of a device; of the current one for None.
+
+        Raises:
+            ValueError: It is not a practice GPU.
+            torch.AcceleratorError: There is no such practice GPU.
+        """
+        if device is None:
+            return self.chosen.device
+        if not isinstance(device, int):
+            device = torch.device(device)
+            if device.type != NAME:
+                raise ValueError(f"Expected a {NAME} device, but got: {device}")
+            device = self.chosen.device if device.index is None else device.index
+        if not 0 <= device < self.count:
+            raise torch.AcceleratorError(
+                f"{NAME} error: invalid device ordinal: {NAME}:{device}, but practice_gpu has {self.count}"
+            )
+        return device
+
+    def _perform(self, works: list[Work]) -> None:
+        with plain():
+            for work in works:
+                try:
+                    work.action()
+                except Exception as error:
+                    text = f"{type(error).__name__}: {error} ({work.name}, called at {work.place})"
+                    if isinstance(error, NotImplementedError) or "not implemented for" in str(error):
+                        self.once.setdefault(work.key[0], NotImplementedError(f"practice_gpu: {text}"))
+                    else:
+                        self.errors.setdefault(work.key[0], text)
+
+    def check(self, device: int) -> None:
+        """Raise what went wrong on a device since the last call.
+
+        Raises:
+            torch.AcceleratorError: A kernel failed because of its values; the device is of no use any more.
+            NotImplementedError: The CPU has no such kernel.
+        """
+        if device in self.once:
+            raise self.once.pop(device)
+        if device in self.errors:
+            raise torch.AcceleratorError(
+                f"{NAME} error: device-side assert triggered\nKernel errors are reported at a later call, so the stacktrace "
+                f"below might be incorrect. For debugging start practice_gpu with blocking=True. The kernel said: {self.errors[device]}"
+            )
+
+    def launch(
+        self,
+        kind: str,
+        name: str,
+        key: Key,
+        seconds: float,
+        action: Callable[[], Any] | None = None,
+        uses: Iterable[tuple[Memory, int, int, bool]] = (),
+        host: float | None = None,
+        engine: str = "compute",
+        share: float = 1.0,
+        after: Iterable[Work] = (),
+    ) -> Work:
+        """Put work into a stream and let the clock go on.
+
+        Args:
+            kind: ``"kernel"`` or ``"copy"``.
+            name: What the log calls it.
+            key: Device and stream.
+            seconds: How long it runs.
+            action: What it does to memory.
+            uses: The memory that it uses: from and to which byte, and whether it is written.
+            host: How long the host needs for the call; without it: for a launch.
+            engine: What carries it out.
+            share: How much of the engine it fills.
+            after: Work that must have ended.
+
+        Returns:
+            The work.
+        """
+        machine = self.machine
+        machine.now += self.profile.launch if host is None else host
+        work = machine.submit(kind, name, key, seconds, (key[0], engine), share, action, after, users_line())
+        for memory, low, high, write in uses:
+            self.races.touch(memory, work, low, high, write)
+        machine.run()
+        if self.blocking:
+            machine.wait([work], "blocking launch")
+            self.check(key[0])
+        return work
+
+    def wait(self, works: Iterable[Work], name: str, device: int, asked: bool = False) -> None:
+        """Let the host wait, count where, and raise what went wrong on the device meanwhile.
+
+        Args:
+            works: What to wait for.
+            name: What the log calls the wait.
+            device: Whose errors are raised.
+            asked: Whether the program asked to wait; sync_debug looks at the other waits only.
+
+        Raises:
+            RuntimeError: The program did not ask to wait, and sync_debug refuses that.
+        """
+        if not asked and self.sync_debug:
+            if self.sync_debug == 2:
+                raise RuntimeError(f"called a synchronizing {NAME} operation: {name}")
+            warnings.warn(f"called a synchronizing {NAME} operation: {name}", stacklevel=3)
+        self.waits[users_line()] += 1
+        self.machine.wait(works, name, self.profile.wait)
+        self.check(device)
+
+    def last(self, devices: Iterable[int]) -> list[Work]:
+        """Return the last work of every stream of some devices."""
+        queues = self.machine.queues.items()
+        return [queue.last for key, queue in queues if key[0] in devices and queue.last is not None]
+
+
+state = State()
