@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,10 @@ import pytest
 from grade_submissions import handed_in, hostile
 from published import PUBLISHED
 
+from tools.grade import __main__ as command
 from tools.grade import code, course, grading, submission
 from tools.grade.submission import Unreadable, open_submission
+from tools.grade.texts import visible
 
 ROOT = Path(__file__).parents[1]
 
@@ -27,13 +30,16 @@ def graded(folder: Path, *options: str) -> dict[str, Any]:
     done = subprocess.run(
         [sys.executable, "-m", "tools.grade", str(folder), "--json", str(target / "a.json"), "--csv",
          str(target / "a.csv"), *options],
-        cwd=ROOT, capture_output=True, encoding="utf-8", env=os.environ | {"PYTHONIOENCODING": "utf-8"},
+        cwd=ROOT, capture_output=True, encoding="utf-8",
+        env=os.environ | {"PYTHONIOENCODING": "utf-8", "GITHUB_TOKEN": "my-token"},
     )  # fmt: skip
     if done.returncode == 2 and "shut answers off" in done.stderr:
         pytest.skip(done.stderr.splitlines()[0])
     assert done.returncode == 0, done.stderr
-    table = list(csv.DictReader((target / "a.csv").read_text(encoding="utf-8-sig").splitlines()))
-    found = json.loads((target / "a.json").read_text(encoding="utf-8"))
+    texts = [(target / name).read_text(encoding="utf-8-sig") for name in ("a.csv", "a.json")]
+    for text in (done.stdout, done.stderr, *texts):
+        assert {one for one in text if unicodedata.category(one)[0] == "C"} <= {"\n"}
+    table, found = list(csv.DictReader(texts[0].splitlines())), json.loads(texts[1])
     return found | {"table": table, "terminal": done.stdout}
 
 
@@ -97,7 +103,8 @@ def assert_harmless(folder: Path, *groups: dict[str, hostile.Hostile]) -> None:
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
     submissions = {one["file"].removesuffix(".ipynb"): one for one in found["submissions"]}
     for group in groups:
-        for place, (name, expected) in enumerate(group.items()):
+        for place, (key, expected) in enumerate(group.items()):
+            name = visible(key)
             answers = {exercise["name"]: exercise for exercise in submissions[name]["exercises"]}
             answer = answers["on_gpu"]
             assert answer["state"] in expected.states, f"{name}: {answer}"
@@ -194,6 +201,34 @@ def test_points_follow_the_level() -> None:
     assert one.points({"easy": 10, "medium": 100, "hard": 1000})[0] == sum(
         {"easy": 10, "medium": 100, "hard": 1000}[level] for level in levels if level
     )
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ("{0}/none.ipynb", "no file or folder {0}/none.ipynb"),
+        ("{0}/empty", "no notebook (.ipynb) in {0}/empty"),
+        ("{0}/a.ipynb {0}/empty", "no notebook (.ipynb) in {0}/empty"),
+        ("{0}/a.ipynb --lesson 1", "no lesson 1. Give two digits: 00, 01"),
+        ("{0}/a.ipynb --lesson 77", "no lesson 77."),
+        ("{0}/a.ipynb --csv {0}/missing/c.csv", "{0}/missing/c.csv cannot be written"),
+        ("{0}/a.ipynb --json {0}/empty", "{0}/empty cannot be written"),
+    ],
+)
+def test_bad_options_are_refused_before_the_work(
+    options: str,
+    words: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("COURSE_GRADING", "1")  # otherwise the command would start itself again
+    monkeypatch.setattr(command.importlib, "import_module", lambda _: pytest.fail("it began to work"))
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "a.ipynb").touch()
+    assert command.main(options.format(tmp_path).split()) == 2
+    said = capsys.readouterr()
+    assert words.format(tmp_path) in said.err and "。" in said.err and not said.out
 
 
 def test_a_missing_file_is_unreadable(tmp_path: Path) -> None:

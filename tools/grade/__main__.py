@@ -1,8 +1,8 @@
 """``python -m tools.grade NOTEBOOK|FOLDER …``: examine the exercises of handed-in notebooks again.
 
 Only the learner's answers are taken from a notebook; everything else is the course's own. Each answer runs in a
-process of its own with limits of time, memory, files, output and processes, in an empty folder, without network.
-That needs Linux. Exit status 2: nothing was executed.
+process of its own with limits of time, memory, files, output and processes, in an empty folder, without network and
+without the caller's environment. That needs Linux. Exit status 2: nothing was executed.
 """
 
 from __future__ import annotations
@@ -11,14 +11,22 @@ import argparse
 import gc
 import importlib
 import os
+import re
 import sys
 from pathlib import Path
+
+from tools.grade.texts import TEXTS, visible
 
 # Before PyTorch is imported: the process that is copied for each answer has one thread and no GPU. The verdict on an
 # answer does not depend on either.
 ALONE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1") | {
-    "CUDA_VISIBLE_DEVICES": ""
+    "CUDA_VISIBLE_DEVICES": "",
+    "COURSE_GRADING": "1",  # this process has no other variables than those below
 }
+# What this process keeps of the caller's environment: answers can read all of it.
+ALLOWED = re.compile(
+    r"PATH|LANG|LANGUAGE|LC_\w+|TZ|TMPDIR|LD_LIBRARY_PATH|PYTHON\w+|(COURSE|TORCH_DOCTOR)_LANGUAGE"
+)
 
 _WINDOWS = (
     "Grading needs Linux (on Windows: WSL). Nothing was executed.\n"
@@ -68,6 +76,24 @@ def arguments(given: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(given)
 
 
+def refusal(options: argparse.Namespace) -> object:
+    """Return why these options cannot work, None if they can."""
+    from tools.grade import course
+
+    why, known = TEXTS["refused"], course.lessons()
+    for path in options.paths:
+        if not path.exists():
+            return why["no_file"].format(path=visible(str(path)))
+        if not notebooks([path]):
+            return why["no_notebook"].format(path=visible(str(path)))
+    if options.lesson not in (None, *known):
+        return why["no_lesson"].format(lesson=visible(options.lesson), known=", ".join(known))
+    for path in filter(None, (options.json, options.csv)):
+        if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+            return why["no_target"].format(path=visible(str(path)))
+    return None
+
+
 def notebooks(paths: list[Path]) -> list[tuple[Path, str]]:
     """Return the notebooks in the given order, with names that tell them apart.
 
@@ -81,7 +107,7 @@ def notebooks(paths: list[Path]) -> list[tuple[Path, str]]:
             if not any(part.startswith(".") for part in file.relative_to(path).parts):  # checkpoints
                 found.setdefault(file, str(file.relative_to(path) if path.is_dir() else file))
     names = list(found.values())
-    return [(file, name if names.count(name) == 1 else str(file)) for file, name in found.items()]
+    return [(file, visible(name if names.count(name) == 1 else str(file))) for file, name in found.items()]
 
 
 def main(given: list[str] | None = None) -> int:
@@ -90,7 +116,15 @@ def main(given: list[str] | None = None) -> int:
     if not hasattr(os, "fork"):
         print(_WINDOWS, file=sys.stderr)
         return 2
-    os.environ |= ALONE
+    if (
+        "COURSE_GRADING" not in os.environ
+    ):  # the memory of this process, with the old variables, is that of answers
+        kept = {name: value for name, value in os.environ.items() if ALLOWED.fullmatch(name)}
+        sys.stdout.flush()
+        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], kept | ALONE)
+    if why := refusal(options):
+        print(why, file=sys.stderr)
+        return 2
     importlib.import_module("torch._dynamo")  # PyTorch replaces parts of itself when it imports this
 
     from course_utils import language

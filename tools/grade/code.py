@@ -126,7 +126,7 @@ def unusual(source: str) -> list[str]:
     """Return the names in a source that belong to no ordinary answer."""
     tree = parsed(source)
     names = {name for node in ast.walk(tree) for name in _mentioned(node)} if tree else set()
-    return sorted(name for name in names if name in UNUSUAL or re.match(r"lesson_\d\d$", name))
+    return sorted(name for name in names if name in UNUSUAL or re.fullmatch(r"lesson_\d\d", name))
 
 
 def _mentioned(node: ast.AST) -> Iterator[str]:

@@ -11,7 +11,7 @@ from tools.grade import code, course, sandbox
 from tools.grade.judge import CELL_SECONDS, judge
 from tools.grade.sandbox import Limits
 from tools.grade.submission import Answer, Submission, Unreadable, open_submission
-from tools.grade.texts import TEXTS
+from tools.grade.texts import TEXTS, visible
 from torch_doctor.bilingual import Bilingual
 
 STATES = ("solved", "wrong", "not_tried", "error")
@@ -128,10 +128,10 @@ def _examined(answer: Answer, limits: Limits, protected: bool) -> Mark:
     if outcome.ended == "returned":
         found = outcome.value
         mark.state = {"notyet": "not_tried"}.get(found["state"], found["state"])
-        mark.hint = Bilingual(found["en"], found["zh"])
-        mark.remarks = found["remarks"]
+        mark.hint = Bilingual(visible(found["en"], "\n"), visible(found["zh"], "\n"))
+        mark.remarks = {kind: [*map(visible, items)] for kind, items in found["remarks"].items()}
     else:
-        tail = (outcome.tail.strip().splitlines() or ["–"])[-1][:200].replace("`", "'")
+        tail = visible((outcome.tail.strip().splitlines() or ["–"])[-1][:200].replace("`", "'"))
         mark.state, mark.hint = "error", TEXTS["ended"][outcome.ended].format(
             seconds=seconds, printed=limits.printed // 2**20, memory=limits.memory / 2**30, tail=tail
         )  # fmt: skip

@@ -45,7 +45,7 @@ def terminal(grade: Grade, rates: dict[str, int], *, details: bool) -> str:
         if details or mark.state == "error":
             lines.append(f"  {name}: {TEXTS['state'][mark.state]}")
         if mark.hint and (mark.state == "error" or (details and mark.state == "wrong")):
-            lines.append(f"      {mark.hint}")
+            lines.append(f"      {mark.hint}".replace("\n", "\n      "))
     noted = {"": grade.remarks} | {name: mark.remarks for name, mark in grade.marks.items()}
     said: dict[str, list[str]] = {}
     for name, remarks in noted.items():
