@@ -44,6 +44,7 @@ _WRAPPERS = {
     "SignalException",
     "SystemExit",
 }
+_INNER = "See inner exception"  # RendezvousConnectionError and others, whose cause stands above them
 
 
 @dataclass(frozen=True)
@@ -141,26 +142,28 @@ def _clock_at(text: str, at: int) -> float | None:
     return int(hours) * 3600 + int(minutes) * 60 + int(seconds) + (float(f"0.{rest}") if rest else 0.0)
 
 
-def _matches(text: str, owners: list[tuple[int, int]], deadline: float | None) -> list[Match]:
-    """Return every entry that the cleaned `text` contains, each once, in order of appearance."""
-    found = []
+def _matches(
+    text: str, owners: list[tuple[int, int]], deadline: float | None
+) -> tuple[list[Match], list[tuple[int, int]]]:
+    """Return every entry that `text` contains, each once and in order, and start and end of whatever their patterns match."""
+    found, known = [], []  # several ranks may print one message
     for name, entry in entries().items():
         if deadline is not None and time.thread_time() > deadline:
             raise TimeoutError("matching this text takes too long")
-        hits = [hit for hit in (pattern.search(text) for pattern in expressions(name)) if hit]
+        hits = [hit for pattern in expressions(name) for hit in pattern.finditer(text)]
         if not hits:
             continue
         required = context(name)
         if required is not None and not required.search(text):
             continue
+        known += [hit.span() for hit in hits]
         start = min(hit.start() for hit in hits)
         end = max(hit.end() for hit in hits if hit.start() == start)
         line, rank = _line_at(text, start), _rank_at(text, start, owners)
         found.append(Match(entry, start, end, line, rank, _clock_at(text, start)))
     superseded = {name for match in found for name in match.entry.supersedes}
-    return sorted(
-        (match for match in found if match.entry.name not in superseded), key=lambda match: match.start
-    )
+    kept = (match for match in found if match.entry.name not in superseded)
+    return sorted(kept, key=lambda match: match.start), known
 
 
 def _first(found: list[Match]) -> Match | None:
@@ -174,13 +177,14 @@ def _first(found: list[Match]) -> Match | None:
     return same[0]
 
 
-def _unknown(text: str, found: list[Match]) -> tuple[str, int] | None:
-    """Return the line of the first error in `text` that is not part of a known one, and its position; or None."""
+def _unknown(text: str, spans: list[tuple[int, int]]) -> tuple[str, int] | None:
+    """Return the line of the first error in `text` that is in none of the known `spans`, and its position; or None."""
     for line in _ERROR_LINE.finditer(text):
         kind = line[1].rpartition(".")[2]
         # A message may begin on the line below its type (mp.spawn), therefore the 3 characters after the line.
-        known = any(line.start() <= match.end and match.start <= line.end() + 3 for match in found)
-        if kind not in _WRAPPERS and not known and (line[2] or "." not in line[1]):
+        known = any(line.start() <= end and start <= line.end() + 3 for start, end in spans)
+        wrapper = kind in _WRAPPERS or _INNER in line[0]
+        if not (wrapper or known) and (line[2] or "." not in line[1]):
             return line[0].strip()[:300], line.start(1)
     return None
 
@@ -197,13 +201,13 @@ def find_cause(text: str, *, seconds: float | None = None) -> Finding:
     """
     deadline = None if seconds is None else time.thread_time() + seconds
     cleaned, owners = _clean(text)
-    found = _matches(cleaned, owners, deadline)
+    found, known = _matches(cleaned, owners, deadline)
     first = _first(found)
     ranks = {rank for _, rank in owners} | {match.rank for match in found if match.rank is not None}
     others = tuple(match for match in found if match is not first)
     unknown = None
     if first is not None and first.entry.role != "cause":
-        unknown = _unknown(cleaned, found)
+        unknown = _unknown(cleaned, known)
     if unknown is None:
         return Finding(first, others, ranks=len(ranks))
     line, start = unknown
