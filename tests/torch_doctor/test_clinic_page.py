@@ -204,16 +204,6 @@ def test_a_pipe_is_explained_without_torch() -> None:
     assert (done.returncode, done.stderr) == (0, "") and "CUDA_VISIBLE_DEVICES" in done.stdout
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [["explain", "no_such_file.txt"], ["--language", "fr"], ["slow", "x.log"], ["explain", "--json"]],
-)
-def test_mistakes_are_answered(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as end:
-        command.main(arguments)
-    assert end.value.code == 2 and "usage:" in capsys.readouterr().err
-
-
 def test_nothing_to_explain(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b" \n")))
     with pytest.raises(SystemExit):

@@ -69,12 +69,12 @@ def test_the_command_line_speaks_the_language_that_is_asked_for(
     assert printed() == chinese and printed("--language", "en") == english
 
 
-WRONG = [["errors", "--page", "no/such/folder.html"], ["fast"], ["--patience", "0"], ["--patience", "inf"], ["slow", "train.log"], ["explain", "--json"], ["errors", "--details"],
+WRONG = [["errors", "--page", "no/such/folder.html"], ["fast"], ["explain", "no_such_file.txt"], ["--patience", "0"], ["--patience", "inf"], ["slow", "train.log"], ["explain", "--json"], ["errors", "--details"],
          ["cuda", "--page", "x.html"], ["explain", "--python", "x"], ["explain", "a", "b"], ["--python", "/no/such"],
-         ["--no-such-option"]]  # fmt: skip
+         ["--language", "fr"], ["--no-such-option"]]  # fmt: skip
 
 
-@pytest.mark.parametrize("arguments", [["--help"], *WRONG[:-1]], ids=" ".join)
+@pytest.mark.parametrize("arguments", [["--help"], *WRONG[:-2]], ids=" ".join)
 def test_help_and_errors_of_the_command_line_are_in_both_languages(
     arguments: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
