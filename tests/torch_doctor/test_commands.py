@@ -28,7 +28,7 @@ from torch_doctor.diagnosis.commands import placeholders, typed
 from torch_doctor.diagnosis.evidence import Evidence
 from torch_doctor.diagnosis.install_command import install
 from torch_doctor.diagnosis.places import places_of
-from torch_doctor.diagnosis.releases import fitting
+from torch_doctor.diagnosis.releases import Build, fitting
 from torch_doctor.diagnosis.run_probes import FOLDER
 from torch_doctor.diagnosis.shells import Shell
 
@@ -343,7 +343,7 @@ OLD, NEW = python_release("3.9"), python_release("3.12")
 def test_uv_takes_the_newest_release_of_a_build(place: Place) -> None:
     """Where no release is named, the index of the build decides, not the newest release of all."""
     place.venv(place.home / "env").active()
-    commands = install(place.evidence(), Shell(place.evidence()), "torch", "cu118")
+    commands = install(place.evidence(), Shell(place.evidence()), Build("torch", "cu118"))
     place.type(commands)
     assert place.ask("import torch; print(torch.__version__)").strip() == "2.7.1+cu118"
 
@@ -597,8 +597,8 @@ def build(version: str = "2.13.0", cuda: int = 13000, capability: int = 86, **mo
     pytorch: dict[str, Any] = (
         {"imported": True, "version": version} if version else {"error": "x", "missing": True}
     )
-    package, tag = fitting(Evidence({**CARD, "driver": driver, "pytorch": pytorch, **more}))
-    return f"{package} {tag}"
+    package, tag, *new = fitting(Evidence({**CARD, "driver": driver, "pytorch": pytorch, **more}))
+    return f"{package} {tag}{', new Python' if any(new) else ''}"
 
 
 def test_the_installed_release_is_kept_if_one_of_its_builds_fits() -> None:
@@ -614,9 +614,12 @@ def test_the_installed_release_is_kept_if_one_of_its_builds_fits() -> None:
         == build("")
         == "torch cu132"
     )
-    own = {"13.9": {"x86_64": [75, 86], "aarch64": [90]}}
+    own = {cuda: {"x86_64": [61 if cuda == "12.6" else 86]} for cuda in ("12.6", "13.2", "13.4")}
     pytorch = {"imported": True, "version": "2.20.0", "releases": own}
-    assert build(pytorch=pytorch) == "torch==2.20.0 cu139", "torch's own table wins"
+    assert build(pytorch=pytorch) == "torch==2.20.0 cu134", "torch's own table wins"
+    pytorch["version"] = "2.15.0"
+    assert build(pytorch=pytorch) == "torch==2.15.0 cu132", "uv does not know its build for CUDA 13.4"
+    assert build(pytorch=pytorch, capability=61) == "torch cu126", "it names this build, but has none"
 
 
 def test_an_old_driver_gets_an_older_release() -> None:
@@ -630,13 +633,68 @@ def test_an_old_driver_gets_an_older_release() -> None:
     assert build(cuda=11080, **arm) == "torch cpu"
 
 
+# Python, capability (GTX 10, T4, RTX 50) → the build for drivers 470, 525, 570 and 580. No driver before 570 knows RTX 50.
+PYTHONS: dict[tuple[str, int], tuple[str, ...]] = {
+    ("3.8", 61): ("torch==2.4.1 cu118", *["torch==2.4.1 cu124"] * 3),
+    ("3.8", 75): ("torch==2.4.1 cu118", *["torch==2.4.1 cu124"] * 3),
+    ("3.8", 120): ("torch cu129, new Python", "torch cu132, new Python"),
+    ("3.9", 61): ("torch==2.7.1 cu118", *["torch==2.8.0 cu126"] * 3),
+    ("3.9", 75): ("torch==2.7.1 cu118", *["torch==2.8.0 cu129"] * 3),
+    ("3.9", 120): ("torch==2.8.0 cu129", "torch==2.8.0 cu129"),
+    ("3.10", 61): ("torch==2.7.1 cu118", *["torch cu126"] * 3),
+    ("3.10", 75): ("torch==2.7.1 cu118", "torch cu129", "torch cu129", "torch cu132"),
+    ("3.10", 120): ("torch cu129", "torch cu132"),
+    ("3.14", 61): ("torch==2.7.1 cu118, new Python", *["torch cu126"] * 3),
+    ("3.14", 75): ("torch==2.7.1 cu118, new Python", "torch cu129", "torch cu129", "torch cu132"),
+    ("3.14", 120): ("torch cu129", "torch cu132"),
+    ("3.15", 61): ("torch==2.7.1 cu118, new Python", *["torch cu126, new Python"] * 3),
+}
+CASES = [
+    (python, capability, driver, fits)
+    for (python, capability), builds in PYTHONS.items()
+    for driver, fits in zip((11040, 12000, 12080, 13000)[-len(builds) :], builds, strict=True)
+]
+
+
+@pytest.mark.parametrize("python, capability, driver, fits", CASES)
+def test_where_only_the_python_stands_in_the_way_nothing_else_is_blamed(
+    python: str, capability: int, driver: int, fits: str
+) -> None:
+    here = {"interpreter": {"python": f"{python}.4", "home": "/home/ada", "tools": ["uv"]}}
+    assert build("1.13.1", driver, capability, **here) == fits
+    devices = {"driver": {"version": driver, "devices": [{"capability": capability}]}}
+    old = {"pytorch": {"imported": True, "version": "1.13.1", "cuda": None}}
+    for name, entry in catalogue().items():
+        if not re.search(r"\{(install|add_torch|fresh)\}", str(entry.get("step"))):
+            continue
+        cause = Cause.of(name, Evidence({**CARD, **devices, **here, **old}))
+        said = "\n".join(f"{step.text.en}\n{step.run}" for step in cause.steps)
+        assert "No build" not in said, name
+        anew = f"has no wheel for Python {python}.4. Make a new environment" in said
+        assert anew == ("new Python" in fits and name not in ("two-cudas", "python-without-wheel")), name
+        assert not anew or ("uv venv --python 3.12" in said and "conda remove" not in said), name
+    missing = Evidence({**CARD, **devices, **here, "pytorch": {"error": "x", "missing": True}})
+    runs = [step.run for step in Cause.of("python-without-wheel", missing).steps]
+    assert "uv venv " in runs[0]
+    keeps = python in ("3.8", "3.9", "3.10") and "new Python" not in fits
+    assert [fits.split()[0] in run for run in runs[1:]] == [True] * keeps, "the last release for this Python"
+
+
+def test_what_serves_no_python_is_still_said() -> None:
+    for python in ("3.8.4", "3.12.4"):
+        machine = {**CARD, "driver": {"version": 13000, "devices": [{"capability": 37}]}}
+        e = Evidence({**machine, "interpreter": {"python": python}, "pytorch": {"version": "1.13.1"}})
+        for name in ("conda-cpu", "mixed-installers", "torch-broken", "two-cudas", "rocm-build", "cpu-build"):
+            steps = Cause.of(name, e).steps
+            assert ["No build of PyTorch serves" in step.text.en for step in steps] == [True], name
+
+
 def test_an_amd_card_gets_the_build_for_it() -> None:
     amd = {"os": "linux", "cards": [{"vendor": "0x1002"}], "nodes": {"kfd": "ok"}}
-    assert fitting(Evidence({"bus": amd})) == ("torch", "rocm7.2")
-    assert fitting(Evidence({"bus": {**amd, "nodes": {}}})) == ("torch", "cpu")
-    assert fitting(Evidence({"bus": {**amd, "cards": [*amd["cards"], {"vendor": "0x10de"}]}}))[1].startswith(
-        "cu"
-    )
+    assert fitting(Evidence({"bus": amd}))[:2] == ("torch", "rocm7.2")
+    assert fitting(Evidence({"bus": {**amd, "nodes": {}}}))[:2] == ("torch", "cpu")
+    both = {**amd, "cards": [*amd["cards"], {"vendor": "0x10de"}]}
+    assert fitting(Evidence({"bus": both}))[1].startswith("cu")
 
 
 @pytest.mark.parametrize("name", catalogue())

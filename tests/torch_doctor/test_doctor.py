@@ -129,20 +129,17 @@ def test_numbers_in_commands_are_those_of_the_machine() -> None:
 # --- tables that age ----------------------------------------------------------------------------------
 
 
-def test_tables_are_dated() -> None:
-    assert re.fullmatch(r"20\d\d-\d\d", cuda_tables.AS_OF)
-    assert Report(diagnose(healthy())).data()["tables"] == cuda_tables.AS_OF
-
-
-def test_the_table_of_wheels_is_that_of_its_torch() -> None:
+def test_the_table_of_wheels_is_that_of_torch() -> None:
     import torch
 
-    own = getattr(torch.cuda, "PYTORCH_RELEASES_CODE_CC", None)
-    if own is None or not torch.__version__.startswith(cuda_tables.TORCH):
-        pytest.skip(f"the table is that of torch {cuda_tables.TORCH}")
-    assert {
-        one: {arch: tuple(sorted(codes)) for arch, codes in by.items()} for one, by in own.items()
-    } == cuda_tables.WHEELS
+    table = getattr(torch.cuda, "PYTORCH_RELEASES_CODE_CC", None)
+    if torch.__version__ < "2.13":
+        pytest.skip("the table is that of torch 2.13 to 2.15")
+    own = {one: {arch: tuple(sorted(codes)) for arch, codes in by.items()} for one, by in table.items()}
+    both = (
+        own.keys() & cuda_tables.WHEELS
+    )  # a later release may have other builds, but not these with other code
+    assert len(both) >= 3 and all(own[one] == cuda_tables.WHEELS[one] for one in both)
 
 
 def test_the_rule_of_architectures_is_torchs_own() -> None:

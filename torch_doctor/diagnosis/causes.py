@@ -15,11 +15,13 @@ The fields of a cause:
     ``then_en``, ``then_zh``  (optional) what to do after the command.
     ``costs``       (optional) true if the step removes, replaces or restarts something.
     ``on``, ``off`` (optional) the step is shown if the place has one of `on` and none of `off`
-                    (see :mod:`torch_doctor.diagnosis.places`).
+                    (see :mod:`torch_doctor.diagnosis.places`). A step that only installs is not shown where no
+                    build serves the GPU, and gives way to a new environment where none has a wheel for this Python.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -39,6 +41,26 @@ def catalogue() -> dict[str, dict[str, Any]]:
         if name != "words":  # the technical words of all causes, see words.py
             found |= causes
     return found
+
+
+def _steps(entry: dict[str, Any], places: frozenset[str]) -> Iterator[dict[str, Any]]:
+    """Yield the steps of `entry` that are shown at `places`."""
+    steps = entry.get("step", [])
+    for step in steps:
+        run, on = step.get("run"), set(step.get("on", ()))
+        hidden = "unserved" in places - on and run in ("{install}", "{add_torch}", "{fresh}")
+        if hidden or (on and not places & on) or places & set(step.get("off", ())):
+            continue
+        if "new-python" in places and run in ("{install}", "{add_torch}"):
+            other = catalogue()["python-without-wheel"]
+            first, *more = _steps(other, places)
+            yield first | {one: other[f"reason_{one}"] + first[one] for one in ("en", "zh")}
+            yield from more
+        else:
+            yield step
+    installs = any(step.get("run") in ("{install}", "{fresh}") for step in steps)
+    if "unserved" in places and installs and not any("unserved" in step.get("on", ()) for step in steps):
+        yield catalogue()["cpu-build"]["step"][-1]
 
 
 @dataclass(frozen=True)
@@ -97,8 +119,7 @@ class Cause:
                 text("then_", step),
                 step.get("costs", False),
             )  # type: ignore[arg-type]
-            for step in entry.get("step", [])
-            if (not step.get("on") or places & set(step["on"])) and not places & set(step.get("off", ()))
+            for step in _steps(entry, places)
         ]
         title = text("")
         assert title is not None, name

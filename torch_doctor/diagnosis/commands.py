@@ -6,7 +6,8 @@
 ``{command}``       The doctor, as it was started here.
 ``{install}``       Installs the fitting build in place of the installed one: torch, and with it torchvision and torchaudio
                     if they are installed, in releases that belong together. ``{add_torch}``: the same where there is
-                    none to replace. ``{install_12_6}``: the build for CUDA 12.6; ``{tag}``: the build (``cu130``).
+                    none to replace. ``{install_older}``: the best build that this Python can have, where another
+                    Python could have a newer one. ``{install_12_6}``: the build for CUDA 12.6; ``{tag}``: the build (``cu130``).
 ``{fresh}``         Makes a new environment ``torch-env`` in the home folder, with the fitting build in it;
                     ``{start_fresh_en}``, ``{start_fresh_zh}`` say how it is used.
 ``{uninstall}``     Removes torch, torchvision and torchaudio; ``{pip_list}`` lists the packages. ``{conda_remove}`` and
@@ -59,7 +60,7 @@ def placeholders(e: Evidence) -> dict[str, object]:
             "devices": e.devices,
             "python": here.python(),
             "command": _doctor(e, here),
-            "tag": fitting(e)[1],
+            "tag": fitting(e).tag,
             **install_command.placeholders(e, here),
             "shell": here.mark,
             "driver_major": driver.split(".")[0] or "XXX",

@@ -10,10 +10,9 @@ import re
 from collections.abc import Iterable, Mapping
 
 AS_OF = "2026-11"
-TORCH = "2.13"  # the release whose tables these are
 
 # CUDA release of a wheel → CPU architecture → compute capabilities (times ten) that it has machine code for.
-# Source: torch/cuda/__init__.py of release 2.13.
+# Source: torch/cuda/__init__.py of release 2.13, and of 2.15, which no longer has 12.9.
 WHEELS: dict[str, dict[str, tuple[int, ...]]] = {
     "12.6": {"x86_64": (50, 60, 70, 75, 80, 86, 90), "aarch64": (80, 90)},
     "12.9": {"x86_64": (75, 80, 86, 90, 100, 120), "aarch64": (80, 90, 100, 120)},

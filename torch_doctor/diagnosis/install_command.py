@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from torch_doctor.diagnosis import releases
 from torch_doctor.diagnosis.evidence import Evidence
 from torch_doctor.diagnosis.places import places_of
-from torch_doctor.diagnosis.releases import fitting, has_wheels, package_with, wheel_pythons
+from torch_doctor.diagnosis.releases import Build
 from torch_doctor.diagnosis.shells import Shell
 
 COMPANIONS = ("torchvision", "torchaudio")  # compiled against one release of torch: all change together
-NEW_PYTHON = "3.12"  # for a new environment where this Python has no wheels
 GOOD_PYTHONS = ("3.13", "3.12", "3.11")  # or one of these, if it is there
 
 
@@ -46,7 +46,7 @@ def _uv(e: Evidence, shell: Shell) -> tuple[list[str], str]:
     return [*before, f"{python} -m pip install --upgrade uv"], f"{python} -m uv"
 
 
-def _into_environment(e: Evidence, shell: Shell, package: str, tag: str) -> list[str]:
+def _into_environment(e: Evidence, shell: Shell, build: Build) -> list[str]:
     """Return the commands for any environment that pip or uv may change."""
     names = ["torch", *companions(e)]
     # A local version (+cpu) satisfies `torch==2.13.0`, so uv must be told to install again.
@@ -57,7 +57,7 @@ def _into_environment(e: Evidence, shell: Shell, package: str, tag: str) -> list
         if uv == "uv"
         else f"{uv} pip install"
     )
-    return [*before, f"{begin} --torch-backend={tag} {again}{' '.join([package, *names[1:]])}"]
+    return [*before, f"{begin} --torch-backend={build.tag} {again}{' '.join([build.package, *names[1:]])}"]
 
 
 # --- into a project, whose lock file would bring the old build back -----------------------------------
@@ -78,10 +78,10 @@ def _with_index(e: Evidence, shell: Shell, uv: str, tag: str, command: str) -> l
     return [shell.mark + "; ".join(lines)] if shell.notebook else lines  # each `!` starts a shell of its own
 
 
-def _project(e: Evidence, shell: Shell, package: str, tag: str) -> list[str]:
+def _project(e: Evidence, shell: Shell, build: Build) -> list[str]:
     """Return the commands that write the index into the project, so that later runs keep the build."""
-    names = [package, *companions(e)]
-    tool = e.get("interpreter.project.tool")
+    names = [build.package, *companions(e)]
+    tool, tag = e.get("interpreter.project.tool"), build.tag
     name = f"pytorch-{tag}"
     if tool == "uv":
         return _with_index(e, shell, "uv", tag, f"uv add --index {name}=$torch_index {' '.join(names)}")
@@ -107,19 +107,17 @@ def _home(e: Evidence) -> str:
     return f"{home}\\torch-env" if e.os == "windows" else f"{home}/torch-env"
 
 
-def fresh(e: Evidence, shell: Shell, package: str, tag: str) -> list[str]:
-    """Return the commands that make a new environment with a build for `tag`, also for a notebook's kernel."""
-    place, other = _home(e), not has_wheels(e)
+def fresh(e: Evidence, shell: Shell, build: Build) -> list[str]:
+    """Return the commands that make a new environment with `build` in it, also for a notebook's kernel."""
+    place, other = _home(e), build.new_python
     extra = [*companions(e), *(["ipykernel"] if shell.notebook else [])]
-    wanted = f"--torch-backend={tag} {' '.join([package, *extra])}"
+    wanted = f"--torch-backend={build.tag} {' '.join([build.package, *extra])}"
     inside = shell.python_of(place)
     python = shell.mark + shell.path(inside, first=True)
-    new, ready = (
-        NEW_PYTHON,
-        [version for version in e.get("interpreter.pythons", []) if version in GOOD_PYTHONS],
-    )
+    new = f"3.{releases.NEW_PYTHON}"
+    ready = [version for version in e.get("interpreter.pythons", []) if version in GOOD_PYTHONS]
     if e.get("interpreter.bits") == 32:  # uv for 32 bits would take a Python for 32 bits
-        new, ready = f"cpython-{NEW_PYTHON}-{e.os}-x86_64", []
+        new, ready = f"cpython-{new}-{e.os}-x86_64", []
     if has(e, "uv"):
         chosen = f"--python {new} " if other else ""
         lines = [
@@ -153,14 +151,14 @@ def fresh(e: Evidence, shell: Shell, package: str, tag: str) -> list[str]:
 # --- the placeholders ---------------------------------------------------------------------------------
 
 
-def install(e: Evidence, shell: Shell, package: str, tag: str) -> str:
-    """Return the commands that replace the installed PyTorch by a build for `tag` (``"cu126"``)."""
+def install(e: Evidence, shell: Shell, build: Build) -> str:
+    """Return the commands that replace the installed PyTorch by `build`."""
     places = places_of(e)
     if places & {"uvproject", "poetry", "pixi"}:
-        return "\n".join(_project(e, shell, package, tag))
+        return "\n".join(_project(e, shell, build))
     if "system-python" in places:
-        return "\n".join(fresh(e, shell, package, tag))
-    return "\n".join(_into_environment(e, shell, package, tag))
+        return "\n".join(fresh(e, shell, build))
+    return "\n".join(_into_environment(e, shell, build))
 
 
 def _conda(e: Evidence, shell: Shell, command: str) -> str:
@@ -220,19 +218,20 @@ def _start_fresh(e: Evidence, shell: Shell) -> dict[str, object]:
 
 def placeholders(e: Evidence, shell: Shell) -> dict[str, object]:
     """Return the values of the ``{placeholders}`` that install and remove packages."""
-    package, tag = fitting(e)
+    build, older = releases.fitting(e), releases.build_here(e)
     names = " ".join(["torch", *companions(e)])
     python, uv_only = shell.python(), "no-pip" in places_of(e) and has(e, "uv")
     there = f"--python {shell.python(first=False)}"
     builds = sorted({build.split("-")[0] for build in e.get("interpreter.conda_torch", [])}, reverse=True)
-    wanted = f"{python} -m pip install torch" if e.os == "darwin" else install(e, shell, package, tag)
+    wanted = f"{python} -m pip install torch" if e.os == "darwin" else install(e, shell, build)
     return {
         "conda_remove": _conda(e, shell, f"remove --yes {' '.join(builds or ['pytorch'])}"),
         "conda_list": _conda(e, shell, "list torch"),
         "install": wanted,
         "add_torch": wanted,  # the same, where nothing is replaced
-        "install_12_6": install(e, shell, package_with(e, "12.6"), "cu126"),
-        "fresh": "\n".join(fresh(e, shell, package, tag)),
+        "install_older": install(e, shell, older) if older else "",
+        "install_12_6": install(e, shell, Build(releases.package_with(e, "12.6"), "cu126")),
+        "fresh": "\n".join(fresh(e, shell, build)),
         **_start_fresh(e, shell),
         "uninstall": f"{shell.mark}uv pip uninstall {there} {names}"
         if uv_only
@@ -244,6 +243,6 @@ def placeholders(e: Evidence, shell: Shell) -> dict[str, object]:
         "other_kernel": _other_kernel(e),
         "python_release_en": f"{e.get('interpreter.python', '?')}{' (32 bit)' if e.get('interpreter.bits') == 32 else ''}",
         "python_release_zh": f"{'32 位元 ' if e.get('interpreter.bits') == 32 else ''}Python {e.get('interpreter.python', '?')}",
-        "pythons_en": wheel_pythons(e),
-        "pythons_zh": wheel_pythons(e, "到"),
+        "pythons_en": releases.wheel_pythons("to"),
+        "pythons_zh": releases.wheel_pythons("到"),
     }

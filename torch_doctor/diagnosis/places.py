@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from torch_doctor.diagnosis.evidence import Evidence
-from torch_doctor.diagnosis.releases import fitting
+from torch_doctor.diagnosis.releases import build_here, fitting
 from torch_doctor.diagnosis.rules.base import free_gpu
 
 # PCI numbers of the first card with a GSP (TU102; GTX 16 and RTX 20) and of the first Blackwell. Older cards than the first
@@ -60,8 +60,12 @@ def places_of(e: Evidence) -> frozenset[str]:
         found.add("free-gpu")  # of several GPUs, one has much free memory
     if any(e.hung(probe) and e.get(f"{probe}.seconds", 0) >= 30 for probe in e.found):
         found.add("patient")  # asked with `--patience 6`, and still no answer
-    if e.card_here and fitting(e)[1] == "cpu":
+    build = fitting(e)
+    if e.card_here and build.tag == "cpu":
         found.add("unserved")  # no build with CUDA fits this driver and this GPU
+    if build.new_python:
+        found.add("new-python")  # the build that fits has no wheel for this Python …
+        found |= {"older-wheel"} if build_here(e) else set()  # … but an older one has
     return frozenset(found)
 
 

@@ -94,8 +94,8 @@ def python_without_wheel(e: Evidence) -> RuleResult:
             ),
             Line(
                 "interpreter",
-                f"wheels: Python {wheel_pythons(e)}",
-                f"有 wheel 的版本：Python {wheel_pythons(e, '到')}",
+                f"wheels: Python {wheel_pythons('to')}",
+                f"有 wheel 的版本：Python {wheel_pythons('到')}",
             ),
         ]
     return None
