@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,7 +11,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from course_utils import figures
 from course_utils.exercises import NO_RETURN, Exercise, Wrong
 from course_utils.gpu_ratings import ratings
-from course_utils.tables import html_table
+from shared.answer_table import YOURS, table, value
 from torch_doctor.bilingual import Bilingual, Block
 
 _fake_gpu_tensor: Any = None  # has a device and a shape, but no data
@@ -25,9 +24,7 @@ if not torch.cuda.is_available():
 
 # --- what an answer did, as a table ---------------------------------------------------------------------
 
-_YOURS = Bilingual("your answer", "你的答案")
 _RIGHT = Bilingual("right", "正確答案")
-_MOST = 60  # characters of an answer in a table
 
 
 def _asked(answer: Any, *arguments: Any) -> Any:
@@ -36,19 +33,6 @@ def _asked(answer: Any, *arguments: Any) -> Any:
         return answer(*arguments)
     except Exception as error:
         return type(error).__name__
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, Bilingual):
-        return value.html()
-    text = f"{value:g}" if type(value) is float else str(value)
-    return f"<code>{html.escape(text if len(text) <= _MOST else text[: _MOST - 2] + ' …')}</code>"
-
-
-def _table(headings: list[Any], rows: list[list[Any]]) -> Block:
-    """Return a table; cells are values, shown as code, or texts in both languages."""
-    text = "\n".join(" | ".join(str(value) for value in row) for row in [headings, *rows])
-    return Block(html_table([map(_cell, row) for row in rows], map(_cell, headings)), text)
 
 
 # --- on_gpu ---------------------------------------------------------------------------------------------
@@ -115,8 +99,8 @@ def _accepts(answer: Any, tensor: Any) -> bool:
 def show_on_gpu(answer: Any) -> Block:
     """Show what the answer says about tensors on four devices."""
     tensors = (torch.zeros(2), _tensor_on_gpu(), _SECOND, torch.empty(2, device="meta"))
-    rows = [[t.device, _asked(answer, t), t.device.type == "cuda"] for t in tensors]
-    return _table(["tensor.device", _YOURS, _RIGHT], rows)
+    rows = [(f"`{t.device}`", value(_asked(answer, t)), value(t.device.type == "cuda")) for t in tensors]
+    return table(("`tensor.device`", YOURS, _RIGHT), rows)
 
 
 # --- device_of ------------------------------------------------------------------------------------------
@@ -173,10 +157,10 @@ def _recognize_dealing(dealt: list[Any]) -> None:
 
 def show_device_of(answer: Any) -> Block:
     """Show which of three devices gets which jobs."""
-    given = [str(_asked(answer, job, list(_THREE))) for job in range(7)]
-    names = list(dict.fromkeys([*map(str, _THREE), *given]))
-    rows = [[name, ", ".join(str(w) for w, got in enumerate(given) if got == name) or "-"] for name in names]
-    return _table([Bilingual("device", "裝置"), Bilingual("jobs 0 to 6", "0 到 6 號工作")], rows)
+    given = [value(_asked(answer, job, list(_THREE))) for job in range(7)]
+    names = dict.fromkeys([*map(value, _THREE), *given])
+    rows = [(name, ", ".join(str(w) for w, got in enumerate(given) if got == name) or "-") for name in names]
+    return table((Bilingual("device", "裝置"), Bilingual("jobs 0 to 6", "0 到 6 號工作")), rows)
 
 
 # --- freest_gpu -----------------------------------------------------------------------------------------
@@ -302,12 +286,12 @@ def show_intensity(answer: Any) -> Block:
     for n in (1024, 4096, 16384):  # for small ones the launch overhead and caches count, too
         got = _asked(answer, n)
         known = isinstance(got, (int, float))
-        rows.append([n, got, (memory if got < ridge else arithmetic) if known else "-"])
+        rows.append((value(n), value(got), (memory if got < ridge else arithmetic) if known else "-"))
     limit = Bilingual(
         f"what limits an H200 (float32: arithmetic from {ridge:.0f} per byte on)",
         f"H200 的瓶頸（float32 每位元組達到 {ridge:.0f} 次時，瓶頸是運算）",
     )
-    return _table(["n", Bilingual("your operations per byte", "你算出的每位元組運算次數"), limit], rows)
+    return table(("`n`", Bilingual("your operations per byte", "你算出的每位元組運算次數"), limit), rows)
 
 
 # --- crossover ------------------------------------------------------------------------------------------
@@ -449,8 +433,11 @@ def _check_invisible(answer: Any) -> None:
 def show_physical(answer: Any) -> Block:
     """Show which physical GPUs the answer finds behind cuda:0, cuda:1 and cuda:2."""
     visible = [2, 0]
-    rows = [[f"cuda:{i}", _asked(answer, list(visible), i), right] for i, right in enumerate((2, 0, None))]
-    return _table(["CUDA_VISIBLE_DEVICES=2,0", _YOURS, _RIGHT], rows)
+    rows = [
+        (f"`cuda:{i}`", value(_asked(answer, list(visible), i)), value(right))
+        for i, right in enumerate((2, 0, None))
+    ]
+    return table(("`CUDA_VISIBLE_DEVICES=2,0`", YOURS, _RIGHT), rows)
 
 
 EXERCISES = (

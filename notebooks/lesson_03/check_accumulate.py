@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from course_utils.exercises import Wrong
-from lesson_03.shown import YOURS, table, value
+from shared.answer_table import YOURS, table, value
 from torch_doctor.bilingual import Bilingual, Block
 
 _loss_fn = nn.functional.mse_loss

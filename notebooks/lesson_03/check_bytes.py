@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from course_utils.exercises import NO_RETURN, Wrong
-from lesson_03.shown import YOURS, table, value
+from shared.answer_table import YOURS, table, value
 from torch_doctor.bilingual import Bilingual, Block
 
 _TENSORS = (

@@ -6,7 +6,7 @@ from typing import Any
 
 from course_utils import figures
 from course_utils.exercises import NO_RETURN, Wrong
-from lesson_03.shown import value
+from shared.answer_table import value
 from torch_doctor.bilingual import Bilingual
 
 SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256]

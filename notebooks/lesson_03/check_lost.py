@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from course_utils.exercises import NO_RETURN, Wrong
-from lesson_03.shown import YOURS, table, value
+from shared.answer_table import YOURS, table, value
 from torch_doctor.bilingual import Bilingual, Block
 
 # 1e-5 is below the smallest normal number of float16, and is kept with fewer digits all the same.

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from course_utils.exercises import Wrong
-from lesson_03.shown import table, value
+from shared.answer_table import table, value
 from torch_doctor.bilingual import Bilingual, Block
 
 LIMIT = 2.0

@@ -15,8 +15,8 @@ from lesson_03.check_knee import examine_knee, show_knee
 from lesson_03.check_lost import examine_lost, show_lost
 from lesson_03.check_scaled_step import examine_scaled_step, show_scaled_step
 from lesson_03.float_formats import FORMATS
-from lesson_03.shown import RIGHT, YOURS, table
-from lesson_03.shown import value as shown_value
+from shared.answer_table import RIGHT, YOURS, table
+from shared.answer_table import value as shown_value
 from shared.dictionary_answers import filled_in
 from torch_doctor.bilingual import Bilingual, Block
 

@@ -30,11 +30,11 @@ from lesson_03 import (
     roofline_model,
     training,
 )
-from lesson_03 import shown as shown_tables
 from lesson_03.check_knee import examine_knee
 from lesson_03.float_formats import FORMATS
 from lesson_03.magnitudes import histogram
 from lesson_03.number_formats import VALUES
+from shared import answer_table
 from shared.digits import digits
 from shared.explorer import Explorer
 from torch_doctor.bilingual import Bilingual
@@ -601,8 +601,8 @@ def test_a_smaller_batch_is_not_taken_for_a_place_in_the_list() -> None:
 
 
 def test_a_table_is_in_both_languages_and_escapes_what_an_answer_returned() -> None:
-    block = shown_tables.table(
-        (Bilingual("number", "數字"), shown_tables.YOURS), [("`a`", shown_tables.value("<script>"))]
+    block = answer_table.table(
+        (Bilingual("number", "數字"), answer_table.YOURS), [("`a`", answer_table.value("<script>"))]
     )
     assert_nested(block.html)
     assert "<script>" not in block.html and "&lt;script&gt;" in block.html and "數字" in block.html
@@ -613,7 +613,7 @@ def test_a_table_is_in_both_languages_and_escapes_what_an_answer_returned() -> N
     "found, text", [(1234567, "1,234,567"), (0.1234567, "0.123457"), (True, "`True`"), ("x" * 60, None)]
 )
 def test_values_are_short(found: Any, text: str | None) -> None:
-    shown = shown_tables.value(found)
+    shown = answer_table.value(found)
     assert shown == text if text else len(shown) <= 42
 
 

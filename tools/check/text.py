@@ -196,7 +196,7 @@ class Term:
 
 
 @lru_cache
-def glossary(path: Path = GLOSSARY) -> tuple[Term, ...]:
+def glossary() -> tuple[Term, ...]:
     """Return the terms of the glossary.
 
     Columns: ``en``, ``zh-Hant``, ``zh-Hans``, ``note``; ``required`` (``yes``: where the English text has
@@ -205,7 +205,7 @@ def glossary(path: Path = GLOSSARY) -> tuple[Term, ...]:
     brackets where the term comes first in a lesson; see :mod:`tools.check.terms`).
     """
     terms = []
-    with path.open(encoding="utf-8", newline="") as file:
+    with GLOSSARY.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             word = re.sub(r" \(.*\)$", "", row["en"])
             required = None
@@ -280,9 +280,9 @@ def _problems_of_pair(english: str, chinese: str, braces: bool) -> Findings:
     return findings
 
 
-def short(text: str, length: int = 40) -> str:
-    """Return `text` cut to `length` characters."""
-    return text if len(text) <= length else text[: length - 1] + "…"
+def short(text: str) -> str:
+    """Return `text` cut to 40 characters."""
+    return text if len(text) <= 40 else text[:39] + "…"
 
 
 # --- bold ---------------------------------------------------------------------------------------------
