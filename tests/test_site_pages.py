@@ -169,8 +169,12 @@ def test_links_to_colab_and_kaggle_need_an_address(
     if links.repository() == links.UNKNOWN:
         (soup,) = soups(site, "en/00*.html").values()
         assert not soup.find(class_="actions").find("a", string="Colab")
+        (soup,) = soups(site, "zh-TW/downloads.html").values()
+        assert "在 Colab 與 Kaggle 上無法執行" in soup.get_text()
     monkeypatch.setenv("COURSE_REPOSITORY", "someone/course")
     build(tmp_path / "site", only=("09",), editions=("zh-CN",))
+    (soup,) = soups(tmp_path / "site", "zh-CN/downloads.html").values()
+    assert "自动安装课程" in soup.get_text()
     (soup,) = soups(tmp_path / "site", "zh-CN/09*.html").values()
     addresses = {link.get_text(): link["href"] for link in soup.select(".actions a")}
     assert addresses["Colab"].endswith("/someone/course/blob/editions/zh-CN/student/09_error_clinic.ipynb")

@@ -6,7 +6,8 @@
 
 Colab, Kaggle and nbgitpuller open an edition, a notebook in one language on the branch ``editions``; Binder opens the
 course itself. The repository is named in pyproject.toml (``[tool.course] repository``); a workflow names its own in
-``COURSE_REPOSITORY``. Where it is not known, a link leads to the service.
+``COURSE_REPOSITORY``. Where it is not known, a link leads to the service, and the tools that write editions, slides and
+the website say so.
 """
 
 from __future__ import annotations
@@ -15,13 +16,22 @@ import argparse
 import json
 import os
 import re
+import sys
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
+from torch_doctor.bilingual import Bilingual
+
 ROOT = Path(__file__).parents[1]
 UNKNOWN = "OWNER/NAME"
+NO_ADDRESS = Bilingual(
+    "Warning: the course's public address is not known ([tool.course] repository in pyproject.toml, or"
+    " COURSE_REPOSITORY). No link opens a lesson on Colab or Kaggle; there, the first cell of an edition stops and says why.",
+    "注意：還不知道課程的公開網址（pyproject.toml 的 [tool.course] repository，或環境變數 COURSE_REPOSITORY）。"
+    "沒有連結能在 Colab 或 Kaggle 開啟課文；單一語言版本在那裡執行到第一格就會停下，並說明原因。",
+)
 BRANCH = "editions"
 HUB = "https://YOUR-HUB"
 HOMES = {
@@ -50,6 +60,12 @@ def repository() -> str:
     """Return the public repository of the course, ``"OWNER/NAME"`` where it is not known yet."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     return os.environ.get("COURSE_REPOSITORY") or project["tool"]["course"]["repository"]
+
+
+def warn() -> None:
+    """Say on stderr that the address is not known, where it is not."""
+    if repository() == UNKNOWN:
+        print(NO_ADDRESS, file=sys.stderr)
 
 
 def opened(

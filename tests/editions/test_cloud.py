@@ -15,6 +15,7 @@ import torch
 
 from course_utils import front_end, language, lesson, predict, setup
 from course_utils.front_end import given
+from tools import links
 from tools.colab import requirements
 from tools.editions.first_cell import first_cell
 from torch_doctor.bilingual import Bilingual, Shown, plain
@@ -169,11 +170,13 @@ def test_what_was_given_is_said(
 # --- the first cell -----------------------------------------------------------------------------------
 
 
-def run_first_cell(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+def run_first_cell(
+    monkeypatch: pytest.MonkeyPatch, edition: str = "en", repo: str = "a/b"
+) -> list[list[str]]:
     """Execute the first cell without pip; return the commands that it would have run."""
     commands: list[list[str]] = []
     monkeypatch.setattr(subprocess, "run", lambda command, **_: commands.append(command[1:]))
-    exec(compile(first_cell("en", repo="a/b"), "<first cell>", "exec"), {})
+    exec(compile(first_cell(edition, repo=repo), "<first cell>", "exec"), {})
     return commands
 
 
@@ -196,12 +199,31 @@ def test_in_colab_it_installs_the_course_and_nothing_else(monkeypatch: pytest.Mo
     ]
 
 
+@pytest.mark.parametrize(
+    "edition, words",
+    [("en", "without the course's public address"), ("zh-TW", "公開網址"), ("zh-CN", "公开网址")],
+)
+def test_without_the_courses_address_it_stops_and_says_why(
+    edition: str, words: str, monkeypatch: pytest.MonkeyPatch, elsewhere: Path
+) -> None:
+    assert run_first_cell(monkeypatch, edition, links.UNKNOWN) == [], "nothing outside of Colab and Kaggle"
+    monkeypatch.setenv("KAGGLE_KERNEL_RUN_TYPE", "Interactive")
+    assert run_first_cell(monkeypatch, edition, links.UNKNOWN) == [], "nothing where the course is installed"
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    with pytest.raises(RuntimeError, match=words):
+        run_first_cell(monkeypatch, edition, links.UNKNOWN)
+    assert not list(elsewhere.iterdir())
+
+
+@pytest.mark.parametrize("repo", ["a/b", links.UNKNOWN])
 @pytest.mark.parametrize("edition", language.EDITIONS)
-def test_the_first_cell_is_in_one_language(edition: str) -> None:
-    source = first_cell(edition, repo="a/b")
+def test_the_first_cell_is_in_one_language(edition: str, repo: str) -> None:
+    source = first_cell(edition, repo=repo)
     compile(source, "first cell", "exec")
     assert bool(HAN.search(source)) == (edition != "en")
     assert ("安装" in source, "安裝" in source) == (edition == "zh-CN", edition == "zh-TW")
+    if repo == links.UNKNOWN:
+        return
     assert ("[zh-cn]" in source) == (edition == "zh-CN"), "only Simplified Chinese needs OpenCC"
 
 

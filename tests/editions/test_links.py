@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import re
+import runpy
+import sys
 import tomllib
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -48,6 +53,22 @@ def test_a_workflow_names_its_repository(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_without_a_repository_links_lead_to_the_services() -> None:
     assert links.opened(NAME, "en", repo=links.UNKNOWN) == links.HOMES
+
+
+@pytest.mark.parametrize("repository", ["someone/fork", links.UNKNOWN])
+@pytest.mark.parametrize("tool", ["tools.editions", "tools.site"])
+def test_tools_say_that_the_address_is_not_known(
+    tool: str, repository: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.setenv("COURSE_REPOSITORY", repository)
+    monkeypatch.setattr("tools.editions.lessons.BUILD", tmp_path)
+    monkeypatch.setattr("tools.editions.lessons.chosen", lambda *_: [])
+    monkeypatch.setattr("tools.site.build.build", lambda *_, **__: None)
+    monkeypatch.setattr(sys, "argv", [tool] + ["--to", str(tmp_path)] * (tool == "tools.site"))
+    with suppress(SystemExit):
+        runpy.run_module(tool, run_name="__main__")
+    said = capsys.readouterr().err
+    assert ("public address is not known" in said and "公開網址" in said) == (repository == links.UNKNOWN)
 
 
 @pytest.mark.parametrize("name", links.TARGETS)

@@ -14,6 +14,7 @@ import shutil
 import sys
 
 from course_utils.language import EDITIONS
+from tools import links
 from tools.check.notebook import canonical, read
 from tools.record import NOTEBOOKS, CellFailed, replace
 
@@ -57,6 +58,7 @@ def main() -> int:
         left = [f"{name[:2]}: {text!r}" for name in names for text in missing(read(NOTEBOOKS / name))]
         print("\n".join(left))
         return int(bool(left))
+    links.warn()
     found = write(names)
     print(
         "\n".join([*found, f"{len(names)} lessons in {BUILD / 'editions'}, {len(found)} problems"]),

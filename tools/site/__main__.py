@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 from course_utils.language import EDITIONS
+from tools import links
 from tools.site.build import ROOT, build
 
 
@@ -19,6 +20,7 @@ def main() -> None:
         "--languages", nargs="+", choices=EDITIONS, default=EDITIONS, help="default: all three"
     )
     options = parser.parse_args()
+    links.warn()
     start = time.perf_counter()
     try:
         build(options.to, only=options.lessons, editions=options.languages, slides=ROOT / "build" / "slides")
