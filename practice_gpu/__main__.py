@@ -40,12 +40,6 @@ def _size(text: str) -> int:
     return size
 
 
-def _number(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number · {text!r} 不是數字")
-    return int(text)
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m practice_gpu",
@@ -56,9 +50,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("script", help=_HELP["script"])
     parser.add_argument("--gpu", default="T4", metavar="CARD", help=_HELP["gpu"])
-    parser.add_argument("--count", type=_number, default=1, metavar="N", help=_HELP["count"])
+    parser.add_argument("--count", type=int, default=1, metavar="N", help=_HELP["count"])
     parser.add_argument("--memory", type=_size, metavar="4GiB", help=_HELP["memory"])
-    parser.add_argument("--budget-waits", type=_number, metavar="N", help=_HELP["budget_waits"])
+    parser.add_argument("--budget-waits", type=int, metavar="N", help=_HELP["budget_waits"])
     return parser
 
 
@@ -85,7 +79,7 @@ def report() -> str:
         )
     lines.append(f"waits · 等待: {sum(waits.values())}")
     lines += [f"  {number:6} × {place}" for place, number in waits.most_common()]
-    lines.append(f"races · 競爭: {len(races)}")
+    lines.append(f"races · 競爭條件: {len(races)}")
     lines += [f"  {race}" for race in races]
     return "\n".join([*lines, practice_gpu.timeline()])
 

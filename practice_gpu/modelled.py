@@ -23,8 +23,6 @@ class Seconds(float):
         """Return the number, and the word."""
         return f"{float(self)!r} modelled"
 
-    __str__ = __repr__
-
     def __round__(self, digits: int | None = None) -> Seconds:
         """Return the rounded number, still modelled."""
         return type(self)(round(float(self), digits))

@@ -44,22 +44,15 @@ class Profile:
 
 
 @cache
-def tables() -> dict[str, dict[str, Any]]:
-    """Return the content of ``profiles.toml``: `links`, `common`, and each card."""
-    return tomllib.loads(resources.files(__package__).joinpath("profiles.toml").read_text(encoding="utf-8"))
-
-
-@cache
 def sources() -> dict[str, dict[str, Any]]:
     """Return the numbers of each card with where they come from: `value`, `kind`, `what`, `link`.
 
-    `kind` is ``"measured"``, ``"rated"`` (the data sheet) or ``"assumed"`` (`what` says how it was derived).
+    `kind` is ``"measured"``, ``"rated"`` (the data sheet) or ``"assumed"`` (`what` says how it was derived); `link` is
+    a key of ``[links]`` in ``profiles.toml``.
     """
-    return {
-        name: {**tables()["common"], **card}
-        for name, card in tables().items()
-        if name not in ("links", "common")
-    }
+    cards = tomllib.loads(resources.files(__package__).joinpath("profiles.toml").read_text(encoding="utf-8"))
+    common, _ = cards.pop("common"), cards.pop("links")
+    return {name: common | card for name, card in cards.items()}
 
 
 @cache
@@ -74,6 +67,6 @@ def profile(name: str) -> Profile:
     """
     if name not in sources():
         raise ValueError(f"practice_gpu knows no card {name!r}; it knows {', '.join(sources())}")
-    numbers = {key: entry["value"] for key, entry in sources()[name].items() if key != "rates"}
-    rates = {dtype: entry["value"] for dtype, entry in sources()[name]["rates"].items()}
-    return Profile(name=name, rates=rates, **numbers)
+    numbers = dict(sources()[name])
+    rates = {dtype: entry["value"] for dtype, entry in numbers.pop("rates").items()}
+    return Profile(name=name, rates=rates, **{key: entry["value"] for key, entry in numbers.items()})

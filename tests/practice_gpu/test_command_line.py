@@ -1,0 +1,148 @@
+"""practice_gpu from outside: its command line, and the examples of its README."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import practice_gpu
+from practice_gpu.__main__ import main
+
+pytest_plugins = ["pytester"]
+FOLDER = Path(practice_gpu.__file__).parent
+BLOCKS = re.findall(r"```python\n(.*?)```", (FOLDER / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+SCRIPT = """\
+import sys, torch
+device = torch.accelerator.current_accelerator()
+x = torch.ones(1000, 1000).pin_memory().to(device, non_blocking=True)
+for _ in range(3):
+    x = x @ x
+    if "ask" in sys.argv:
+        x.sum().item()
+if "early" in sys.argv:
+    print(x.to("cpu", non_blocking=True).sum().item())
+if "late" in sys.argv:
+    torch.nn.functional.embedding(torch.tensor([9]).to(device), x[:4])
+if "fail" in sys.argv:
+    sys.exit("as asked")
+print(sys.argv[1:], x.device)
+"""
+
+
+@pytest.fixture
+def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setattr(sys, "argv", [])
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    file = tmp_path / "step.py"
+    file.write_text(SCRIPT)
+    return str(file)
+
+
+def test_a_script_is_run_and_reported(script: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["--count", "2", script, "--epochs", "1", "--budget-waits", "0", "--", "--gpu", "x"]) == 0
+    out, err = capfd.readouterr()
+    assert out == "['--epochs', '1', '--gpu', 'x'] practice:0\n"
+    assert re.search(r"GPU 0: peak memory · \S+ 7\.6 MiB, busy · \S+ \d\d% modelled\n", err)
+    assert re.search(r"GPU 1: peak memory · \S+ 0\.0 MiB, busy · \S+ 0% modelled\n", err)
+    assert "等待: 0\n" in err and "競爭條件: 0\n" in err and re.search(r"GPU 0 stream 0 +\|.*c#+.*\|", err)
+
+
+@pytest.mark.parametrize(
+    "options, arguments, shown",
+    [
+        (["--budget-waits", "2"], ["ask"], "3 > 2"),
+        (["--memory", "1MiB"], [], "practice out of memory"),
+        ([], ["fail"], "as asked"),
+        ([], ["late"], "device-side assert triggered"),
+    ],
+)
+def test_the_exit_status_is_one(
+    options: list[str], arguments: list[str], shown: str, script: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*options, script, *arguments]) == 1
+    assert shown in (err := capfd.readouterr().err) and "peak memory" in err
+    assert "step.py:7 (x.sum().item())" in err or arguments != ["ask"]
+
+
+def test_what_is_read_too_early_is_shown(script: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main([script, "early"]) == 0
+    assert "競爭條件: 1\n" in (err := capfd.readouterr().err) and "step.py:9" in err
+
+
+@pytest.mark.parametrize(
+    "arguments, why",
+    [
+        (["missing.py"], "no file missing.py"),
+        (["--memory", "4GB", __file__], "4GiB"),
+        (["--gpu", "GTX 9999", __file__], "knows no card 'GTX 9999'"),
+        (["--count", "0", __file__], "at least one device"),
+    ],
+)
+def test_wrong_arguments(arguments: list[str], why: str, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+    assert end.value.code == 2 and why in capfd.readouterr().err
+
+
+def test_the_package_can_be_installed_by_itself(tmp_path: Path) -> None:
+    build = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--no-deps",
+        "--no-build-isolation",
+        "--disable-pip-version-check",
+    ]
+    subprocess.run([*build, "-q", f"--wheel-dir={tmp_path}", str(FOLDER)], check=True, timeout=400)
+    (wheel,) = tmp_path.glob("practice_gpu-*.whl")
+    with zipfile.ZipFile(wheel) as file:
+        names = {name.removeprefix("practice_gpu/") for name in file.namelist()}
+    assert names >= {
+        file.name for ending in ("*.py", "profiles.toml", "py.typed") for file in FOLDER.glob(ending)
+    }
+
+
+def test_the_first_example_of_the_readme(tmp_path: Path) -> None:
+    (tmp_path / "example.py").write_text(BLOCKS[0], encoding="utf-8")
+    command = [sys.executable, "-m", "practice_gpu", str(tmp_path / "example.py")]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=200, check=True)
+    early, race, after, time = run.stdout.splitlines()
+    assert (
+        (early, after) == ("0.0", "7000.0")
+        and time.endswith(" modelled ms")
+        and race.count("example.py:") == 2
+    )
+
+
+@pytest.mark.parametrize(
+    "right, wrong, fails",
+    [
+        ("", "", ""),
+        (
+            'self.register_buffer("scale", torch.tensor([1.0, 2.0]))',
+            "self.scale = torch.tensor([1.0, 2.0])",
+            "_cpu",
+        ),
+        ("total += loss.detach()", "total += loss.item()", "_waits"),
+        ("    torch.accelerator.synchronize()\n", "", "_copy"),
+    ],
+    ids=["right", "left on the CPU", "a hidden wait", "read too early"],
+)
+def test_the_tests_of_the_readme(
+    right: str, wrong: str, fails: str, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    practice_gpu.start()
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    files = {block.split()[1].removesuffix(".py"): block for block in BLOCKS[1:]}
+    files["training"] = files["training"].replace(right, wrong, 1)
+    pytester.makepyfile(**files)
+    lines = pytester.runpytest_inprocess("-rA").outlines
+    failed = [line for line in lines if line.startswith("FAILED")]
+    assert sum(line.startswith("PASSED") for line in lines) == 3 - len(failed)
+    assert bool(failed) == bool(fails) and fails in "".join(failed[:1])
