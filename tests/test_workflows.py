@@ -1,4 +1,4 @@
-"""What the workflows do, as far as it can be tried without GitHub: conditions of steps, expressions, shell commands."""
+"""What the workflows do, as far as it can be tried without GitHub: who may write, limits, shell commands."""
 
 from __future__ import annotations
 
@@ -29,70 +29,21 @@ def step(beginning: str, job: str = "notebooks") -> dict[str, Any]:
     return found
 
 
-def evaluate(expression: str, **context: Any) -> Any:
-    """Return the value of an expression as GitHub computes it, as far as gpu.yml uses its language.
+# --- gpu.yml: conditions (actionlint, in cpu.yml, checks the expressions) ---------------------------------
 
-    Like Python's `and` and `or`, GitHub's `&&` and `||` return one of their operands.
-    """
 
-    class Entries(dict):
-        __getattr__ = dict.get
-
-    def entries(value: Any) -> Any:
-        return (
-            Entries({key: entries(inner) for key, inner in value.items()})
-            if isinstance(value, dict)
-            else value
-        )
-
-    python = (
-        expression.removeprefix("${{").removesuffix("}}").strip().replace("&&", " and ").replace("||", " or ")
-    )
-    python = re.sub(r"!(?!=)", " not ", python)
-    functions = {
-        "fromJSON": json.loads,
-        "toJSON": json.dumps,
-        "startsWith": lambda text, start: text.startswith(start),
+def test_after_a_failed_test_everything_is_measured_and_kept_but_not_without_cuda() -> None:
+    conditions = {re.split("[ @]", one.get("name") or one["uses"])[0]: one.get("if") for one in STEPS}
+    measured = "${{ !cancelled() && steps.cuda.outcome == 'success' }}"
+    assert {name: given for name, given in conditions.items() if given} == {
+        "actions/setup-python": "steps.python.outputs.found == ''",
+        "Measure": measured,
+        "Keep": measured,
     }
-    return eval(python, {**functions, **{name: entries(value) for name, value in context.items()}})
-
-
-def executed(failing: str) -> list[str]:
-    """Return the names of the steps of the GPU job that run if the step whose name begins with `failing` fails."""
-    done, outcomes, failed = [], {}, False
-    for one in STEPS:
-        condition = one.get("if", "success()")
-        if "()" not in condition:  # GitHub adds it where no function asks for the status
-            condition = f"success() && {condition.removeprefix('${{').removesuffix('}}')}"
-        names = {"success": lambda: not failed, "cancelled": lambda: False, "always": lambda: True}  # noqa: B023
-        runs = evaluate(condition, steps=outcomes, **names)
-        name = one.get("name", one.get("uses", ""))
-        broken = bool(failing) and runs and name.startswith(failing)
-        failed |= broken
-        outcome = ("failure" if broken else "success") if runs else "skipped"
-        if "id" in one:
-            outcomes[one["id"]] = {"outcome": outcome, "outputs": {"found": "python3"}}
-        done += [name] * bool(runs)
-    return done
-
-
-def begin(names: list[str], beginning: str) -> bool:
-    return any(name.startswith(beginning) for name in names)
-
-
-# --- gpu.yml: conditions ------------------------------------------------------------------------------
-
-
-def test_after_a_failed_test_everything_is_measured_and_kept() -> None:
-    assert begin(executed(TESTS), MEASURE) and begin(executed(TESTS), KEEP)
-    assert begin(executed(MEASURE), KEEP), "verify-gpu ends red when a claim fails"
-    assert len(executed("")) == len(STEPS) - 1, "only setup-python is left out, since a Python was found"
-
-
-@pytest.mark.parametrize("failing", ["A GPU is here", REMOVE, "Make the environment", "torch computes"])
-def test_without_cuda_nothing_is_measured(failing: str) -> None:
-    names = executed(failing)
-    assert not begin(names, TESTS) and not begin(names, MEASURE) and not begin(names, KEEP)
+    assert step("torch computes")["id"] == "cuda" and STEPS.index(step("torch computes")) < STEPS.index(
+        step(TESTS)
+    )
+    assert STEPS[-2:] == [step(MEASURE), step(KEEP)], "verify-gpu ends red when a claim fails"
 
 
 def test_the_limits_of_the_steps_leave_time_to_keep_the_archive() -> None:
@@ -117,15 +68,16 @@ def test_the_tests_run_in_parallel() -> None:
     ],
 )
 def test_a_runner_is_one_label_or_several_or_a_group(runner: str, expected: Any) -> None:
-    assert evaluate(JOBS["notebooks"]["runs-on"], vars={"GPU_RUNNER": runner}) == expected
+    """Like Python's `and` and `or`, GitHub's `&&` and `||` return one of their operands."""
+    given = JOBS["notebooks"]["runs-on"].strip("${ }").replace("&&", "and").replace("||", "or")
+    functions = {"fromJSON": json.loads, "toJSON": json.dumps, "startsWith": str.startswith}
+    assert eval(given.replace("vars.GPU_RUNNER", "runner"), functions | {"runner": runner}) == expected
 
 
-@pytest.mark.parametrize("runner", ["", "gpu"])
-def test_either_the_gpu_is_used_or_the_summary_says_why_not(runner: str) -> None:
+def test_either_the_gpu_is_used_or_the_summary_says_why_not() -> None:
     """Also in a fork, where the variable is only set by the fork's owner."""
-    context = {"vars": {"GPU_RUNNER": runner}, "github": {"event": {"repository": {"fork": True}}}}
-    used = evaluate(JOBS["notebooks"]["if"], **context)
-    assert (used, evaluate(JOBS["skipped"]["if"], **context)) == (runner != "", runner == "")
+    used, skipped = (JOBS[name]["if"] for name in ("notebooks", "skipped"))
+    assert (used, skipped) == ("vars.GPU_RUNNER != ''", "vars.GPU_RUNNER == ''")
 
 
 def test_jobs_that_may_write_run_no_code_of_the_repository() -> None:
@@ -149,20 +101,9 @@ def test_jobs_that_may_write_run_no_code_of_the_repository() -> None:
 
 
 def test_what_is_signed_is_what_was_kept() -> None:
-    condition = JOBS["attest"]["if"]
-    for archive, visibility, signed in (
-        ("7", "public", True),
-        ("", "public", False),
-        ("7", "private", False),
-    ):
-        context = {
-            "needs": {"notebooks": {"outputs": {"archive": archive}}},
-            "github": {"event": {"repository": {"visibility": visibility}}},
-        }
-        assert evaluate(condition, cancelled=lambda: False, **context) == signed
-    kept = step(KEEP)["with"]["name"]
     names = {one["with"]["name"] for one in JOBS["attest"]["steps"] if "artifact" in one["uses"]}
-    assert names == {kept} != {"evidence"}, "the proposal's files have another name"
+    assert names == {step(KEEP)["with"]["name"]} != {"evidence"}, "the proposal's files have another name"
+    assert {"needs.notebooks.outputs.archive", "'public'"} <= {*JOBS["attest"]["if"].split()}
 
 
 # --- gpu.yml: shell commands ----------------------------------------------------------------------------
