@@ -73,7 +73,8 @@ def launch(
     typed = "/".join(path.parts[-2:]) if Path(script).is_absolute() else Path(script).as_posix()
     run = Run(shlex.join(["torchrun", *options, typed, *words]), processes, limit)
     torch = sys.modules.get("torch")  # what a worker should choose here, until a rank says what it did choose
-    run.backend = "nccl" if torch and torch.cuda.device_count() >= processes else "gloo"
+    enough = torch and torch.cuda.device_count() >= processes
+    run.backend = "nccl" if enough and torch.distributed.is_nccl_available() else "gloo"
     # What the ranks open below this folder must not exceed the 104 bytes of a socket's path on macOS, whose temporary
     # folder alone takes 49, and a DataLoader's "/torch-shm-dir-XXXXXX/manager.sock" 34.
     folder = Path(tempfile.gettempdir(), f"launch-{uuid.uuid4().hex[:8]}")

@@ -239,6 +239,19 @@ def test_the_smallest_example(runs: dict[str, Future[Run]]) -> None:
     assert run.command == f"torchrun --standalone --nproc-per-node=2 {path} --steps 2"
 
 
+@pytest.mark.parametrize(("there", "backend"), [(True, "nccl"), (False, "gloo")])
+def test_nccl_is_expected_only_where_pytorch_has_it(there: bool, backend: str, monkeypatch: Any) -> None:
+    """On Windows it has none, however many GPUs there are; a box says so before a rank does."""
+    boxes: list[Run] = []
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.distributed, "is_nccl_available", lambda: there)
+    monkeypatch.setattr("notebook_torchrun.display.LiveBox", boxes.append)
+    monkeypatch.setattr(agent, "start", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        launch(HELLO)
+    assert [run.backend for run in boxes] == [backend]
+
+
 ORDINARY = """
 import ctypes, multiprocessing, subprocess, threading
 from notebook_torchrun import report
