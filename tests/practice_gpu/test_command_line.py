@@ -28,6 +28,12 @@ if "early" in sys.argv:
     print(x.to("cpu", non_blocking=True).sum().item())
 if "late" in sys.argv:
     torch.nn.functional.embedding(torch.tensor([9]).to(device), x[:4])
+if "twice" in sys.argv:
+    gpu = torch.get_device_module(device)
+    gpu._sleep(10_000_000)
+    with gpu.stream(gpu.Stream()):
+        gpu._sleep(10_000_000)
+    print(gpu.mem_get_info()[1])
 if "fail" in sys.argv:
     sys.exit("as asked")
 print(sys.argv[1:], x.device)
@@ -67,6 +73,12 @@ def test_the_exit_status_is_one(
     assert main([*options, script, *arguments]) == 1
     assert shown in (err := capfd.readouterr().err) and "peak memory" in err
     assert "step.py:7 (x.sum().item())" in err or arguments != ["ask"]
+
+
+def test_kernels_that_overlap_count_once(script: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["--memory", "1.5GiB", script, "twice"]) == 0
+    out, err = capfd.readouterr()
+    assert out.startswith(str(3 * 2**29)) and 50 < int(re.findall(r"(\d+)% modelled", err)[0]) <= 100
 
 
 def test_what_is_read_too_early_is_shown(script: str, capfd: pytest.CaptureFixture[str]) -> None:
