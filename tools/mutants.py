@@ -125,9 +125,7 @@ def failed(tests: list[str], folder: Path, *options: str) -> list[str]:
     lines = [line for line in ended.stdout.splitlines() if line.startswith(("FAILED ", "ERROR "))]
     if bool(ended.returncode) != bool(lines):  # there is no test of this name, say
         raise SystemExit(f"pytest cannot run {' '.join(names)}:\n{ended.stdout}{ended.stderr}")
-    return sorted(
-        lines, key=lambda line: "::" not in line
-    )  # named tests before what the summary says of a notebook
+    return sorted(lines, key=lambda line: "::" not in line)  # tests, then what the summary says of a notebook
 
 
 def end_what_is_left(folder: Path) -> None:
@@ -161,9 +159,8 @@ def main() -> int:
             survived += [mutant["id"]] * (not found)
             verdict = found[0] if found else "SURVIVED"
             print(f"{time.monotonic() - start:4.0f} s  {mutant['id']}: {verdict}", flush=True)
-    print(
-        f"{len(chosen) - len(survived)} of {len(chosen)} are caught, in {(time.monotonic() - began) / 60:.1f} minutes"
-    )
+    minutes = (time.monotonic() - began) / 60
+    print(f"{len(chosen) - len(survived)} of {len(chosen)} are caught, in {minutes:.1f} minutes")
     return 1 if survived or not chosen else 0
 
 
