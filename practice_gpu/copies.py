@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -11,11 +10,10 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from practice_gpu.costs import copy_seconds, kernel_seconds
-from practice_gpu.memory import form_of, new, on_cpu, pin, pinned
-from practice_gpu.operators import _meta, span, tensors_in
+from practice_gpu.memory import form_of, new, pin, pinned
+from practice_gpu.operators import as_meta, lend, tensors_in
 from practice_gpu.places import users_line
 from practice_gpu.ordering import Memory
-from practice_gpu.simulation import Work
 from practice_gpu.state import NAME, state
 
 _PINNING = 5e9  # bytes per second: the pages are locked one by one (assumed)
@@ -40,16 +38,10 @@ def copy_(target: torch.Tensor, source: torch.Tensor, non_blocking: bool = False
 
 
 def _inside(target: torch.Tensor, source: torch.Tensor) -> None:
-    to, of, uses = on_cpu(target), on_cpu(source), [span(target, True), span(source, False)]
-    seconds, share = kernel_seconds(state.profile, "copy", [_meta(source)], [_meta(target)], False)
-    _launch("kernel", "copy_", target.device.index, seconds, lambda: to.copy_(of), uses, share=share)
-
-
-def _launch(kind: str, name: str, device: int, seconds: float, action: Callable, uses: list, **how: Any) -> Work:
-    def action_with_memory(held: Any = [use[0] for use in uses]) -> None:  # noqa: B006 - the memory stays until then
-        action()
-
-    return state.launch(kind, name, state.key(device), seconds, action_with_memory, uses, **how)
+    uses: list = []
+    to, of = lend(target, True, uses), lend(source, False, uses)
+    seconds, share = kernel_seconds(state.profile, "copy", [as_meta(source)], [as_meta(target)], False)
+    state.launch("kernel", "copy_", state.key(target.device.index), seconds, lambda: to.copy_(of), uses, share=share)
 
 
 def _between(target: torch.Tensor, source: torch.Tensor) -> None:
@@ -57,12 +49,13 @@ def _between(target: torch.Tensor, source: torch.Tensor) -> None:
     if target.dtype != source.dtype:
         source = source.to(target.dtype)
     there, here = target.device.index, source.device.index
-    to, of, uses = on_cpu(target), on_cpu(source), [span(target, True), span(source, False)]
+    uses: list = []
+    to, of = lend(target, True, uses), lend(source, False, uses)
     machine = state.machine
     ready = machine.submit("event", "", state.key(here))
     seconds = copy_seconds(state.profile, form_of(target).numel * target.dtype.itemsize, "peer")
     how = {"host": state.profile.copy_call, "engine": "peer", "after": [ready]}
-    work = _launch("copy", f"GPU {here} to GPU {there}", there, seconds, lambda: to.copy_(of), uses, **how)
+    work = state.launch("copy", f"GPU {here} to GPU {there}", state.key(there), seconds, lambda: to.copy_(of), uses, **how)
     machine.submit("event", "", state.key(here), after=[work])
 
 
@@ -80,19 +73,19 @@ def _over_the_bus(target: torch.Tensor, source: torch.Tensor, non_blocking: bool
             return None
     device, profile = gpu.device.index, state.profile
     locked = is_pinned(host)
-    uses = [span(gpu, down)] if gpu.numel() else []
+    uses: list = []
+    to, of = lend(target, True, uses), lend(source, False, uses)
     if locked:
         low = host.storage_offset() * host.dtype.itemsize
         uses.append((_memory(host), low, low + form_of(host).bytes, not down))
         watch_the_host()
-    to, of = (on_cpu(target), source) if down else (target, on_cpu(source))
     if down and not locked:
         of = source.clone()  # the driver has read it when the call returns
     size = form_of(gpu).numel * gpu.dtype.itemsize
     seconds = copy_seconds(profile, size, "pinned" if locked else "pageable")
     name, engine = ("host to GPU", "to GPU") if down else ("GPU to host", "from GPU")
     action = functools.partial(to.copy_, of)
-    work = _launch("copy", name, device, seconds, action, uses, host=profile.copy_call, engine=engine)
+    work = state.launch("copy", name, state.key(device), seconds, action, uses, host=profile.copy_call, engine=engine)
     if not (non_blocking and locked):
         if non_blocking and down:  # the host is busy with copying to where the driver reads, but it does not wait
             state.machine.wait([work], "pageable copy")
@@ -113,7 +106,7 @@ def to_copy(
 ) -> torch.Tensor:
     """Return a copy with another dtype or on another device: the kernel of ``Tensor.to``."""
     device = tensor.device if device is None else torch.device(device)
-    like = torch.empty_like(_meta(tensor), dtype=dtype, memory_format=memory_format or torch.preserve_format)
+    like = torch.empty_like(as_meta(tensor), dtype=dtype, memory_format=memory_format or torch.preserve_format)
     if device.type == NAME:
         made = new(form_of(like), state.index(device))
     else:

@@ -99,18 +99,14 @@ class Block(Memory):
 class Statistics:
     """Bytes of one device, now and at most."""
 
+    __slots__ = ("allocated", "reserved", "allocated_peak", "reserved_peak", "ooms")
+
     def __init__(self) -> None:
         self.allocated = self.reserved = self.allocated_peak = self.reserved_peak = self.ooms = 0
 
-    def add(self, allocated: int = 0, reserved: int = 0) -> None:
-        """Count bytes in, or out."""
-        self.allocated, self.reserved = self.allocated + allocated, self.reserved + reserved
-        self.reset_peaks(max(self.allocated_peak, self.allocated), max(self.reserved_peak, self.reserved))
-
-    def reset_peaks(self, allocated: int | None = None, reserved: int | None = None) -> None:
+    def reset_peaks(self) -> None:
         """Let the peaks be what there is now."""
-        self.allocated_peak = self.allocated if allocated is None else allocated
-        self.reserved_peak = self.reserved if reserved is None else reserved
+        self.allocated_peak, self.reserved_peak = self.allocated, self.reserved
 
 
 blocks: dict[int, Block] = {}  # by address, those in use
@@ -125,7 +121,7 @@ def reap() -> None:
     """Take back the blocks that nobody holds any more, as PyTorch's own allocator does: for their stream."""
     while _freed:
         block = blocks.pop(_freed.popleft())
-        statistics[block.key[0]].add(allocated=-block.size)
+        statistics[block.key[0]].allocated -= block.size
         users = [queue.last for key in block.users if (queue := state.machine.queues.get(key)) and queue.last]
         block.users, block.owner = set(), None
         if users:
@@ -151,7 +147,7 @@ def empty_cache(device: int | None = None) -> None:
         machine.wait(state.last(range(state.count) if device is None else [device]), "empty_cache")
         _return_late()
     for key in [key for key in _cache if device in (None, key[0][0])]:
-        statistics[key[0][0]].add(reserved=-key[1] * len(_cache.pop(key)))
+        statistics[key[0][0]].reserved -= key[1] * len(_cache.pop(key))
 
 
 def forget_cache() -> None:
@@ -161,7 +157,7 @@ def forget_cache() -> None:
         _cache[block.key, block.size].append(block)
     _late.clear()
     for (key, size), found in [*_cache.items()]:
-        statistics[key[0]].add(reserved=-size * len(found))
+        statistics[key[0]].reserved -= size * len(found)
     _cache.clear()
     for block in blocks.values():
         block.uses.clear()
@@ -171,7 +167,8 @@ def forget_cache() -> None:
 
 def _block(size: int, device: int) -> Block:
     size, key, counted = max(512, -(-size // 512) * 512), state.key(device), statistics[device]
-    reap()
+    if _freed:
+        reap()
     if _late:
         _return_late()
     cached = _cache[key, size]
@@ -189,8 +186,11 @@ def _block(size: int, device: int) -> Block:
                 f"allocated by PyTorch, and {_shown(counted.reserved - counted.allocated)} is reserved by PyTorch but unallocated."
             )
         block = Block(size, key)
-        counted.add(reserved=size)
-    counted.add(allocated=size)
+        counted.reserved += size
+        counted.reserved_peak = max(counted.reserved_peak, counted.reserved)
+    counted.allocated += size
+    if counted.allocated > counted.allocated_peak:
+        counted.allocated_peak = counted.allocated
     return block
 
 
@@ -201,20 +201,21 @@ def _shown(size: int) -> str:
     return f"{size} bytes"
 
 
-def new(shape: Form, device: int) -> torch.Tensor:
-    """Return a tensor of a form on a practice GPU; its memory holds whatever it held before.
-
-    Raises:
-        torch.OutOfMemoryError: The device's memory is full.
-    """
+def room(shape: Form, device: int) -> tuple[torch.Tensor, Block]:
+    """Return a tensor of a form on a practice GPU, which holds whatever was there before, and the block it lies in."""
     with state.lock:
         block = _block(shape.bytes, device)
-        made = shape.tensor(block.address, device)
-        # PyTorch keeps the Python object of a storage as long as the storage: its end is the end of the memory.
         address = block.address
+        made = shape.tensor(address, device)
+        # PyTorch keeps the Python object of a storage as long as the storage: its end is the end of the memory.
         block.owner = weakref.ref(made.untyped_storage(), lambda _: _freed.append(address))
         blocks[address] = block
-        return made
+        return made, block
+
+
+def new(shape: Form, device: int) -> torch.Tensor:
+    """Return a tensor of a form on a practice GPU, which holds whatever was there before."""
+    return room(shape, device)[0]
 
 
 def block_of(tensor: torch.Tensor) -> Block:
@@ -222,10 +223,15 @@ def block_of(tensor: torch.Tensor) -> Block:
     return blocks[tensor.untyped_storage().data_ptr()]
 
 
-def on_cpu(tensor: torch.Tensor) -> torch.Tensor:
-    """Return a tensor of the CPU with the same memory."""
-    shape = form_of(tensor)
-    made = shape.tensor(tensor.data_ptr()) if shape.numel else torch.empty_like(shape.meta, device="cpu")
+def lent(tensor: torch.Tensor, write: bool, uses: list[tuple[Memory, int, int, bool]]) -> torch.Tensor:
+    """Return a tensor of the CPU with the memory of one of a practice GPU, and add to `uses` what it uses."""
+    shape = form(tensor.dtype, tensor.size(), tensor.stride())
+    if not shape.numel:
+        return torch.empty_like(shape.meta, device="cpu")
+    address, block = tensor.data_ptr(), block_of(tensor)
+    low = address - block.address
+    uses.append((block, low, low + shape.bytes, write))
+    made = shape.tensor(address)
     if tensor.is_neg():
         made = torch._neg_view(made)
     return torch._conj(made) if tensor.is_conj() else made

@@ -8,12 +8,14 @@ from typing import Any
 import torch
 
 from practice_gpu.costs import copy_seconds, kernel_seconds
-from practice_gpu.memory import ON_CPU, Form, block_of, contiguous, form, form_of, new, on_cpu
+from practice_gpu.memory import ON_CPU, Form, contiguous, form, form_of, lent, new, room
 from practice_gpu.ordering import Memory
 from practice_gpu.state import NAME, plain, state
 
 aten = torch.ops.aten
 _ANY_DEVICE = {"index", "index_put_", "_index_put_impl_", "_unsafe_index", "_unsafe_index_put"}  # indices on the CPU
+_NUMBERS = {"copysign", "copysign_"}  # PyTorch does not take numbers for tensors here
+_BY_TRIAL = {"native_batch_norm", "_native_batch_norm_legit"}  # their rules for shapes are not those of the kernels
 _DRAWS = {"uniform_", "normal_", "random_", "exponential_", "cauchy_", "geometric_", "log_normal_", "randperm"}
 _TO_HOST = {"_local_scalar_dense", "equal", "is_nonzero"}  # a number comes back, by a copy
 _ON_THE_HOST = {"lengths", "input_lengths", "target_lengths", "scalars", "batch_sizes"}
@@ -61,10 +63,11 @@ def swapped(value: Any, change: Callable[[torch.Tensor], Any]) -> Any:
     return type(value)(swapped(v, change) for v in value) if type(value) in (list, tuple) else value
 
 
-def span(tensor: torch.Tensor, write: bool) -> tuple[Memory, int, int, bool]:
-    """Return the use of a tensor's memory: which block, from and to which byte."""
-    low = tensor.storage_offset() * tensor.dtype.itemsize
-    return block_of(tensor), low, low + form_of(tensor).bytes, write
+def lend(value: Any, write: bool, uses: list[tuple[Memory, int, int, bool]]) -> Any:
+    """Return an argument with tensors of the CPU that lie in the memory of practice GPUs; see `lent`."""
+    if isinstance(value, torch.Tensor):
+        return value if value.is_cpu else lent(value, write, uses)
+    return type(value)([lend(v, write, uses) for v in value]) if type(value) in (list, tuple) else value
 
 
 def _described(value: Any) -> Any:
@@ -91,7 +94,7 @@ class Operator:
     plans: dict[Any, Plan] = {}
 
     def __init__(self, name: str) -> None:
-        self.full = name
+        self.full, self.op = name, None
 
     def _load(self) -> None:
         base, _, overload = self.full[6:].partition(".")
@@ -113,21 +116,26 @@ class Operator:
         self.out = self._variant(packet) if not self.written else None
 
     def _variant(self, packet: Any) -> tuple[Any, list[str]] | None:
-        """Return the variant that writes where it is told to, which saves a copy of the results."""
+        """Return the variant that writes where it is told to, which saves a copy: only structured kernels keep to it."""
+        has = torch._C._dispatch_has_kernel_for_dispatch_key
+        if not has(self.full, "CompositeExplicitAutogradNonFunctional"):
+            return None
         wanted = [(a.name, str(a.type)) for a in self.op._schema.arguments]
         for overload in (getattr(packet, name) for name in packet.overloads()):
             arguments = overload._schema.arguments
             outs = [a.name for a in arguments if a.is_out]
             same = [(a.name, str(a.type)) for a in arguments if not a.is_out] == wanted
             if same and len(outs) == len(self.back):
-                if torch._C._dispatch_has_kernel_for_dispatch_key(overload._schema.name + "." + overload._overloadname, "CPU"):
+                if has(f"{overload._schema.name}.{overload._overloadname}", "CPU"):
                     return overload, outs
         return None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the operator: plan it, make room for its results, and put the kernel into the current stream."""
-        if "op" not in self.__dict__:
+        if self.op is None:
             self._load()
+        if self.name in _NUMBERS:
+            args = tuple([torch.tensor(a) if isinstance(a, (int, float)) else a for a in args])
         if self.view:
             return self.op.redispatch(ON_CPU, *args, **kwargs)
         with state.lock:
@@ -135,30 +143,29 @@ class Operator:
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         plan = self._plan(args, kwargs)
-        device = plan.device
+        device, written = plan.device, self.written
         if state.errors or state.once:
             state.check(device)
-        given = dict(zip(self.arguments, args, strict=False)) | kwargs if self.written else {}
+        given = dict(zip(self.arguments, args, strict=False)) | kwargs if written else {}
         for name, shape in plan.resized:
             resize(given[name], shape.size, stride=shape.stride)
-        host_args = [swapped(a, _host) for a in args]
-        host_kwargs = {name: swapped(value, _host) for name, value in kwargs.items()}
+        uses: list[tuple[Memory, int, int, bool]] = []
+        if written:
+            host_args = [lend(a, name in written, uses) for name, a in zip(self.arguments, args, strict=False)]
+        else:
+            host_args = [lend(a, False, uses) for a in args]
+        host_kwargs = {name: lend(value, name in written, uses) for name, value in kwargs.items()}
         if "device" in kwargs:
             host_kwargs["device"] = torch.device("cpu")
         if self.generator:
             host_kwargs[self.generator] = self._generator(kwargs.get(self.generator), device)
         if plan.waits:
-            return self._wait(plan, args, kwargs, given, host_args, host_kwargs)
-        made = _rooms(plan.made, device)
-        targets = [on_cpu(t) for t in tensors_in((made,))]
+            return self._wait(plan, given, uses, host_args, host_kwargs)
+        targets: list[torch.Tensor] = []
+        made = _rooms(plan.made, device, targets, uses)
         action = self._action(targets, host_args, host_kwargs)
-        uses = self._uses(args, kwargs, made)
-
-        def action_with_memory(held: Any = [use[0] for use in uses]) -> None:  # the memory stays until it is over
-            action()
-
-        state.launch("kernel", self.name, state.key(device), plan.seconds, action_with_memory, uses, share=plan.share)
-        return self._result(made, given)
+        state.launch("kernel", self.name, state.key(device), plan.seconds, action, uses, share=plan.share)
+        return self._result(made, given) if written else made
 
     def _action(self, targets: list[torch.Tensor], args: list[Any], kwargs: dict[str, Any]) -> Callable[[], Any]:
         op = self.op._op
@@ -177,7 +184,7 @@ class Operator:
 
         return copied
 
-    def _wait(self, plan: Plan, args: Any, kwargs: Any, given: Any, host_args: Any, host_kwargs: Any) -> Any:
+    def _wait(self, plan: Plan, given: Any, uses: Any, host_args: Any, host_kwargs: Any) -> Any:
         """Compute at once, behind everything in the stream: the values decide what there is to return."""
         host_kwargs |= {name: torch.empty(0, dtype=given[name].dtype) for name in self.outs}
         results, errors = [], []
@@ -189,8 +196,7 @@ class Operator:
                 errors.append(error)
 
         kind, engine = ("copy", "from GPU") if self.name == "_local_scalar_dense" else ("kernel", "compute")
-        key, uses = state.key(plan.device), self._uses(args, kwargs, None)
-        work = state.launch(kind, self.name, key, plan.seconds, action, uses, engine=engine)
+        work = state.launch(kind, self.name, state.key(plan.device), plan.seconds, action, uses, engine=engine)
         state.wait([work], self.name, plan.device)
         if errors:
             raise errors[0]
@@ -198,11 +204,12 @@ class Operator:
             target, made = given[name], host_kwargs[name]
             if target.size() != made.size():
                 resize(target, made.size())
-            on_cpu(target).copy_(made)
+            lent(target, True, []).copy_(made)
 
         def adopted(result: torch.Tensor) -> torch.Tensor:
-            made = new(form_of(result), plan.device)
-            on_cpu(made).copy_(result)
+            targets: list[torch.Tensor] = []
+            made = _rooms(form_of(result), plan.device, targets, [])
+            targets[0].copy_(result)
             return made
 
         if any(self.back):
@@ -231,18 +238,6 @@ class Operator:
                 self.op._op(numbers, *args[1:], **kwargs)
         return lambda: target.copy_(numbers)
 
-    def _uses(self, args: tuple[Any, ...], kwargs: dict[str, Any], made: Any) -> list[tuple[Memory, int, int, bool]]:
-        written = self.written
-        pairs = [*zip(self.arguments, args, strict=False), *kwargs.items()]
-        uses = [
-            span(tensor, name in written)
-            for name, value in pairs
-            if isinstance(value, (torch.Tensor, list, tuple))
-            for tensor in tensors_in((value,))
-            if not tensor.is_cpu and tensor.numel()
-        ]
-        return uses + [span(tensor, True) for tensor in tensors_in((made,)) if tensor.numel()]
-
     def _result(self, made: Any, given: dict[str, Any]) -> Any:
         if not any(self.back):
             return made
@@ -251,20 +246,20 @@ class Operator:
         return results[0] if len(results) == 1 else results
 
     def _plan(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Plan:
-        flags = torch.get_default_dtype(), torch._C._get_float32_matmul_precision(), torch._C._get_cudnn_allow_tf32()
-        key: Any = (
-            self, flags, state.chosen.device, state.profile, [*map(_described, args)],
-            [(name, _described(value)) for name, value in kwargs.items() if name != self.generator],
-        )  # fmt: skip
-        key = (*key[:4], tuple(key[4]), tuple(key[5]))
+        precisions = torch._C._get_float32_matmul_precision(), torch._C._get_cudnn_allow_tf32()
+        key = [self, state.profile, state.chosen.device, torch.get_default_dtype(), precisions]
+        key += [_described(value) for value in args]
+        for name, value in kwargs.items():
+            if name != self.generator:
+                key += name, _described(value)
         try:
-            plan = self.plans.get(key)
+            plan = self.plans.get(tuple(key))
         except TypeError:  # cannot be hashed
             return self._new_plan(args, kwargs)
         if plan is None:
             if len(self.plans) > 20_000:
                 self.plans.clear()
-            plan = self.plans[key] = self._new_plan(args, kwargs)
+            plan = self.plans[tuple(key)] = self._new_plan(args, kwargs)
         return plan
 
     def _new_plan(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Plan:
@@ -275,7 +270,7 @@ class Operator:
         plan.waits, plan.made, plan.resized = self.waits or self._masks(args), None, []
         plan.seconds, plan.share = state.profile.shortest, 1.0
         given = dict(zip(self.arguments, args, strict=False)) | kwargs
-        meta = {name: swapped(value, _meta) for name, value in given.items()}
+        meta = {name: swapped(value, _trial if self.name in _BY_TRIAL else as_meta) for name, value in given.items()}
         if "device" in meta:
             meta["device"] = torch.device("meta")
         if self.generator:
@@ -340,17 +335,20 @@ class Operator:
                 )
 
 
-def _rooms(made: Any, device: int) -> Any:
+def _rooms(made: Any, device: int, targets: list[torch.Tensor], uses: list[tuple[Memory, int, int, bool]]) -> Any:
     if isinstance(made, Form):
-        return new(made, device)
-    return type(made)(_rooms(form, device) for form in made) if isinstance(made, (list, tuple)) else made
+        tensor, block = room(made, device)
+        targets.append(made.tensor(block.address))
+        uses.append((block, 0, made.bytes, True))
+        return tensor
+    return type(made)([_rooms(m, device, targets, uses) for m in made]) if isinstance(made, (list, tuple)) else made
 
 
-def _host(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor if tensor.is_cpu else on_cpu(tensor)
+def _trial(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.ones_like(as_meta(tensor), device="cpu")
 
 
-def _meta(tensor: torch.Tensor) -> torch.Tensor:
+def as_meta(tensor: torch.Tensor) -> torch.Tensor:
     if tensor.dim() == 0 and tensor.is_cpu:
         return tensor
     meta = torch.empty_strided(tensor.size(), tensor.stride(), dtype=tensor.dtype, device="meta")

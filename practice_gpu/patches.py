@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch.utils._device import _device_constructors
 
-from practice_gpu import autocast, copies, interface, kernels, memory, operators, stand_ins
+from practice_gpu import autocast, copies, distributed, interface, kernels, memory, operators, stand_ins
 from practice_gpu.state import NAME, state
 
 _KEY = "PrivateUse1"
@@ -56,6 +56,8 @@ def register() -> None:
     missing = torch.library.Library("_", "IMPL")
     for key in (_KEY, "Sparse" + _KEY, "SparseCsr" + _KEY, "Quantized" + _KEY, "NestedTensor" + _KEY):
         missing.fallback(_refuse, key)
+    if torch.distributed.is_available():
+        distributed.register()
     _libraries.extend((library, missing, autocast.register(library)))
 
 

@@ -47,11 +47,12 @@ class Work:
         order: Its number in its stream.
         known: What has surely ended when it begins: the last order of other streams.
         place: Where the user's code asked for it.
+        held: What must stay alive until the action is over.
     """
 
     __slots__ = (
         "kind", "name", "key", "seconds", "engine", "share", "action", "after", "issued", "start", "end",
-        "number", "order", "known", "place",
+        "number", "order", "known", "place", "held",
     )  # fmt: skip
 
     def __repr__(self) -> str:
@@ -118,6 +119,7 @@ class Machine:
         action: Callable[[], Any] | None = None,
         after: Iterable[Work] = (),
         place: Any = None,
+        held: Any = None,
     ) -> Work:
         """Put a piece of work into a stream; nothing runs yet. The arguments are those of `Work`."""
         queue, work = self.queue(key), Work()
@@ -130,6 +132,7 @@ class Machine:
         work.kind, work.name, work.key, work.seconds, work.engine, work.share = kind, name, key, seconds, engine, share
         work.action, work.after, work.place, work.number, work.order = action, after, place, self._number, queue.count
         work.known, work.issued, work.start, work.end = queue.known, self.now, None, None
+        work.held = held
         queue.waiting.append(work)
         queue.last = work
         return work
@@ -186,7 +189,7 @@ class Machine:
                 works.append(heapq.heappop(ended)[2])
             self.perform(works)
             for work in works:
-                work.action = None
+                work.action = work.held = None
 
     def wait(self, works: Iterable[Work], name: str, seconds: float = 0.0) -> float:
         """Let the host wait for work, then carry out what has ended.

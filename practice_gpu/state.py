@@ -152,7 +152,7 @@ class State:
         """
         machine = self.machine
         machine.now += self.profile.launch if host is None else host
-        work = machine.submit(kind, name, key, seconds, (key[0], engine), share, action, after, users_line())
+        work = machine.submit(kind, name, key, seconds, (key[0], engine), share, action, after, users_line(), uses)
         for memory, low, high, write in uses:
             self.races.touch(memory, work, low, high, write)
         machine.run()
