@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tools.scheduling import uses_gpu
+
 ROOT = Path(__file__).parents[1]
 CONFTEST = """
 import os, time
@@ -74,3 +76,7 @@ def test_measurements_have_the_first_process(processes: int, gpus: int, tmp_path
         cores = {worker: set(cores) for worker, _, _, *cores in log}
         assert len(cores["gw0"]) == (usable // 2 if gpus else 1)
         assert all(not used & cores["gw0"] for worker, used in cores.items() if worker != "gw0")
+
+
+def test_where_the_doctor_examines_this_machine_it_sees_the_gpu() -> None:
+    assert uses_gpu(ROOT / "tests/torch_doctor/test_doctor.py") and not uses_gpu(ROOT / "tests/test_style.py")

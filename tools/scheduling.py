@@ -22,7 +22,8 @@ from xdist.scheduler import LoadFileScheduling
 
 TIMED = re.compile(r"notebooks/(?!06_|09_)\w+\.ipynb|tests/unit/test_measure\w*\.py")
 
-MARKED = re.compile(r"\bmark\.cuda\b")
+# Tests that need a GPU, and those for which the doctor examines this machine: without its GPU it is not as it should be.
+ON_GPU = re.compile(r"\bmark\.cuda\b|\breal_run\b")
 
 
 def gpus() -> int:
@@ -34,8 +35,8 @@ def gpus() -> int:
 
 @cache
 def uses_gpu(file: Path) -> bool:
-    """Return whether a file of tests runs on a GPU where there is one: a notebook, or tests marked with `cuda`."""
-    return file.suffix == ".ipynb" or bool(MARKED.search(file.read_text(encoding="utf-8")))
+    """Return whether a file of tests, or a notebook, is to run where the GPU is seen."""
+    return file.suffix == ".ipynb" or bool(ON_GPU.search(file.read_text(encoding="utf-8")))
 
 
 def number(node: Any) -> int:
