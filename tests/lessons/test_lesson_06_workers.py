@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import lesson_cells
 import pytest
 import torch
 import torch.distributed as dist
@@ -92,6 +93,30 @@ def test_scripts_keep_the_rules_of_the_lesson(name: str) -> None:
     assert ("shared" in imported) == (name == "faster")
     if "init_process_group" in text and name not in ("crash", "evaluate", "uneven"):  # these end early
         assert text.rstrip().endswith("dist.destroy_process_group()") or name == "spawned"
+
+
+def test_whatever_can_choose_nccl_asks_whether_it_is_there() -> None:
+    """PyTorch for Windows has none, however many GPUs there are."""
+    files = [*WORKERS.rglob("*.py"), *(ROOT / "notebooks").glob("lesson_*/scripts/*.py")]
+    texts = {path.name: path.read_text(encoding="utf-8") for path in files}
+    texts |= {cell.id: cell.text for cell in lesson_cells.cells("code")}
+    choosing = {k for k, text in texts.items() if '"nccl"' in text and "init_process_group(" in text}
+    assert {"train.py", "process_group.py", "distribute_solution.py", "scaling-script"} <= choosing
+    assert {key for key in choosing if "is_nccl_available()" not in texts[key]} == set()
+
+
+def test_launches_on_gpus_or_of_many_ranks_may_take_three_minutes() -> None:
+    """Eight ranks that load PyTorch from a network's disk and start NCCL for the first time may need one."""
+    sources = {cell.text.partition("\n")[0][12:]: cell.text for cell in lesson_cells.cells("code")}
+    found = []
+    for cell, call in [(cell, c) for cell, c in lesson_cells.calls("launch") if cell.lesson in ("06", "07")]:
+        given = {word.arg: ast.unparse(word.value) for word in call.keywords}
+        name = getattr(call.args[0], "value", "train.py")  # a variable stands for it, or for a copy
+        text = sources.get(name) or (WORKERS / Path(name).name).read_text(encoding="utf-8")
+        many = given.get("processes", "2") not in ("1", "2")
+        if many or re.search("cuda|process_group.start", text):
+            found.append((cell.id, name, given.get("limit")))
+    assert len(found) > 9 and [place for place in found if place[-1] != "180"] == []
 
 
 def test_instruments_join_by_the_shared_start() -> None:

@@ -8,7 +8,7 @@ from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
 BATCH = 64  # of all ranks together
 limit = timedelta(minutes=5)
-if torch.cuda.is_available():
+if torch.cuda.is_available() and dist.is_nccl_available():
     device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
     torch.cuda.set_device(device)
     dist.init_process_group("nccl", timeout=limit, device_id=device)
