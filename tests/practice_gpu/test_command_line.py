@@ -9,11 +9,15 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import torch
 
 import practice_gpu
 from practice_gpu.__main__ import main
 
 pytest_plugins = ["pytester"]
+pytestmark = pytest.mark.skipif(
+    torch.accelerator.is_available(), reason="it does not start beside a real GPU"
+)
 FOLDER = Path(practice_gpu.__file__).parent
 BLOCKS = re.findall(r"```python\n(.*?)```", (FOLDER / "README.md").read_text(encoding="utf-8"), re.DOTALL)
 SCRIPT = """\
