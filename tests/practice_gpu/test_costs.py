@@ -16,6 +16,7 @@ from torch.utils import flop_counter
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+import practice_gpu
 from practice_gpu.costs import _kind, _sizes, copy_seconds, kernel_seconds
 from practice_gpu.modelled import Seconds
 from practice_gpu.profiles import Profile, profile, sources
@@ -57,13 +58,16 @@ def test_every_number_of_a_profile_names_its_source() -> None:
 
 
 class _Counted(TorchDispatchMode):
-    operations = 0
+    def __init__(self) -> None:
+        super().__init__()
+        self.operations, self.seconds = 0, []
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result, name = func(*args, **(kwargs or {})), func.overloadpacket.__name__
         inputs, outputs = ([t for t in tree_leaves(v) if isinstance(t, torch.Tensor)] for v in (args, result))
         if _kind(name) == "product":
             self.operations += sum(2 * math.prod(sizes) for sizes in _sizes(name, inputs, outputs))
+            self.seconds.append((name, kernel_seconds(profile("T4"), name, inputs, outputs, False)[0]))
         return result
 
 
@@ -90,6 +94,25 @@ def test_operations_are_counted_as_pytorch_counts_them(work: Callable[[], Any]) 
     with flop_counter.FlopCounterMode(display=False) as pytorch, _Counted() as ours:
         work()
     assert ours.operations == pytorch.get_total_flops() > 0
+
+
+@pytest.mark.skipif(torch.accelerator.is_available(), reason="it does not start beside a real GPU")
+def test_the_device_asks_the_model_with_what_its_kernels_are_given() -> None:
+    layers = nn.Sequential(
+        nn.Conv2d(6, 12, 3, stride=2), nn.Conv2d(12, 12, 1, bias=False), nn.Flatten(), nn.Linear(192, 8)
+    )
+    with _Counted() as ours:
+        layers(torch.ones(2, 6, 9, 9)).sum().backward()
+    practice_gpu.start("T4")
+    layers.to("practice")(torch.ones(2, 6, 9, 9).to("practice")).sum().backward()
+    torch.accelerator.synchronize()
+    log = [(e.kind, e.name, float(e.end - e.start)) for e in practice_gpu.log()]
+    assert len(ours.seconds) == 7
+    assert [entry[1:] for entry in log if _kind(entry[1]) == "product"] == [
+        (n, pytest.approx(t)) for n, t in ours.seconds
+    ]
+    copied = copy_seconds(profile("T4"), 2 * 6 * 9 * 9 * 4, "pageable")
+    assert [time for kind, _, time in log if kind == "copy"][-1] == pytest.approx(copied)
 
 
 def test_operations_of_attention_are_counted_as_pytorch_counts_them() -> None:
