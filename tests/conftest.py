@@ -34,7 +34,6 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "GITHUB_STEP_SUMMARY",
         "COURSE_REPEAT",
         "COURSE_TRACES",
-        "CUDA_VISIBLE_DEVICES",
     ):
         monkeypatch.delenv(variable, raising=False)
     return folder

@@ -103,6 +103,12 @@ def execute(
     for cell in cells:
         cell.outputs, cell.execution_count = [], None
     reached: dict[str, object] = {}
+
+    def begin(cell: NotebookNode, cell_index: int) -> None:
+        reached.update(number=cell_index, id=cell.id)
+        if target:  # a log that ends early names the cell that took too long
+            print(f"{path.name}: {cell.id}", flush=True)
+
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="course-record-") as scratch:
         executing = client(
@@ -110,7 +116,7 @@ def execute(
             workplace(path.parent, Path(scratch)),
             timeout=cell_timeout,
             allow_errors=target is not None,
-            on_cell_execute=lambda cell, cell_index: reached.update(number=cell_index, id=cell.id),
+            on_cell_execute=begin,
             on_cell_executed=lambda **_: show_progress(path.name, cells),
         )
         with own_environment(journal, Path(scratch)):

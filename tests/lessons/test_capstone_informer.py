@@ -350,7 +350,7 @@ def test_on_a_device_nothing_is_moved_or_waited_for(training: bool) -> None:
     assert net(*(torch.empty(shape, device="meta") for shape in shapes)).device.type == "meta"
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.cuda
 def test_on_a_gpu_it_forecasts_the_same() -> None:
     net, given = model().double().eval(), inputs(**TINY, dtype=torch.float64)
     expected = net(*given)

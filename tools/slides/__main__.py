@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from tools import links
 from tools.editions import EDITIONS, chosen, lesson
 from tools.slides import deck
 
@@ -22,6 +23,7 @@ def main() -> int:
         names = chosen(options.lessons)
     except ValueError as error:
         parser.error(str(error))
+    links.warn()
     for language in options.language or EDITIONS:
         for name in names:
             target = ROOT / "build" / "slides" / language / name.replace(".ipynb", ".html")

@@ -43,7 +43,7 @@ def shares(found: dict[str, Any]) -> dict[str, dict[str, float | None]]:
     """Return for each measured ceiling what it is rated at and the share that was reached (None: not known).
 
     Args:
-        found: ``ceilings`` (see :func:`course_utils.measure.ceilings`), ``rated`` and ``smi``.
+        found: ``ceilings`` (see :func:`shared.ceilings.ceilings`), ``rated`` and ``smi``.
     """
     measured, wire = found["ceilings"], link(found["smi"])
     pairs = {
