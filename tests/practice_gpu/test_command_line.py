@@ -153,6 +153,8 @@ def test_the_first_example_of_the_readme(tmp_path: Path) -> None:
 def test_the_tests_of_the_readme(
     right: str, wrong: str, fails: str, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    import torch._dynamo  # an optimizer does; pytester would forget it, and it cannot be imported twice
+
     practice_gpu.start()
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     files = {block.split()[1].removesuffix(".py"): block for block in BLOCKS[1:]}
