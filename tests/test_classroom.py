@@ -297,19 +297,6 @@ def test_a_server_starts_with_the_students_copy_and_private_files(tmp_path: Path
     shutil.rmtree(shown[5])
 
 
-@pytest.mark.nightly
-@pytest.mark.skipif(
-    sys.platform != "linux" or os.geteuid() != 0, reason="makes users of the system: root on Linux"
-)
-def test_three_students_at_once() -> None:
-    pytest.importorskip("jupyterhub")
-    if not shutil.which("configurable-http-proxy"):
-        pytest.skip("the program configurable-http-proxy is not installed")
-    command = [sys.executable, "-m", "tools.classroom.rehearsal", "--lessons", "05", "06"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=3600)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
 # --- the container ------------------------------------------------------------------------------------
 
 
