@@ -118,6 +118,8 @@ def main(arguments: list[str] | None = None) -> int:
     Raises:
         SystemExit: The arguments are wrong (2), or ``--help`` was given (0).
     """
+    if hasattr(sys.stdout, "reconfigure"):  # an old Windows console cannot show Chinese
+        sys.stdout.reconfigure(errors="replace")
     given = sys.argv[1:] if arguments is None else arguments
     end = given.index("--") if "--" in given else len(given)
     parser = _parser()

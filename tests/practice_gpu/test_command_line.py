@@ -14,7 +14,6 @@ import torch
 import practice_gpu
 from practice_gpu.__main__ import main
 
-pytest_plugins = ["pytester"]
 pytestmark = pytest.mark.skipif(
     torch.accelerator.is_available(), reason="it does not start beside a real GPU"
 )
@@ -136,31 +135,38 @@ def test_the_first_example_of_the_readme(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "right, wrong, fails",
-    [
-        ("", "", ""),
-        (
-            'self.register_buffer("scale", torch.tensor([1.0, 2.0]))',
-            "self.scale = torch.tensor([1.0, 2.0])",
-            "_cpu",
-        ),
-        ("total += loss.detach()", "total += loss.item()", "_waits"),
-        ("    torch.accelerator.synchronize()\n", "", "_copy"),
-    ],
-    ids=["right", "left on the CPU", "a hidden wait", "read too early"],
-)
-def test_the_tests_of_the_readme(
-    right: str, wrong: str, fails: str, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import torch._dynamo  # an optimizer does; pytester would forget it, and it cannot be imported twice
+FAULTS = {
+    "": ("", ""),
+    "_cpu": (
+        'self.register_buffer("scale", torch.tensor([1.0, 2.0]))',
+        "self.scale = torch.tensor([1.0, 2.0])",
+    ),
+    "_waits": ("total += loss.detach()", "total += loss.item()"),
+    "_copy": ("    torch.accelerator.synchronize()\n", ""),
+}
+ONE_AFTER_THE_OTHER = """
+import os, sys, pytest
+for folder in sys.argv[1:]:
+    sys.path[0] = folder
+    os.chdir(folder)
+    print("next folder")
+    pytest.main(["-rA", "--rootdir=.", "-c", os.devnull, "-p", "no:cacheprovider"])
+    del sys.modules["training"], sys.modules["test_training"]
+"""
 
-    practice_gpu.start()
+
+def test_the_tests_of_the_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-    files = {block.split()[1].removesuffix(".py"): block for block in BLOCKS[1:]}
-    files["training"] = files["training"].replace(right, wrong, 1)
-    pytester.makepyfile(**files)
-    lines = pytester.runpytest_inprocess("-rA").outlines
-    failed = [line for line in lines if line.startswith("FAILED")]
-    assert sum(line.startswith("PASSED") for line in lines) == 3 - len(failed)
-    assert bool(failed) == bool(fails) and fails in "".join(failed[:1])
+    monkeypatch.setenv("PYTHONPATH", str(FOLDER.parent))
+    for test, (right, wrong) in FAULTS.items():
+        (tmp_path / f"fault{test}").mkdir()
+        for block in BLOCKS[1:]:
+            file = tmp_path / f"fault{test}" / block.split()[1]
+            file.write_text(block.replace(right, wrong, 1), encoding="utf-8")
+    folders = [str(tmp_path / f"fault{test}") for test in FAULTS]
+    command = [sys.executable, "-c", ONE_AFTER_THE_OTHER, *folders]
+    output = subprocess.run(command, capture_output=True, text=True, timeout=400).stdout
+    for test, lines in zip(FAULTS, output.split("next folder\n")[1:], strict=True):
+        failed = re.findall("^FAILED.*", lines, re.MULTILINE)
+        assert len(re.findall("^PASSED", lines, re.MULTILINE)) == 3 - len(failed), lines
+        assert bool(failed) == bool(test) and test in "".join(failed[:1]), lines
