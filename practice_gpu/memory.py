@@ -150,8 +150,8 @@ def empty_cache(device: int | None = None) -> None:
         statistics[key[0][0]].reserved -= key[1] * len(_cache.pop(key))
 
 
-def forget_cache() -> None:
-    """Give back everything that is not allocated; nothing is under way any more."""
+def forget() -> None:
+    """Give back what is not allocated, and forget who used the rest; nothing is under way any more."""
     reap()
     for _, block in _late:
         _cache[block.key, block.size].append(block)

@@ -214,6 +214,7 @@ class Operator:
 
         if any(self.back):
             return self._result([], given)
+        _refuse_layouts(results)
         return swapped(results[0], adopted)
 
     def _generator(self, given: Any, device: int) -> torch.Generator:
@@ -291,6 +292,7 @@ class Operator:
         if any(self.back):
             list_of = [r for name, r in zip(self.back, list_of, strict=True) if not name]
             results = tuple(list_of)
+        _refuse_layouts(list_of)
         plan.made = swapped(results, form_of)
         for name in self.written:
             for before, after in zip(tensors_in((given[name],)), tensors_in((meta[name],)), strict=True):
@@ -333,6 +335,12 @@ class Operator:
                     f"Expected all tensors to be on the same device, but got {name} is on {where}, different from other tensors "
                     f"on {first} (when checking argument in method wrapper_{NAME}_{self.name})"
                 )
+
+
+def _refuse_layouts(values: Any) -> None:
+    for tensor in tensors_in(values):
+        if tensor.layout != torch.strided:
+            raise NotImplementedError(f"practice_gpu cannot hold tensors of layout {tensor.layout}")
 
 
 def _rooms(made: Any, device: int, targets: list[torch.Tensor], uses: list[tuple[Memory, int, int, bool]]) -> Any:

@@ -31,7 +31,9 @@ def register() -> None:
     """
     from torch.utils import backend_registration
 
-    backend_registration._setup_privateuseone_for_python_backend(NAME, backend_module=_module())
+    backend_registration._setup_privateuseone_for_python_backend(
+        NAME, backend_module=_module(), device_guard=stand_ins.Guard()
+    )
     backend_registration._generate_storage_methods_for_privateuse1_backend(NAME)
     library = torch._C._dispatch_library("IMPL", "aten", "")
     own: dict[str, Callable[..., Any]] = {

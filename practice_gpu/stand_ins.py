@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -94,13 +95,36 @@ def generator_class(original: type) -> Any:
     return Kind("Generator", (), {"__doc__": original.__doc__})
 
 
+_look = ctypes.pythonapi.PyErr_Occurred
+
+
+class Guard(torch._C._acc.DeviceGuard):
+    """PyTorch's guard for devices in Python. It asks for the type of the device even while the exception of a hook is
+    on its way through C++, and would end the process: a call then must not find an exception. `single_thread` raises it."""
+
+    pending: list[BaseException] = []
+
+    def type_(self) -> Any:
+        """Return PyTorch's name for the type of the device."""
+        try:
+            _look()  # raises what is on its way
+        except BaseException as error:
+            self.pending.append(error)
+        return torch._C._autograd.DeviceType.PrivateUse1
+
+
 def single_thread(run: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function that runs autograd's engine, in the thread that calls it."""
 
     @functools.wraps(run)
     def single(*args: Any, **kwargs: Any) -> Any:
-        with torch.autograd.set_multithreading_enabled(False):
-            return run(*args, **kwargs)
+        try:
+            with torch.autograd.set_multithreading_enabled(False):
+                return run(*args, **kwargs)
+        except SystemError:
+            if Guard.pending:
+                raise Guard.pending.pop() from None
+            raise
 
     return single
 

@@ -41,9 +41,8 @@ def start(card: str, count: int, memory_limit: int | None, blocking: bool) -> li
             patches.register()
             _registered.append(True)
         patches.replace()
-        if state.count:
-            state.machine.run(float("inf"))  # what is under way still has its effect
-            memory.forget_cache()
+        state.machine.run(float("inf"))  # what is under way still has its effect
+        memory.forget()
         state.fresh()
         state.profile, state.count, state.memory = chosen, count, memory_limit or chosen.memory
         state.blocking, state.sync_debug = blocking, 0

@@ -1,0 +1,24 @@
+"""Practice GPUs that are started for a test, and stopped after it: other tests must not see them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+
+import practice_gpu
+
+
+@pytest.fixture(autouse=True)
+def stopped() -> Iterator[None]:
+    yield
+    practice_gpu.stop()
+
+
+@pytest.fixture
+def gpu() -> Any:
+    """Return what torch.cuda is on a real GPU; there are two devices."""
+    practice_gpu.start("T4", count=2)
+    return torch.get_device_module("practice")
