@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,12 +15,17 @@ from practice_gpu.state import NAME, plain, state
 
 aten = torch.ops.aten
 _ANY_DEVICE = {"index", "index_put_", "_index_put_impl_", "_unsafe_index", "_unsafe_index_put"}  # indices on the CPU
-_NUMBERS = {"copysign", "copysign_"}  # PyTorch does not take numbers for tensors here
-_BY_TRIAL = {"native_batch_norm", "_native_batch_norm_legit"}  # their rules for shapes are not those of the kernels
+# PyTorch does not take numbers for tensors here, as it does elsewhere.
+_NUMBERS = {f"{name}{end}" for end in ("", "_") for name in "copysign remainder fmod bitwise_and bitwise_or bitwise_xor".split()}
+_BY_TRIAL = {"native_batch_norm", "_native_batch_norm_legit", "_embedding_bag", "_embedding_bag_forward_only"}  # their rules for shapes are not those of the kernels
 _DRAWS = {"uniform_", "normal_", "random_", "exponential_", "cauchy_", "geometric_", "log_normal_", "randperm"}
 _TO_HOST = {"_local_scalar_dense", "equal", "is_nonzero"}  # a number comes back, by a copy
 _ON_THE_HOST = {"lengths", "input_lengths", "target_lengths", "scalars", "batch_sizes"}
 _SCALARS_ANYWHERE = {"floor_divide", "index_fill", "index_fill_", "masked_fill", "masked_fill_", "where", "isin"}
+
+
+# PyTorch hands a kernel another Python object for the same generator.
+_made: weakref.WeakValueDictionary[int, Generator] = weakref.WeakValueDictionary()
 
 
 class Generator(torch.Generator):
@@ -33,6 +39,7 @@ class Generator(torch.Generator):
         """Make one of the CPU, which is what draws."""
         made = super().__new__(cls)
         made.index = state.index(device)
+        _made[made._cdata] = made
         return made
 
     def __init__(self, *device: Any) -> None:
@@ -118,7 +125,7 @@ class Operator:
     def _variant(self, packet: Any) -> tuple[Any, list[str]] | None:
         """Return the variant that writes where it is told to, which saves a copy: only structured kernels keep to it."""
         has = torch._C._dispatch_has_kernel_for_dispatch_key
-        if not has(self.full, "CompositeExplicitAutogradNonFunctional"):
+        if not has(self.full, "CompositeExplicitAutogradNonFunctional") or self.name.endswith("_loss"):
             return None
         wanted = [(a.name, str(a.type)) for a in self.op._schema.arguments]
         for overload in (getattr(packet, name) for name in packet.overloads()):
@@ -220,7 +227,7 @@ class Operator:
     def _generator(self, given: Any, device: int) -> torch.Generator:
         if given is None:
             given = generators[device]
-        elif not isinstance(given, Generator):
+        elif given._cdata not in _made:
             raise RuntimeError(f"Expected a '{NAME}' device type for generator but found '{given.device.type}'")
         if self.name in _DRAWS:
             return given
@@ -353,7 +360,7 @@ def _rooms(made: Any, device: int, targets: list[torch.Tensor], uses: list[tuple
 
 
 def _trial(tensor: torch.Tensor) -> torch.Tensor:
-    return torch.ones_like(as_meta(tensor), device="cpu")
+    return torch.zeros_like(as_meta(tensor), device="cpu")
 
 
 def as_meta(tensor: torch.Tensor) -> torch.Tensor:

@@ -1,0 +1,153 @@
+"""PyTorch's own operator samples on a practice GPU and on the CPU: equal results and gradients, or a clear error."""
+
+from __future__ import annotations
+
+import sys
+import types
+import unittest
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+
+import practice_gpu
+# Their numbers are drawn from generators of their own, or they show memory that nobody has written.
+DRAWN = {
+    "nn.functional.rrelu", "multinomial", "normal", "normal.number_mean", "bernoulli", "nn.functional.dropout",
+    "nn.functional.dropout2d", "nn.functional.dropout3d", "nn.functional.alpha_dropout",
+    "nn.functional.feature_alpha_dropout.with_train", "nn.functional.multi_head_attention_forward",
+    "empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided",
+}  # fmt: skip
+# What raises, and says why: sparse tensors, and indices that CUDA wants on the CPU, too.
+RAISES = {
+    "sparse.sampled_addmm": "practice_gpu cannot run", "sparse.mm.reduce": "practice_gpu cannot run",
+    "to_sparse": "practice_gpu cannot hold", "tensor_split": "to be on cpu",
+}  # fmt: skip
+
+
+def operators() -> list[Any]:
+    # PyTorch's tests want a package for expected texts, which has no part in the samples.
+    if "expecttest" not in sys.modules:
+        sys.modules["expecttest"] = types.ModuleType("expecttest")
+        sys.modules["expecttest"].TestCase = unittest.TestCase
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    return [op for op in op_db if op.supported_dtypes("cpu")]
+
+
+def name_of(op: Any) -> str:
+    return op.name + (f".{op.variant_test_name}" if op.variant_test_name else "")
+
+
+def moved(value: Any, device: torch.device) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.detach().to(device, copy=True).requires_grad_(value.requires_grad)
+    if isinstance(value, (list, tuple)):
+        made = [moved(v, device) for v in value]
+        return type(value)(*made) if hasattr(value, "_fields") else type(value)(made)
+    if isinstance(value, dict):
+        return {name: moved(v, device) for name, v in value.items()}
+    return device if isinstance(value, torch.device) or value == "cpu" else value
+
+
+def leaves(value: Any) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    for v in value if isinstance(value, (list, tuple)) else value.values() if isinstance(value, dict) else ():
+        yield from leaves(v)
+
+
+def outcome(op: Any, sample: Any, device: torch.device, gradients: bool) -> tuple[Any, list[Any]]:
+    """Return results and changed arguments, and gradients."""
+    torch.manual_seed(0)
+    args, kwargs = moved([sample.input, *sample.args], device), moved(dict(sample.kwargs), device)
+    with device:  # for those that take no tensors
+        results = op(*args, **kwargs)
+    made = [*leaves([results, args, kwargs])]
+    shown = results if sample.output_process_fn_grad is None else sample.output_process_fn_grad(results)
+    outs, ins = [t for t in leaves(shown) if t.requires_grad], [t for t in leaves([args, kwargs]) if t.is_leaf and t.requires_grad]
+    if not (gradients and outs and ins):
+        return made, []
+    sums = [t.abs().sum() if t.is_complex() else t.sum() for t in outs]
+    return made, list(torch.autograd.grad(sums, ins, allow_unused=True))
+
+
+def different(ours: Any, cpu: Any) -> bool:
+    for mine, other in zip(ours, cpu, strict=True):
+        if (mine is None) != (other is None):
+            return True
+        if other is not None:
+            a, b = (t.detach().cpu().resolve_conj().resolve_neg() for t in (mine, other))
+            exact = a.dtype.itemsize == 1
+            try:
+                torch.testing.assert_close(a, b, rtol=0 if exact else 1e-4, atol=0 if exact else 1e-4, equal_nan=True)
+            except AssertionError:
+                return True
+    return False
+
+
+def compared(op: Any, share: float) -> Counter[str]:
+    """Count how the samples of an operator come out, the first ones of each operator."""
+    dtypes, found = op.supported_dtypes("cpu"), Counter()
+    dtype = torch.float32 if torch.float32 in dtypes else min(dtypes, key=str)
+    gradients = op.supports_autograd and dtype in op.supported_backward_dtypes("cpu")
+    torch.manual_seed(1)
+    samples = op.sample_inputs("cpu", dtype, requires_grad=gradients)
+    for number, sample in enumerate(samples):
+        if share < 1 and number >= 1:
+            break
+        try:
+            expected = outcome(op, sample, torch.device("cpu"), gradients)
+        except Exception:  # the CPU cannot
+            continue
+        try:
+            results = outcome(op, sample, torch.device("practice", 0), gradients)
+            torch.get_device_module("practice").synchronize()
+        except Exception as error:
+            found[f"raises {error}"] += 1
+            practice_gpu.start("T4")
+            continue
+        found["equal" if not any(map(different, results, expected)) else "differs"] += 1
+    return found
+
+
+def table(step: int, share: float) -> dict[str, Counter[str]]:
+    """Return how every `step`-th operator comes out."""
+    practice_gpu.start("T4")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return {name_of(op): found for op in operators()[::step] if (found := compared(op, share))}
+
+
+def hold(found: dict[str, Counter[str]]) -> None:
+    assert [name for name, counts in found.items() if counts["differs"] and name not in DRAWN] == []
+    raised = {name: words for name, counts in found.items() for words in counts if words.startswith("raises")}
+    assert {name: words for name, words in raised.items() if RAISES.get(name, "practice_gpu:") not in words} == {}
+    assert len(raised) <= 0.05 * len(found)
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_the_first_sample_of_every_fifth_operator_is_as_on_the_cpu() -> None:
+    found = table(5, 0)
+    assert len(found) > 120
+    hold(found)
+
+
+@pytest.mark.nightly
+@pytest.mark.usefixtures("one_thread")
+def test_every_sample_of_every_operator_is_as_on_the_cpu() -> None:
+    found = table(1, 1)
+    assert len(found) > 600
+    hold(found)
+
+
+def test_a_wrong_kernel_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    practice_gpu.start("T4")
+    from practice_gpu import operators as ours
+
+    monkeypatch.setattr(ours.Operator, "_action", lambda *_: lambda: None)
+    (relu,) = [op for op in operators() if op.name == "nn.functional.relu"]
+    assert compared(relu, 1)["differs"]
