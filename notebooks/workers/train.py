@@ -1,7 +1,4 @@
-"""Train a network on 0, 1 or N GPUs: torchrun --standalone --nproc-per-node=2 train.py
-
-Started again, it goes on after the last epoch in its checkpoint.
-"""
+"""Train or resume on 0 to N GPUs: torchrun --standalone --nproc-per-node=2 train.py"""
 
 import json
 import math
@@ -18,16 +15,14 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
-# DDP would import it later. It holds the group that is there then, which so outlives
-# destroy_process_group(), with threads that now and then abort a process as it ends.
+# Imported later, as DDP does, it holds the group, whose threads then never end.
 import torch.distributed.nn.functional  # noqa: F401
 from torch import multiprocessing, nn
 from torch.distributed.elastic.multiprocessing.errors import record
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, DistributedSampler, Subset, TensorDataset
 
-# How long a rank waits for the others: longer than one downloads or writes a checkpoint.
-LIMIT = timedelta(minutes=10)
+LIMIT = timedelta(minutes=10)  # for a rank that downloads or writes a checkpoint
 # A run goes on only as it began: its learning rate follows a plan for all its steps.
 LASTING = ["epochs", "batch", "learning_rate", "dropout", "precision", "seed"]
 
@@ -56,14 +51,6 @@ def arguments() -> Namespace:
     options.scaled = low == torch.float16  # only float16 underflows
     options.dtype = torch.promote_types(low, torch.float32)  # of the weights
     return options
-
-
-def choose_kernels(options: Namespace) -> None:
-    if options.deterministic:  # where an operation cannot be, it raises an error
-        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-        torch.use_deterministic_algorithms(True)
-    if options.no_tf32:  # otherwise PyTorch lets cuDNN round float32 to TF32
-        torch.backends.cudnn.allow_tf32 = False
 
 
 def start(options: Namespace) -> torch.device:
@@ -95,27 +82,15 @@ def say(text: str) -> None:
         print(text, flush=True)
 
 
-def check_places(options: Namespace) -> None:
-    """Stop now where rank 0 could not write after the first epoch."""
-    if dist.get_rank() == 0:
-        trial = Path(f"{options.checkpoint}.trial")
-        for path in filter(None, (trial, options.log_file)):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.open("a").close()
-        trial.unlink(missing_ok=True)
-
-
 def write(content: object, path: Path) -> None:
     """Write a file that is never half a file, whenever this process is killed."""
-    own = f"{path.name}.{socket.gethostname()}"
-    part = path.with_name(f"{own}.{os.getpid()}.part")
-    with part.open("wb") as file:
-        torch.save(content, file)
-        file.flush()
+    part = Path(f"{path}.{socket.gethostname()}.{os.getpid()}.part")
+    torch.save(content, part)
+    with part.open("rb+") as file:
         os.fsync(file.fileno())  # the bytes reach the disk before the name does
     part.replace(path)
-    for left in path.parent.glob(f"{own}.*.part"):  # where one was killed as it wrote
-        left.unlink(missing_ok=True)
+    for left in path.parent.glob(f"{path.name}.{socket.gethostname()}.*.part"):
+        left.unlink(missing_ok=True)  # of a run that was killed as it wrote
 
 
 def made_images(count: int, seed: int) -> TensorDataset:
@@ -142,9 +117,8 @@ def loaders(options: Namespace) -> tuple[DataLoader, DataLoader]:
     if options.batch > len(train):
         raise ValueError(f"--batch {options.batch} is more than {len(train)} images")
     rank, world = dist.get_rank(), dist.get_world_size()
-    # fork copies locks held by CUDA's and NCCL's threads, but not the threads. So a
-    # server forks that has no threads, but torch; elsewhere torch is loaded every time.
-    multiprocessing.set_forkserver_preload(["torch"])
+    # fork copies locks that CUDA's threads hold: so a server forks, which has none.
+    multiprocessing.set_forkserver_preload(["torch"])  # once, not in each epoch
     context = "forkserver" if sys.platform == "linux" else "spawn"
     settings = {"num_workers": options.workers, "batch_size": options.batch // world}
     settings["multiprocessing_context"] = context if options.workers else None
@@ -232,38 +206,30 @@ def save(options: Namespace, log: list[dict], parts: dict) -> None:
         path = options.checkpoint
         if not all(value.isfinite().all() for value in state["net"].values()):
             raise FloatingPointError(f"NaN or inf in weights: {path} stays as it is")
-        there = path.exists() and read(path, options, mmap=True)["written"]
-        if there and there != options.written:
+        there = path.exists() and torch.load(path, "cpu", mmap=True)["log"]
+        if there and str(there) != str(log[:-1]):  # as text: NaN is not equal to NaN
             raise ValueError(f"another run writes {path}, too: take another one")
-        options.written = time.time()
-        state |= {"log": log, "options": options.lasting, "written": options.written}
-        write(state, path)
+        write(state | {"log": log, "options": options.lasting}, path)
 
 
-def read(path: Path, options: Namespace, mmap: bool = False) -> dict:
-    """Return the checkpoint, unless it belongs to another training."""
+def load(options: Namespace, parts: dict) -> list[dict]:
+    """Restore everything and return the log of the epochs that are done."""
+    path = options.checkpoint
+    decision = [path.exists()]
+    dist.broadcast_object_list(decision)  # one rank decides for all
+    if decision == [False]:
+        return []
     try:
-        found = torch.load(path, map_location="cpu", weights_only=True, mmap=mmap)
+        found = torch.load(path, map_location="cpu")  # from a disk that all see
         before = dict(found["options"].items() - options.lasting.items())
     except Exception as error:
         raise ValueError(f"{path} cannot be read as a checkpoint: {error}") from error
     if before:
         raise ValueError(f"{path} was written with {before}: take another one")
-    return found
-
-
-def load(options: Namespace, parts: dict) -> list[dict]:
-    """Restore everything and return the log of the epochs that are done."""
-    path, rank = options.checkpoint, dist.get_rank()
-    found = read(path, options) if rank == 0 and path.exists() else None
-    written = [found and found["written"]]
-    dist.broadcast_object_list(written)  # one rank decides for all: which one, if any
-    (options.written,) = written
-    if not options.written:
-        return []
-    found = found or read(path, options)  # each rank, from a disk that all see
-    if found["written"] != options.written:
-        raise ValueError(f"rank {rank} finds another {path} than rank 0")
+    log = [found["log"]]
+    dist.broadcast_object_list(log)
+    if str(log) != str([found["log"]]):
+        raise ValueError(f"rank {dist.get_rank()} finds another {path} than rank 0")
     for name, part in parts.items():
         part.load_state_dict(found[name])
     say(f"resumed at epoch {len(found['log'])}")
@@ -271,18 +237,16 @@ def load(options: Namespace, parts: dict) -> list[dict]:
 
 
 def fit(options: Namespace) -> None:
-    """Train from the first epoch that is missing to the last."""
     train, test = loaders(options)
     torch.manual_seed(options.seed)  # all ranks build the same network
     net = network(options.dropout).to(options.device, options.dtype)
-    device = options.device.type
-    ids = [options.device] if device == "cuda" else None
+    ids = [options.device] if options.device.type == "cuda" else None
     model = DistributedDataParallel(net, device_ids=ids, gradient_as_bucket_view=True)
     optimizer = torch.optim.SGD(net.parameters(), options.learning_rate, momentum=0.9)
     factor = partial(rate_factor, steps=options.epochs * len(train))
-    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
-    parts = {"net": net, "optimizer": optimizer, "scheduler": scheduler}
-    parts["scaler"] = torch.amp.GradScaler(device, enabled=options.scaled)
+    plan = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
+    scaler = torch.amp.GradScaler(options.device.type, enabled=options.scaled)
+    parts = {"net": net, "optimizer": optimizer, "scheduler": plan, "scaler": scaler}
     log = load(options, parts)
     if len(log) == options.epochs:  # nothing is left to train
         note(options, log)
@@ -309,9 +273,18 @@ def note(options: Namespace, log: list[dict]) -> None:
 @record  # torchrun then names the rank that failed first, and why
 def main() -> None:
     options = arguments()
-    choose_kernels(options)
+    if options.deterministic:  # where an operation cannot be, it raises an error
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+        torch.use_deterministic_algorithms(True)
+    if options.no_tf32:  # otherwise PyTorch lets cuDNN round float32 to TF32
+        torch.backends.cudnn.allow_tf32 = False
     options.device = start(options)
-    check_places(options)
+    if dist.get_rank() == 0:  # stop now where it cannot write, not after an epoch
+        trial = Path(f"{options.checkpoint}.trial")
+        for path in filter(None, (trial, options.log_file)):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.open("a").close()
+        trial.unlink(missing_ok=True)
     fit(options)  # its model goes before the group does, or it might wait for ever
     dist.destroy_process_group()
 
