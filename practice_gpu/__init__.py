@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     import torch
 
-    from practice_gpu.places import Place
     from practice_gpu.ordering import Race
+    from practice_gpu.places import Place
     from practice_gpu.simulation import Entry
 
 __version__ = "0.1.0"

@@ -32,7 +32,9 @@ def register(library: Any) -> Any:
             base, _, overload = name.partition(".")
             packet = getattr(aten, base, None)
             if packet is not None and (overload or "default") in packet.overloads():
-                library.impl(name, "AutocastPrivateUse1", _casting(getattr(packet, overload or "default"), rule))
+                library.impl(
+                    name, "AutocastPrivateUse1", _casting(getattr(packet, overload or "default"), rule)
+                )
     others = torch._C._dispatch_library("IMPL", "_", "AutocastPrivateUse1")
     others.fallback_fallthrough()
     return others
@@ -50,6 +52,9 @@ def _casting(op: Any, rule: str) -> Callable[..., Any]:
             return tensor.to(wanted) if lowered else tensor
 
         with torch._C._ExcludeDispatchKeyGuard(_CAST):
-            return op(*[swapped(a, cast) for a in args], **{name: swapped(value, cast) for name, value in kwargs.items()})
+            return op(
+                *[swapped(a, cast) for a in args],
+                **{name: swapped(value, cast) for name, value in kwargs.items()},
+            )
 
     return run

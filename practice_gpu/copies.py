@@ -12,8 +12,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from practice_gpu.costs import copy_seconds, kernel_seconds
 from practice_gpu.memory import form_of, new, pin, pinned
 from practice_gpu.operators import as_meta, lend, tensors_in
-from practice_gpu.places import users_line
 from practice_gpu.ordering import Memory
+from practice_gpu.places import users_line
 from practice_gpu.state import NAME, state
 
 _PINNING = 5e9  # bytes per second: the pages are locked one by one (assumed)
@@ -41,7 +41,9 @@ def _inside(target: torch.Tensor, source: torch.Tensor) -> None:
     uses: list = []
     to, of = lend(target, True, uses), lend(source, False, uses)
     seconds, share = kernel_seconds(state.profile, "copy", [as_meta(source)], [as_meta(target)], False)
-    state.launch("kernel", "copy_", state.key(target.device.index), seconds, lambda: to.copy_(of), uses, share=share)
+    state.launch(
+        "kernel", "copy_", state.key(target.device.index), seconds, lambda: to.copy_(of), uses, share=share
+    )
 
 
 def _between(target: torch.Tensor, source: torch.Tensor) -> None:
@@ -55,7 +57,9 @@ def _between(target: torch.Tensor, source: torch.Tensor) -> None:
     ready = machine.submit("event", "", state.key(here))
     seconds = copy_seconds(state.profile, form_of(target).numel * target.dtype.itemsize, "peer")
     how = {"host": state.profile.copy_call, "engine": "peer", "after": [ready]}
-    work = state.launch("copy", f"GPU {here} to GPU {there}", state.key(there), seconds, lambda: to.copy_(of), uses, **how)
+    work = state.launch(
+        "copy", f"GPU {here} to GPU {there}", state.key(there), seconds, lambda: to.copy_(of), uses, **how
+    )
     machine.submit("event", "", state.key(here), after=[work])
 
 
@@ -85,9 +89,13 @@ def _over_the_bus(target: torch.Tensor, source: torch.Tensor, non_blocking: bool
     seconds = copy_seconds(profile, size, "pinned" if locked else "pageable")
     name, engine = ("host to GPU", "to GPU") if down else ("GPU to host", "from GPU")
     action = functools.partial(to.copy_, of)
-    work = state.launch("copy", name, state.key(device), seconds, action, uses, host=profile.copy_call, engine=engine)
+    work = state.launch(
+        "copy", name, state.key(device), seconds, action, uses, host=profile.copy_call, engine=engine
+    )
     if not (non_blocking and locked):
-        if non_blocking and down:  # the host is busy with copying to where the driver reads, but it does not wait
+        if (
+            non_blocking and down
+        ):  # the host is busy with copying to where the driver reads, but it does not wait
             state.machine.wait([work], "pageable copy")
         else:
             state.wait([work], "copy_", device)
@@ -106,7 +114,9 @@ def to_copy(
 ) -> torch.Tensor:
     """Return a copy with another dtype or on another device: the kernel of ``Tensor.to``."""
     device = tensor.device if device is None else torch.device(device)
-    like = torch.empty_like(as_meta(tensor), dtype=dtype, memory_format=memory_format or torch.preserve_format)
+    like = torch.empty_like(
+        as_meta(tensor), dtype=dtype, memory_format=memory_format or torch.preserve_format
+    )
     if device.type == NAME:
         made = new(form_of(like), state.index(device))
     else:

@@ -94,7 +94,11 @@ class Event:
     """
 
     def __init__(
-        self, device: Any = None, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False
+        self,
+        device: Any = None,
+        enable_timing: bool = False,
+        blocking: bool = False,
+        interprocess: bool = False,
     ) -> None:
         if interprocess:
             raise NotImplementedError("practice_gpu: events cannot be shared by processes")
@@ -227,8 +231,15 @@ def memory_stats(device: Any = None) -> dict[str, int]:
     """Return the bytes of a device by the names that PyTorch gives them."""
     memory.reap()
     found = memory.statistics[state.index(device)]
-    pairs = (("allocated", found.allocated, found.allocated_peak), ("reserved", found.reserved, found.reserved_peak))
-    stats = {f"{name}_bytes.all.{when}": n for name, *both in pairs for when, n in zip(("current", "peak"), both, strict=True)}
+    pairs = (
+        ("allocated", found.allocated, found.allocated_peak),
+        ("reserved", found.reserved, found.reserved_peak),
+    )
+    stats = {
+        f"{name}_bytes.all.{when}": n
+        for name, *both in pairs
+        for when, n in zip(("current", "peak"), both, strict=True)
+    }
     return {**stats, "num_ooms": found.ooms}
 
 
@@ -263,5 +274,9 @@ def properties(device: Any = None) -> types.SimpleNamespace:
     state.index(device)
     name = f"practice GPU (modelled on {state.profile.name})"
     return types.SimpleNamespace(
-        name=name, total_memory=state.memory, multi_processor_count=state.profile.multiprocessors, major=0, minor=0
+        name=name,
+        total_memory=state.memory,
+        multi_processor_count=state.profile.multiprocessors,
+        major=0,
+        minor=0,
     )

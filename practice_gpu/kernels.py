@@ -12,7 +12,9 @@ from practice_gpu.operators import resize, set_storage
 from practice_gpu.state import state
 
 
-def empty(size: Any, *, dtype: Any = None, device: Any = None, memory_format: Any = None, **_: Any) -> torch.Tensor:
+def empty(
+    size: Any, *, dtype: Any = None, device: Any = None, memory_format: Any = None, **_: Any
+) -> torch.Tensor:
     """Return a tensor whose memory holds whatever it held before."""
     size = tuple(size)
     stride = contiguous(size)
@@ -32,7 +34,9 @@ def _set_whole(tensor: torch.Tensor, source: Any) -> torch.Tensor:
 
 
 def _set_tensor(tensor: torch.Tensor, source: torch.Tensor) -> torch.Tensor:
-    return set_storage(tensor, source.untyped_storage(), source.storage_offset(), source.size(), source.stride())
+    return set_storage(
+        tensor, source.untyped_storage(), source.storage_offset(), source.size(), source.stride()
+    )
 
 
 def _set_empty(tensor: torch.Tensor) -> torch.Tensor:

@@ -15,7 +15,9 @@ from practice_gpu.simulation import Key, Work
 from practice_gpu.state import NAME, state
 
 _CPU, _EXTENSION = 1, 12  # DLPack's numbers of devices
-_CODES = {torch.bool: 6, torch.bfloat16: 4} | dict.fromkeys((torch.complex32, torch.complex64, torch.complex128), 5)
+_CODES = {torch.bool: 6, torch.bfloat16: 4} | dict.fromkeys(
+    (torch.complex32, torch.complex64, torch.complex128), 5
+)
 _CODES |= dict.fromkeys((torch.float16, torch.float32, torch.float64), 2)
 _CODES |= dict.fromkeys((torch.int8, torch.int16, torch.int32, torch.int64), 0)
 _CODES |= dict.fromkeys((torch.uint8, torch.uint16, torch.uint32, torch.uint64), 1)
@@ -92,7 +94,9 @@ class Block(Memory):
 
     def __init__(self, size: int, key: Key) -> None:
         super().__init__()
-        self.host = torch.zeros(size, dtype=torch.uint8)  # zeros: what is read too early is the same in every run
+        self.host = torch.zeros(
+            size, dtype=torch.uint8
+        )  # zeros: what is read too early is the same in every run
         self.address, self.size, self.key, self.users = self.host.data_ptr(), size, key, set()
 
 

@@ -14,14 +14,46 @@ from practice_gpu.ordering import Memory
 from practice_gpu.state import NAME, plain, state
 
 aten = torch.ops.aten
-_ANY_DEVICE = {"index", "index_put_", "_index_put_impl_", "_unsafe_index", "_unsafe_index_put"}  # indices on the CPU
+_ANY_DEVICE = {
+    "index",
+    "index_put_",
+    "_index_put_impl_",
+    "_unsafe_index",
+    "_unsafe_index_put",
+}  # indices on the CPU
 # PyTorch does not take numbers for tensors here, as it does elsewhere.
-_NUMBERS = {f"{name}{end}" for end in ("", "_") for name in "copysign remainder fmod bitwise_and bitwise_or bitwise_xor".split()}
-_BY_TRIAL = {"native_batch_norm", "_native_batch_norm_legit", "_embedding_bag", "_embedding_bag_forward_only"}  # their rules for shapes are not those of the kernels
-_DRAWS = {"uniform_", "normal_", "random_", "exponential_", "cauchy_", "geometric_", "log_normal_", "randperm"}
+_NUMBERS = {
+    f"{name}{end}"
+    for end in ("", "_")
+    for name in "copysign remainder fmod bitwise_and bitwise_or bitwise_xor".split()
+}
+_BY_TRIAL = {
+    "native_batch_norm",
+    "_native_batch_norm_legit",
+    "_embedding_bag",
+    "_embedding_bag_forward_only",
+}  # their rules for shapes are not those of the kernels
+_DRAWS = {
+    "uniform_",
+    "normal_",
+    "random_",
+    "exponential_",
+    "cauchy_",
+    "geometric_",
+    "log_normal_",
+    "randperm",
+}
 _TO_HOST = {"_local_scalar_dense", "equal", "is_nonzero"}  # a number comes back, by a copy
 _ON_THE_HOST = {"lengths", "input_lengths", "target_lengths", "scalars", "batch_sizes"}
-_SCALARS_ANYWHERE = {"floor_divide", "index_fill", "index_fill_", "masked_fill", "masked_fill_", "where", "isin"}
+_SCALARS_ANYWHERE = {
+    "floor_divide",
+    "index_fill",
+    "index_fill_",
+    "masked_fill",
+    "masked_fill_",
+    "where",
+    "isin",
+}
 
 
 # PyTorch hands a kernel another Python object for the same generator.
@@ -109,11 +141,15 @@ class Operator:
         self.op = getattr(packet, overload or "default")
         schema = self.op._schema
         self.name, self.arguments = base, [argument.name for argument in schema.arguments]
-        writes = {n: a.alias_info for n, a in enumerate(schema.arguments) if a.alias_info and a.alias_info.is_write}
+        writes = {
+            n: a.alias_info for n, a in enumerate(schema.arguments) if a.alias_info and a.alias_info.is_write
+        }
         self.written = [self.arguments[n] for n in writes]
         sets = {frozenset(info.before_set): self.arguments[n] for n, info in writes.items()}
         infos = [result.alias_info for result in schema.returns]
-        self.back = [sets.get(frozenset(info.before_set)) if info and info.is_write else None for info in infos]
+        self.back = [
+            sets.get(frozenset(info.before_set)) if info and info.is_write else None for info in infos
+        ]
         self.view = any(info and not info.is_write for info in infos)
         self.generator = next((a.name for a in schema.arguments if "Generator" in str(a.type)), None)
         tags = self.op.tags
@@ -158,7 +194,9 @@ class Operator:
             resize(given[name], shape.size, stride=shape.stride)
         uses: list[tuple[Memory, int, int, bool]] = []
         if written:
-            host_args = [lend(a, name in written, uses) for name, a in zip(self.arguments, args, strict=False)]
+            host_args = [
+                lend(a, name in written, uses) for name, a in zip(self.arguments, args, strict=False)
+            ]
         else:
             host_args = [lend(a, False, uses) for a in args]
         host_kwargs = {name: lend(value, name in written, uses) for name, value in kwargs.items()}
@@ -174,7 +212,9 @@ class Operator:
         state.launch("kernel", self.name, state.key(device), plan.seconds, action, uses, share=plan.share)
         return self._result(made, given) if written else made
 
-    def _action(self, targets: list[torch.Tensor], args: list[Any], kwargs: dict[str, Any]) -> Callable[[], Any]:
+    def _action(
+        self, targets: list[torch.Tensor], args: list[Any], kwargs: dict[str, Any]
+    ) -> Callable[[], Any]:
         op = self.op._op
         if self.name in _DRAWS:
             return self._drawn(args, kwargs)
@@ -203,7 +243,9 @@ class Operator:
                 errors.append(error)
 
         kind, engine = ("copy", "from GPU") if self.name == "_local_scalar_dense" else ("kernel", "compute")
-        work = state.launch(kind, self.name, state.key(plan.device), plan.seconds, action, uses, engine=engine)
+        work = state.launch(
+            kind, self.name, state.key(plan.device), plan.seconds, action, uses, engine=engine
+        )
         state.wait([work], self.name, plan.device)
         if errors:
             raise errors[0]
@@ -228,7 +270,9 @@ class Operator:
         if given is None:
             given = generators[device]
         elif given._cdata not in _made:
-            raise RuntimeError(f"Expected a '{NAME}' device type for generator but found '{given.device.type}'")
+            raise RuntimeError(
+                f"Expected a '{NAME}' device type for generator but found '{given.device.type}'"
+            )
         if self.name in _DRAWS:
             return given
         # The numbers are drawn late; which ones they are is decided now.
@@ -278,7 +322,10 @@ class Operator:
         plan.waits, plan.made, plan.resized = self.waits or self._masks(args), None, []
         plan.seconds, plan.share = state.profile.shortest, 1.0
         given = dict(zip(self.arguments, args, strict=False)) | kwargs
-        meta = {name: swapped(value, _trial if self.name in _BY_TRIAL else as_meta) for name, value in given.items()}
+        meta = {
+            name: swapped(value, _trial if self.name in _BY_TRIAL else as_meta)
+            for name, value in given.items()
+        }
         if "device" in meta:
             meta["device"] = torch.device("meta")
         if self.generator:
@@ -293,7 +340,9 @@ class Operator:
         if plan.waits:
             size = sum(t.numel() * t.itemsize for t in on_gpu)
             copied = copy_seconds(state.profile, 16, "pinned") if self.name in _TO_HOST else 0.0
-            plan.seconds += 2 * size / state.profile.bandwidth if self.name != "_local_scalar_dense" else copied
+            plan.seconds += (
+                2 * size / state.profile.bandwidth if self.name != "_local_scalar_dense" else copied
+            )
             return plan
         list_of = results if isinstance(results, (list, tuple)) else [results]
         if any(self.back):
@@ -313,7 +362,9 @@ class Operator:
         return plan
 
     def _masks(self, args: tuple[Any, ...]) -> bool:
-        return self.name in _ANY_DEVICE and any(t.dtype in (torch.bool, torch.uint8) for t in tensors_in(args[1:2]))
+        return self.name in _ANY_DEVICE and any(
+            t.dtype in (torch.bool, torch.uint8) for t in tensors_in(args[1:2])
+        )
 
     def _check_devices(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         first: torch.device | None = None
@@ -322,7 +373,11 @@ class Operator:
                 continue
             for tensor in tensors_in((value,)):
                 where = tensor.device
-                if where.type == "cpu" and tensor.dim() == 0 and (self.pointwise or name in ("value", "values")):
+                if (
+                    where.type == "cpu"
+                    and tensor.dim() == 0
+                    and (self.pointwise or name in ("value", "values"))
+                ):
                     continue
                 if self.name in _ANY_DEVICE and name == "indices":
                     if where.type == "cpu" or where == first:
@@ -350,13 +405,19 @@ def _refuse_layouts(values: Any) -> None:
             raise NotImplementedError(f"practice_gpu cannot hold tensors of layout {tensor.layout}")
 
 
-def _rooms(made: Any, device: int, targets: list[torch.Tensor], uses: list[tuple[Memory, int, int, bool]]) -> Any:
+def _rooms(
+    made: Any, device: int, targets: list[torch.Tensor], uses: list[tuple[Memory, int, int, bool]]
+) -> Any:
     if isinstance(made, Form):
         tensor, block = room(made, device)
         targets.append(made.tensor(block.address))
         uses.append((block, 0, made.bytes, True))
         return tensor
-    return type(made)([_rooms(m, device, targets, uses) for m in made]) if isinstance(made, (list, tuple)) else made
+    return (
+        type(made)([_rooms(m, device, targets, uses) for m in made])
+        if isinstance(made, (list, tuple))
+        else made
+    )
 
 
 def _trial(tensor: torch.Tensor) -> torch.Tensor:
@@ -378,7 +439,9 @@ def resize(tensor: torch.Tensor, size: Any, *, memory_format: Any = None, stride
     """
     size = tuple(size)
     if stride is None:
-        stride = torch.empty(size, device="meta", memory_format=memory_format or torch.contiguous_format).stride()
+        stride = torch.empty(
+            size, device="meta", memory_format=memory_format or torch.contiguous_format
+        ).stride()
     wanted, storage = form(tensor.dtype, size, tuple(stride)), tensor.untyped_storage()
     start = tensor.storage_offset()
     if storage.nbytes() < wanted.bytes + start * tensor.dtype.itemsize:

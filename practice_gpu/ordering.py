@@ -87,5 +87,7 @@ def _joined(uses: list[Use]) -> list[Use]:
     joined: dict[Any, Use] = {}
     for use in uses:
         old = joined.get((use.work.key, use.write), use)
-        joined[use.work.key, use.write] = Use(use.work, min(old.low, use.low), max(old.high, use.high), use.write)
+        joined[use.work.key, use.write] = Use(
+            use.work, min(old.low, use.low), max(old.high, use.high), use.write
+        )
     return list(joined.values())

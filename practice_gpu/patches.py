@@ -64,7 +64,9 @@ def register() -> None:
 
 
 def _refuse(op: Any, *args: Any, **kwargs: Any) -> Any:
-    raise NotImplementedError(f"practice_gpu cannot run {op}: the CPU has no kernel for such tensors, or PyTorch no rule")
+    raise NotImplementedError(
+        f"practice_gpu cannot run {op}: the CPU has no kernel for such tensors, or PyTorch no rule"
+    )
 
 
 def _module() -> types.ModuleType:
@@ -120,7 +122,11 @@ def _replacements() -> Iterator[tuple[Any, str, Any]]:
     yield graph, "_engine_run_backward", stand_ins.single_thread(graph._engine_run_backward)
     yield torch.autograd, "_engine_run_backward", stand_ins.single_thread(torch.autograd._engine_run_backward)
     # Module.to keeps its Parameter objects only where `parameter.data = ...` may change the device.
-    yield torch, "_has_compatible_shallow_copy_type", stand_ins.compatible(torch._has_compatible_shallow_copy_type)
+    yield (
+        torch,
+        "_has_compatible_shallow_copy_type",
+        stand_ins.compatible(torch._has_compatible_shallow_copy_type),
+    )
     yield torch.Tensor, "data", stand_ins.data_property(torch.Tensor.data)
     # There is no allocator in C++ that could make a storage (torch.load, copy.deepcopy) or pinned memory.
     yield torch.UntypedStorage, "__new__", stand_ins.storage_maker(torch.UntypedStorage.__new__)

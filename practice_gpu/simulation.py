@@ -129,8 +129,21 @@ class Machine:
             queue.known = merged(queue.known, {**other.known, other.key: other.order})
         self._number += 1
         queue.count += 1
-        work.kind, work.name, work.key, work.seconds, work.engine, work.share = kind, name, key, seconds, engine, share
-        work.action, work.after, work.place, work.number, work.order = action, after, place, self._number, queue.count
+        work.kind, work.name, work.key, work.seconds, work.engine, work.share = (
+            kind,
+            name,
+            key,
+            seconds,
+            engine,
+            share,
+        )
+        work.action, work.after, work.place, work.number, work.order = (
+            action,
+            after,
+            place,
+            self._number,
+            queue.count,
+        )
         work.known, work.issued, work.start, work.end = queue.known, self.now, None, None
         work.held = held
         queue.waiting.append(work)

@@ -100,7 +100,8 @@ _look = ctypes.pythonapi.PyErr_Occurred
 
 class Guard(torch._C._acc.DeviceGuard):
     """PyTorch's guard for devices in Python. It asks for the type of the device even while the exception of a hook is
-    on its way through C++, and would end the process: a call then must not find an exception. `single_thread` raises it."""
+    on its way through C++, and would end the process: a call then must not find an exception. `single_thread` raises it.
+    """
 
     pending: list[BaseException] = []
 

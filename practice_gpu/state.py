@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from practice_gpu.places import Place, users_line
 from practice_gpu.ordering import Memory, Races
+from practice_gpu.places import Place, users_line
 from practice_gpu.simulation import Key, Machine, Work
 
 if TYPE_CHECKING:
@@ -152,7 +152,9 @@ class State:
         """
         machine = self.machine
         machine.now += self.profile.launch if host is None else host
-        work = machine.submit(kind, name, key, seconds, (key[0], engine), share, action, after, users_line(), uses)
+        work = machine.submit(
+            kind, name, key, seconds, (key[0], engine), share, action, after, users_line(), uses
+        )
         for memory, low, high, write in uses:
             self.races.touch(memory, work, low, high, write)
         machine.run()

@@ -52,12 +52,18 @@ MIXED: list[tuple[Callable[..., Any], str | None]] = [
     (lambda a, b: a @ b, "got mat2 is on cpu, different from other tensors on practice:0"),
     (lambda a, b: torch.cat([a, b]), "is on cpu, different from other tensors on practice:0"),
     (lambda a, b: nn.functional.linear(b, a), "different from other tensors"),
-    (lambda a, b: b[a.long()], "indices should be either on cpu or on the same device as the indexed tensor (cpu)"),
+    (
+        lambda a, b: b[a.long()],
+        "indices should be either on cpu or on the same device as the indexed tensor (cpu)",
+    ),
     (lambda a, b: a + ones(2, 2, device=D1), "found at least two devices, practice:0 and practice:1!"),
     (lambda a, b: a[ones(1, device=D1).long()], "indices should be either on cpu or on the same device"),
     (lambda a, b: ones(2, device="practice:5"), "practice error: invalid device ordinal"),
     (lambda a, b: a.numpy(), "can't convert practice:0 device type tensor to numpy"),
-    (lambda a, b: torch.rand(2, device=D, generator=torch.Generator()), "Expected a 'practice' device type for generator"),
+    (
+        lambda a, b: torch.rand(2, device=D, generator=torch.Generator()),
+        "Expected a 'practice' device type for generator",
+    ),
     (lambda a, b: a.to_sparse(), "practice_gpu cannot hold tensors of layout torch.sparse_coo"),
     (lambda a, b: a[b.long()], None),
     (lambda a, b: a * torch.tensor(2.0), None),
@@ -71,7 +77,10 @@ def test_devices_may_be_mixed_as_on_cuda_only(gpu: Any, call: Callable[..., Any]
     if words is None:
         assert str(call(a, b).device) == D
     else:
-        with pytest.raises((RuntimeError, TypeError, NotImplementedError), match=words.replace("(", r"\(").replace(")", r"\)")):
+        with pytest.raises(
+            (RuntimeError, TypeError, NotImplementedError),
+            match=words.replace("(", r"\(").replace(")", r"\)"),
+        ):
             call(a, b)
 
 
@@ -188,11 +197,22 @@ def test_autocast_and_scaling(gpu: Any) -> None:
     net, x = NETWORKS["cnn"]().to(D), torch.rand(6, 3, 16, 16, device=D)
     with torch.autocast("practice", dtype=torch.float16):
         low = net[0](x)
-        assert low.dtype == torch.float16 and low.softmax(1).dtype == (low.float() + low).dtype == torch.float32
-        assert torch.cat([low, low.float()]).dtype == torch.float32 and (x.double() @ x.double()).dtype == torch.float64
+        assert (
+            low.dtype == torch.float16 and low.softmax(1).dtype == (low.float() + low).dtype == torch.float32
+        )
+        assert (
+            torch.cat([low, low.float()]).dtype == torch.float32
+            and (x.double() @ x.double()).dtype == torch.float64
+        )
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        assert torch.equal(x @ x, (x.cpu().double() @ x.cpu().double()).float().to(D)) or (x @ x).dtype == torch.float32
-    optimizer, scaler = torch.optim.SGD(net.parameters(), lr=0.1), torch.amp.GradScaler("practice", init_scale=2.0**40)
+        assert (
+            torch.equal(x @ x, (x.cpu().double() @ x.cpu().double()).float().to(D))
+            or (x @ x).dtype == torch.float32
+        )
+    optimizer, scaler = (
+        torch.optim.SGD(net.parameters(), lr=0.1),
+        torch.amp.GradScaler("practice", init_scale=2.0**40),
+    )
     for _ in range(2):
         optimizer.zero_grad()
         with torch.autocast("practice", dtype=torch.float16):
@@ -214,13 +234,21 @@ def test_files_copies_and_loaders(gpu: Any) -> None:
     other.load_state_dict(net.state_dict())
     assert torch.equal(other.weight.cpu(), net.weight.cpu()) and str(copy.deepcopy(other).weight.device) == D1
     for workers in (0, 1):
-        batches = [b for (b,) in DataLoader(TensorDataset(torch.rand(8, 3)), 4, pin_memory=True, num_workers=workers)]
-        assert len(batches) == 2 and all(b.is_pinned() and str(b.to(D, non_blocking=True).device) == D for b in batches)
+        batches = [
+            b for (b,) in DataLoader(TensorDataset(torch.rand(8, 3)), 4, pin_memory=True, num_workers=workers)
+        ]
+        assert len(batches) == 2 and all(
+            b.is_pinned() and str(b.to(D, non_blocking=True).device) == D for b in batches
+        )
 
 
 def test_random_numbers_follow_their_seeds(gpu: Any) -> None:
     def draw() -> list[Any]:
-        return [torch.rand(3, device=D).tolist(), torch.randperm(5, device=D).tolist(), ones(2).bernoulli(0.5).tolist()]
+        return [
+            torch.rand(3, device=D).tolist(),
+            torch.randperm(5, device=D).tolist(),
+            ones(2).bernoulli(0.5).tolist(),
+        ]
 
     torch.manual_seed(3)
     first = draw()
@@ -230,7 +258,10 @@ def test_random_numbers_follow_their_seeds(gpu: Any) -> None:
     assert torch.rand(3).tolist() == first[0]
     generator = torch.Generator(device=D1).manual_seed(5)
     assert str(generator.device) == D1 and isinstance(generator, torch.Generator)
-    same = torch.rand(3, device=D1, generator=generator), torch.rand(3, generator=torch.Generator().manual_seed(5))
+    same = (
+        torch.rand(3, device=D1, generator=generator),
+        torch.rand(3, generator=torch.Generator().manual_seed(5)),
+    )
     assert same[0].tolist() == same[1].tolist()
     state = gpu.get_rng_state(0)
     before = torch.rand(1, device=D).item()
@@ -266,7 +297,9 @@ def test_streams_are_in_no_order_unless_something_orders_them(gpu: Any, cure: st
     gpu.synchronize()
     assert b.sum().item() == (MANY if cure else 0)
     assert len(lines()) == (0 if cure else 1)
-    assert cure or ("write by fill_" in lines()[0] and "# the write" in lines()[0] and "# the read" in lines()[0])
+    assert cure or (
+        "write by fill_" in lines()[0] and "# the write" in lines()[0] and "# the read" in lines()[0]
+    )
 
 
 def test_pinned_memory_and_its_hazards(gpu: Any) -> None:
@@ -317,7 +350,11 @@ def test_freed_memory_is_used_again_although_another_stream_still_reads_it(gpu: 
     del x
     z = torch.full((MANY,), 100.0, device=D)
     gpu.synchronize()
-    assert y.max().item() == (2 if recorded else 200) and z.min() == 100 and len(lines()) == (0 if recorded else 1)
+    assert (
+        y.max().item() == (2 if recorded else 200)
+        and z.min() == 100
+        and len(lines()) == (0 if recorded else 1)
+    )
 
 
 def test_events_tell_the_modelled_time(gpu: Any) -> None:
@@ -331,7 +368,10 @@ def test_events_tell_the_modelled_time(gpu: Any) -> None:
         begin.elapsed_time(end)
     end.synchronize()
     # The host's call for the kernel is between the two.
-    assert float(begin.elapsed_time(end)) == pytest.approx(1.0, rel=0.02) and "modelled" in f"{begin.elapsed_time(end)}"
+    assert (
+        float(begin.elapsed_time(end)) == pytest.approx(1.0, rel=0.02)
+        and "modelled" in f"{begin.elapsed_time(end)}"
+    )
     with pytest.raises(ValueError, match="enable_timing"):
         gpu.Event().elapsed_time(end)
     bare = torch.Stream(D1)
@@ -390,7 +430,10 @@ def test_errors_of_values_come_late_and_stay(blocking: bool) -> None:
     gpu._sleep(10_000_000)
     made = table(rows)  # the call returns
     for call in (made.sum().item, lambda: ones(2), gpu.synchronize):
-        with pytest.raises(torch.AcceleratorError, match="device-side assert triggered.*\n.*index out of range.*the call returns"):
+        with pytest.raises(
+            torch.AcceleratorError,
+            match="device-side assert triggered.*\n.*index out of range.*the call returns",
+        ):
             call()
     assert ones(2, device=D1).sum() == 2
     practice_gpu.start("T4")
@@ -407,7 +450,10 @@ def test_memory_has_a_limit_and_is_counted() -> None:
     y = x.view(256, 256)
     del x
     assert gpu.memory_allocated() - base == 1 << 18
-    with pytest.raises(torch.OutOfMemoryError, match="Tried to allocate 1.00 MiB. GPU 0 has a total capacity of 1.00 MiB of which"):
+    with pytest.raises(
+        torch.OutOfMemoryError,
+        match="Tried to allocate 1.00 MiB. GPU 0 has a total capacity of 1.00 MiB of which",
+    ):
         torch.empty(1 << 18, device=D)
     del y
     assert gpu.memory_allocated() == base and gpu.memory_reserved() - base == 1 << 18

@@ -14,6 +14,7 @@ import pytest
 import torch
 
 import practice_gpu
+
 # Their numbers are drawn from generators of their own, or they show memory that nobody has written.
 DRAWN = {
     "nn.functional.rrelu", "multinomial", "normal", "normal.number_mean", "bernoulli", "nn.functional.dropout",
@@ -68,7 +69,10 @@ def outcome(op: Any, sample: Any, device: torch.device, gradients: bool) -> tupl
         results = op(*args, **kwargs)
     made = [*leaves([results, args, kwargs])]
     shown = results if sample.output_process_fn_grad is None else sample.output_process_fn_grad(results)
-    outs, ins = [t for t in leaves(shown) if t.requires_grad], [t for t in leaves([args, kwargs]) if t.is_leaf and t.requires_grad]
+    outs, ins = (
+        [t for t in leaves(shown) if t.requires_grad],
+        [t for t in leaves([args, kwargs]) if t.is_leaf and t.requires_grad],
+    )
     if not (gradients and outs and ins):
         return made, []
     sums = [t.abs().sum() if t.is_complex() else t.sum() for t in outs]
@@ -83,7 +87,9 @@ def different(ours: Any, cpu: Any) -> bool:
             a, b = (t.detach().cpu().resolve_conj().resolve_neg() for t in (mine, other))
             exact = a.dtype.itemsize == 1
             try:
-                torch.testing.assert_close(a, b, rtol=0 if exact else 1e-4, atol=0 if exact else 1e-4, equal_nan=True)
+                torch.testing.assert_close(
+                    a, b, rtol=0 if exact else 1e-4, atol=0 if exact else 1e-4, equal_nan=True
+                )
             except AssertionError:
                 return True
     return False
@@ -125,7 +131,9 @@ def table(step: int, share: float) -> dict[str, Counter[str]]:
 def hold(found: dict[str, Counter[str]]) -> None:
     assert [name for name, counts in found.items() if counts["differs"] and name not in DRAWN] == []
     raised = {name: words for name, counts in found.items() for words in counts if words.startswith("raises")}
-    assert {name: words for name, words in raised.items() if RAISES.get(name, "practice_gpu:") not in words} == {}
+    assert {
+        name: words for name, words in raised.items() if RAISES.get(name, "practice_gpu:") not in words
+    } == {}
     assert len(raised) <= 0.05 * len(found)
 
 
