@@ -425,6 +425,7 @@ def _trial(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def as_meta(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a tensor without data of the same form; numbers of the CPU keep their value."""
     if tensor.dim() == 0 and tensor.is_cpu:
         return tensor
     meta = torch.empty_strided(tensor.size(), tensor.stride(), dtype=tensor.dtype, device="meta")

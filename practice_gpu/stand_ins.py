@@ -99,8 +99,10 @@ _look = ctypes.pythonapi.PyErr_Occurred
 
 
 class Guard(torch._C._acc.DeviceGuard):
-    """PyTorch's guard for devices in Python. It asks for the type of the device even while the exception of a hook is
-    on its way through C++, and would end the process: a call then must not find an exception. `single_thread` raises it.
+    """PyTorch's guard for devices in Python, which must not end the process.
+
+    PyTorch asks it for the type of the device even while the exception of a hook is on its way through C++, where a
+    failing call ends the process. So the exception is set aside; `single_thread` raises it.
     """
 
     pending: list[BaseException] = []
