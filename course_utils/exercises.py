@@ -19,8 +19,8 @@ from torch_doctor.bilingual import Bilingual, plain
 LIMIT_SECONDS = 10.0  # PyTorch imports parts of itself at their first use, which takes seconds on a slow disk
 
 
-def _short(text: str, most: int = 800) -> str:
-    return text if len(text) <= most else f"{text[: most // 2]} … {text[-most // 2 :]}"
+def _short(text: str) -> str:
+    return text if len(text) <= 800 else f"{text[:400]} … {text[-400:]}"
 
 
 class NotYet(Exception):

@@ -88,6 +88,8 @@ def shown(answer: Any) -> Block:
     rows = {}
     for name, part in (("[:210]", got[:210]), ("[210:]", got[210:])):
         rows[f"scaled{name}.mean(0)"] = ", ".join(f"{value:.2f}" for value in part.mean(0).tolist())
+        if len(part) < 2:  # of one row there is no deviation
+            continue
         rows[f"scaled{name}.std(0)"] = ", ".join(f"{value:.2f}" for value in part.std(0).tolist())
     return facts(rows=rows)
 

@@ -28,7 +28,6 @@ ANSWER, HINTS = Bilingual("Answer", "答案"), Bilingual("Hints", "提示")
 WRONG = Bilingual("Typical wrong answers, and words of the hint", "常見的錯誤答案（引號裡是提示的內容）")
 MINUTES = Bilingual("{minutes} minutes", "{minutes} 分鐘")
 LESSON = Bilingual("For instructors: minutes by section", "給教師：各節分鐘數")
-LEVEL = Bilingual("Level: {level}", "難度：{level}")
 
 
 def add(notebook: NotebookNode, language: str) -> None:
