@@ -98,6 +98,7 @@ class Machine:
         self.log: deque[Entry] = deque(maxlen=200_000)
         self.perform = perform or (lambda works: [work.action() for work in works])
         self._busy: dict[Any, list[tuple[float, float]]] = {}  # of an engine: (end, share) of what runs
+        self._begun: dict[Any, float] = {}  # of an engine: the last start
         self._ended: list[tuple[float, int, Work]] = []  # heap of work whose action is to be carried out
         self._number = 0
 
@@ -152,6 +153,7 @@ class Machine:
 
     def _free(self, engine: Any, ready: float, share: float) -> float:
         """Return when an engine has room for a share of it."""
+        ready = max(ready, self._begun.get(engine, 0.0))  # starts are fixed in the order of time
         busy = sorted(item for item in self._busy.get(engine, ()) if item[0] > ready)
         used = sum(share for _, share in busy)
         for end, freed in busy:
@@ -184,6 +186,7 @@ class Machine:
             work.start, work.end = start, start + work.seconds
             work.after, queue.free = (), work.end
             if work.engine is not None:
+                self._begun[work.engine] = start
                 running = [item for item in self._busy.get(work.engine, ()) if item[0] > start]
                 self._busy[work.engine] = [*running, (work.end, work.share)]
             if work.kind != "event":

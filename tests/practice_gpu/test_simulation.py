@@ -307,5 +307,5 @@ def test_a_planted_fault_is_found(
     monkeypatch.setattr(owner, name, made[name])
     draw = random.Random(1)
     with pytest.raises((AssertionError, IndexError, AttributeError, TypeError)):
-        for _ in range(600):
+        for _ in range(4000):
             agree(dense_program(draw))
