@@ -96,7 +96,7 @@ endif
 	@echo "正在把課程所需的套件安裝到 .venv，第一次需要幾分鐘。"
 	@touch .venv/unfinished; trap 'exit 130' INT; $(IN) -m pip install --disable-pip-version-check \
 		$(if $(wildcard .venv/lab .venv/test),--quiet) -c constraints.txt -e '.[$(@F)]' \
-		|| { rm .venv/unfinished; echo "pip failed, see above. Run the command again; make clean starts from nothing."; \
+		|| { $(if $(and $(USABLE),$(wildcard .venv/unfinished)),,rm .venv/unfinished;) echo "pip failed, see above. Run the command again; make clean starts from nothing."; \
 		echo "pip 執行失敗，原因見上方。請再執行一次；若要從頭開始，請先執行 make clean。"; exit 1; }
 	@rm .venv/unfinished && touch $@
 endif

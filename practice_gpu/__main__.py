@@ -20,10 +20,10 @@ Run a device-agnostic script (torch.accelerator, or practice_gpu.device()) on pr
 Other options belong to the script, and so does everything after "--".
 其他選項都交給程式；「--」之後的也是。
 Exit status: 0; 1 a budget is exceeded, or the script failed; 2 the command was typed wrong.
-結束代碼（exit status）：0；1 超出額度或程式失敗；2 指令打錯。
+結束代碼（exit status）：0 表示成功，1 表示超出額度或程式失敗，2 表示指令打錯。
 """,
     "script": "the script · 要執行的程式",
-    "gpu": "the card that is modelled (default: T4) · 仿照的顯示卡（預設為 T4）",
+    "gpu": "the card that is modelled (default: T4) · 要模擬的顯示卡（預設為 T4）",
     "count": "how many GPUs (default: 1) · 幾張 GPU（預設為 1）",
     "memory": "of each GPU; what needs more fails · 每張 GPU 的記憶體；超過就失敗",
     "budget_waits": "how often the host may wait for a GPU · 主機最多可以等 GPU 幾次",

@@ -30,7 +30,7 @@ NO_ADDRESS = Bilingual(
     "Warning: the course's public address is not known ([tool.course] repository in pyproject.toml, or"
     " COURSE_REPOSITORY). No link opens a lesson on Colab or Kaggle; there, the first cell of an edition stops and says why.",
     "注意：還不知道課程的公開網址（pyproject.toml 的 [tool.course] repository，或環境變數 COURSE_REPOSITORY）。"
-    "沒有連結能在 Colab 或 Kaggle 開啟課文；單一語言版本在那裡執行到第一格就會停下，並說明原因。",
+    "所有連結都無法在 Colab 或 Kaggle 開啟課文；單一語言版本在那裡執行到第一格就會停下，並說明原因。",
 )
 BRANCH = "editions"
 HUB = "https://YOUR-HUB"

@@ -32,7 +32,7 @@ def take(archives: list[Path], folder: Path = FOLDER) -> tuple[Path, str]:
         Refused: One was not measured with the lessons that are committed here, or they come from different machines.
     """
     expected, taken = committed(), []
-    for packed in archives:
+    for packed in sorted(archives, key=lambda path: path.name):  # a name ends in date and time
         with tempfile.TemporaryDirectory(prefix="course-archive-") as scratch:
             manifest, files = unpack(packed, Path(scratch))
             found = sorted((files / "evidence").glob("*.json"))

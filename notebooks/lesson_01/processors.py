@@ -128,7 +128,7 @@ def picture(processors: list[Processor]) -> figures.Picture:
         axes.set_title(f"{name}\n{_blocks_text(processor)}")
         source = Bilingual("measured", "實測") if processor.measured else Bilingual("published", "公開規格")
         if processor.cached:
-            source = Bilingual("may be cache", "可能是快取")
+            source = Bilingual("may be cache", "可能量到快取")
         axes.text(
             0.5,
             -0.06,

@@ -184,7 +184,7 @@ def _check_raised(text: str, records: list[dict[str, Any] | None], size: int) ->
             known = [known for known in _TEXTS["explained"] if re.search(known["error"], error)]
             why = Bilingual(known[0]["en"], known[0]["zh"]) if known else _text("other_error", error=error)
             who = _text("rank", rank=number) if number < size else _text("alone")
-            if "FileNotFoundError" in error and (missed := _not_entered(text, record)):
+            if number < size and "FileNotFoundError" in error and (missed := _not_entered(text, record)):
                 why = _text("not_entered", rank=number, **missed)
             raise Wrong(**_words("raised", who=who, line=record["line"], why=why))
 

@@ -90,7 +90,7 @@ def write(content: object, path: Path) -> None:
         os.fsync(file.fileno())  # the bytes reach the disk before the name does
     part.replace(path)
     for left in path.parent.glob(f"{path.name}.{socket.gethostname()}.*.part"):
-        left.unlink(missing_ok=True)  # of a run that was killed as it wrote
+        left.unlink(missing_ok=True)  # of killed runs; one that writes now stops
 
 
 def made_images(count: int, seed: int) -> TensorDataset:

@@ -157,7 +157,7 @@ def ranks(session: Session) -> str:
 
 
 def tests(session: Session) -> str:
-    """Run the unit tests that need a GPU; no other file of tests is imported, which takes long from a cold disk."""
+    """Run the unit tests that need a GPU; importing all files of tests takes long from a cold disk."""
     if not session.cuda:
         return "needs a GPU"
     files = [file for file in sorted((ROOT / "tests").rglob("test_*.py")) if uses_gpu(file)]
