@@ -68,9 +68,7 @@ def warn() -> None:
         print(NO_ADDRESS, file=sys.stderr)
 
 
-def opened(
-    name: str, language: str, audience: str = "student", *, repo: str | None = None, hub: str = HUB
-) -> dict[str, str]:
+def opened(name: str, language: str, audience: str = "student", *, repo: str | None = None) -> dict[str, str]:
     """Return the addresses that open a lesson, by service.
 
     Args:
@@ -78,7 +76,6 @@ def opened(
         language: ``"en"``, ``"zh-TW"`` or ``"zh-CN"``.
         audience: ``"student"`` or ``"instructor"``.
         repo: ``"owner/name"``; by default :func:`repository`.
-        hub: Address of a JupyterHub, for nbgitpuller.
     """
     repo = repo or repository()
     if repo == UNKNOWN:
@@ -91,7 +88,7 @@ def opened(
         "colab": f"https://colab.research.google.com/github/{page}",
         "kaggle": f"https://www.kaggle.com/kernels/welcome?src=https://github.com/{page}",
         "binder": f"https://mybinder.org/v2/gh/{repo}/HEAD?labpath={quote(f'notebooks/{name}', safe='')}",
-        "nbgitpuller": f"{hub}/hub/user-redirect/git-pull?repo={source}&branch={BRANCH}&urlpath={pulled}",
+        "nbgitpuller": f"{HUB}/hub/user-redirect/git-pull?repo={source}&branch={BRANCH}&urlpath={pulled}",
     }
 
 

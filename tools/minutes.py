@@ -266,17 +266,9 @@ def main() -> None:
     parser.add_argument(
         "--write", action="store_true", help="put the minutes into the metadata, README and TEACHING"
     )
-    parser.add_argument("--sections", metavar="NN", help="the minutes of each section of one lesson")
     options = parser.parse_args()
     if options.write:
         write()
-    if options.sections:
-        path = lessons()[options.sections]
-        for section, amount in by_section(path).items():
-            print(
-                f"{section or '(before)':24}{amount.minutes:6.1f} min {amount.words:5} words {amount.code:4} lines"
-            )
-        return
     table = [HEAD, *(list(map(str, row(number, path))) for number, path in lessons().items())]
     widths = [max(len(line[column]) for line in table) for column in range(len(HEAD))]
     for line in table:

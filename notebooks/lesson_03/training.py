@@ -16,14 +16,14 @@ def mixed(device: torch.device, dtype: torch.dtype | None) -> torch.autocast:
     return torch.autocast(device.type, dtype=dtype if on else None, enabled=on)
 
 
-def classifier(width: int = 128) -> nn.Sequential:
+def classifier() -> nn.Sequential:
     """Return an untrained network with one hidden layer, always with the same weights, on the GPU if there is one.
 
     The state of PyTorch's random numbers is left as it is.
     """
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(0)
-        return nn.Sequential(nn.Linear(64, width), nn.ReLU(), nn.Linear(width, 10)).to(try_gpu())
+        return nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 10)).to(try_gpu())
 
 
 @preserved_state(threads=1)  # on a CPU, work this small is not worth sharing
