@@ -6,7 +6,8 @@ import functools
 from typing import Any
 
 import torch
-from torch.overrides import TorchFunctionMode
+from torch import overrides
+from torch.utils._device import DeviceContext
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from practice_gpu.costs import copy_seconds, kernel_seconds
@@ -169,7 +170,7 @@ def _host_use(tensor: torch.Tensor, write: bool) -> None:
         state.races.host(memory, low, low + form_of(tensor).bytes, write, users_line())
 
 
-class _Watch(TorchFunctionMode):
+class _Watch(overrides.TorchFunctionMode):
     """Looks for calls that use pinned memory which a device may still be using."""
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -185,8 +186,11 @@ class _Watch(TorchFunctionMode):
             return function(*args, **kwargs)
 
 
-def watch_the_host() -> None:
-    """From now on enter what this thread does to pinned memory."""
-    if not getattr(state.chosen, "watching", False):
-        state.chosen.watching = True
-        _Watch().__enter__()
+def watch_the_host(on: bool = True) -> None:
+    """From now on enter what this thread does to pinned memory, or no longer."""
+    stack = [overrides._pop_mode() for _ in range(overrides._len_torch_function_stack())]
+    others = [mode for mode in reversed(stack) if not isinstance(mode, _Watch)]
+    if on:  # under the modes that the program leaves again; PyTorch wants the default device below all
+        others.insert(bool(others) and isinstance(others[0], DeviceContext), _Watch())
+    for mode in others:
+        overrides._push_mode(mode)

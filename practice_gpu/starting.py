@@ -11,7 +11,7 @@ except ImportError as error:
         "practice_gpu needs PyTorch 2.10 or newer, and there is none: pip install torch"
     ) from error
 
-from practice_gpu import memory, operators, patches
+from practice_gpu import copies, memory, operators, patches
 from practice_gpu.profiles import profile
 from practice_gpu.state import NAME, state
 
@@ -62,6 +62,7 @@ def stop() -> None:
         if state.count:
             state.machine.run(float("inf"))
             patches.undo()
+            copies.watch_the_host(False)
             state.count = 0
 
 

@@ -158,13 +158,16 @@ class Course:
         )
 
     def make(self, target: str) -> subprocess.Popen[str]:
-        """Start `make`, in a group of processes of its own."""
+        """Start `make`, in a group of processes of its own, without the flags of the make that runs the tests."""
         command = ["make", f".venv/{target}", f"PYTHON={self.python}"]
         how = {
             "stdout": subprocess.PIPE,
             "stderr": subprocess.STDOUT,
             "text": True,
             "start_new_session": True,
+            "env": {
+                name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))
+            },
         }
         self.running.append(subprocess.Popen(command, cwd=self.folder, **how))
         return self.running[-1]

@@ -51,6 +51,7 @@ def in_lesson(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scoreboard, "ENOUGH_SECONDS", 0.05)
     monkeypatch.setattr(scoreboard, "try_gpu", lambda: CPU)
     monkeypatch.setattr(score_rules, "best_product", lambda *_: 1e12)
+    monkeypatch.setattr(recordings, "runs", list)  # whatever the course has recorded
 
 
 @pytest.fixture

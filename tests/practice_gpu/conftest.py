@@ -15,7 +15,7 @@ if torch.accelerator.is_available():  # it does not start beside a real GPU
 
 
 @pytest.fixture(autouse=True)
-def stopped() -> Iterator[None]:
+def stopped(one_thread: None) -> Iterator[None]:
     yield
     practice_gpu.stop()
 

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 import torch
-from torch import nn
+from torch import nn, overrides
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.flop_counter import FlopCounterMode
 
 import practice_gpu
 
@@ -314,6 +315,22 @@ def test_pinned_memory_and_its_hazards(gpu: Any) -> None:
     assert back.is_pinned() and back.sum().item() == 0  # read early
     gpu.synchronize()
     assert back.sum().item() == MANY and len(lines()) == 2 and "# read early" in lines()[1]
+
+
+def test_the_watch_for_early_reads_outlives_every_mode_and_ends_with_stop(gpu: Any) -> None:
+    names = ("Stream", "Event", "Generator", "empty", "_has_compatible_shallow_copy_type")
+    while_on = [getattr(torch, name) for name in names]
+    with torch.device("cpu"), FlopCounterMode(display=False):
+        host = torch.ones(4).pin_memory()
+        host.to(D, non_blocking=True)
+        assert overrides._len_torch_function_stack() == 2
+    assert overrides._len_torch_function_stack() == 1 and torch.ones(1).is_cpu
+    host.zero_()
+    assert len(lines()) == 1
+    practice_gpu.stop()
+    assert not overrides._len_torch_function_stack()
+    assert all(getattr(torch, name) is not on for name, on in zip(names, while_on, strict=True))
+    assert type(torch.Generator()) is torch.Generator
 
 
 def test_a_pipeline_in_order_reports_nothing(gpu: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import types
 import unittest
+import unittest.mock
 import warnings
 from collections import Counter
 from collections.abc import Iterator
@@ -34,7 +35,10 @@ def operators() -> list[Any]:
     if "expecttest" not in sys.modules:
         sys.modules["expecttest"] = types.ModuleType("expecttest")
         sys.modules["expecttest"].TestCase = unittest.TestCase
-    from torch.testing._internal.common_methods_invocations import op_db
+    with unittest.mock.patch(
+        "torch.backends.disable_global_flags"
+    ):  # it would hold for the tests of other files
+        from torch.testing._internal.common_methods_invocations import op_db
 
     return [op for op in op_db if op.supported_dtypes("cpu")]
 

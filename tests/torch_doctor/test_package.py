@@ -18,6 +18,7 @@ import jsonschema
 import pytest
 from made_up_evidence import NO_GPU, healthy
 from other_pythons import MINORS, python
+from wheels import wheel_of
 
 from torch_doctor import __version__, data
 from torch_doctor.diagnosis import QUESTIONS
@@ -35,21 +36,7 @@ EVIDENCE: list[dict[str, Any]] = [
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the wheel from the folder, as ``pip install ./torch_doctor`` does."""
-    folder = tmp_path_factory.mktemp("wheel")
-    build = [
-        sys.executable,
-        "-m",
-        "pip",
-        "wheel",
-        "--no-deps",
-        "--no-build-isolation",
-        "--disable-pip-version-check",
-    ]
-    subprocess.run(
-        [*build, f"--wheel-dir={folder}", str(SOURCES)], check=True, timeout=400, stdout=subprocess.DEVNULL
-    )
-    (file,) = folder.glob("*.whl")
-    return file
+    return wheel_of(SOURCES, tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture(scope="module")

@@ -136,7 +136,7 @@ def introduction(language: str) -> str:
         raise ValueError(
             f"README.md has no introduction in {language}: what stands before the first ### of its half."
         )
-    text = found[1].strip()
+    text = re.sub(r"\(#last-verified[^)]*\)", "(verified.html)", found[1].strip())  # a page of its own here
     return markdown(Bilingual(text, text).one() or text)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from wheels import wheel_of
 
 import practice_gpu
 from practice_gpu.__main__ import main
@@ -105,17 +106,7 @@ def test_wrong_arguments(arguments: list[str], why: str, capfd: pytest.CaptureFi
 
 
 def test_the_package_can_be_installed_by_itself(tmp_path: Path) -> None:
-    build = [
-        sys.executable,
-        "-m",
-        "pip",
-        "wheel",
-        "--no-deps",
-        "--no-build-isolation",
-        "--disable-pip-version-check",
-    ]
-    subprocess.run([*build, "-q", f"--wheel-dir={tmp_path}", str(FOLDER)], check=True, timeout=400)
-    (wheel,) = tmp_path.glob("practice_gpu-*.whl")
+    wheel = wheel_of(FOLDER, tmp_path)
     with zipfile.ZipFile(wheel) as file:
         names = {name.removeprefix("practice_gpu/") for name in file.namelist()}
     assert names >= {
