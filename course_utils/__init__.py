@@ -5,6 +5,7 @@ What is taught is plain PyTorch in the notebooks; only the plumbing is here.
 
 import logging
 
+from bilingual import Bilingual
 from course_utils.claims import claim
 from course_utils.exercises import check
 from course_utils.fresh_process import run_fresh
@@ -15,11 +16,10 @@ from course_utils.predictions import predict, reveal
 from course_utils.tables import facts, message
 from course_utils.torch_state import preserved_state
 from notebook_torchrun import launch
-from torch_doctor.bilingual import Bilingual as bi
 
 __all__ = [
+    "Bilingual",
     "best_time",
-    "bi",
     "check",
     "claim",
     "compare",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bilingual import Bilingual, measured, measured_spans
 from course_utils import predictions, published, recordings
 from course_utils.units import number
-from torch_doctor.bilingual import Bilingual, measured, measured_spans
 
 _CLAIM = Bilingual("Claim", "主張")
 VERDICTS = {

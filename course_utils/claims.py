@@ -7,12 +7,12 @@ from typing import Any
 
 from IPython.display import display
 
+from bilingual import Bilingual
 from course_utils import needs as machine_needs
 from course_utils import recordings, run_mode
 from course_utils.claim_card import Card, Verdict
 from course_utils.lesson import text
 from course_utils.measure import Comparison
-from torch_doctor.bilingual import Bilingual
 
 RETRY_FACTOR = 3  # the second, longer measurement before a claim may fail
 

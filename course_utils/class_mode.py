@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from importlib import resources
 
+from bilingual import Bilingual
 from course_utils import run_mode
-from torch_doctor.bilingual import Bilingual
 
 _ANSWER_FIRST = Bilingual("First answer the question above.", "請先回答上面的問題。")
 _RECORDED = Bilingual(

@@ -6,7 +6,7 @@ import dis
 import traceback
 from typing import Any
 
-from torch_doctor.bilingual import Bilingual
+from bilingual import Bilingual
 
 SOLVED = Bilingual("Solved. Well done!", "答對了，做得好！")
 NOT_YET = Bilingual(

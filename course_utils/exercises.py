@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from bilingual import Bilingual, plain
 from course_utils import lesson, settings
 from course_utils.exercise_hints import INTERRUPTED, NOT_YET, RECURSION, SOLVED, TOO_LONG, is_stub, raised
 from course_utils.limits import TimeUp, limited
-from torch_doctor.bilingual import Bilingual, plain
 
 LIMIT_SECONDS = 10.0  # PyTorch imports parts of itself at their first use, which takes seconds on a slow disk
 

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import torch
 
+from bilingual import Bilingual
 from course_utils import lesson
 from course_utils.language import style
-from torch_doctor.bilingual import Bilingual
 
 CLOUDS = ("colab", "kaggle")
 # A frame is as high as what it holds, so that pictures limited to a part of its height would shrink to nothing.

@@ -9,9 +9,9 @@ from __future__ import annotations
 from importlib import resources
 from typing import Any
 
+from bilingual import CHOICES, use_only
 from course_utils import settings
 from course_utils.simplified import simplified
-from torch_doctor.bilingual import CHOICES, use_only
 
 EDITIONS = ("en", "zh-TW", "zh-CN")  # the languages of notebooks in one language
 _LABELS = ("English", "中文", "English + 中文")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 
+from bilingual import LANGUAGE_VARIABLE, Shown
 from course_utils import class_mode, lesson
 from course_utils.front_end import front_end, notes
 from course_utils.language import choice, style, switch, use
 from course_utils.machine import badge, silence_cuda_toolkit_warning
 from torch_doctor import hook
-from torch_doctor.bilingual import LANGUAGE_VARIABLE, Shown
 from torch_doctor.style import use_page_styles
 
 

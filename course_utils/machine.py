@@ -15,9 +15,9 @@ from typing import Any
 
 import torch
 
+from bilingual import Bilingual, Block, measured
 from course_utils import recordings
 from course_utils.gpu_ratings import rated_bandwidth
-from torch_doctor.bilingual import Bilingual, Block, measured
 
 GIB = 2**30
 

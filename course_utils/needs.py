@@ -16,8 +16,8 @@ from importlib import resources
 
 import torch
 
+from bilingual import Bilingual
 from course_utils.fresh_process import run_fresh
-from torch_doctor.bilingual import Bilingual
 
 
 def has_amx() -> bool:

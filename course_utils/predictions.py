@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from bilingual import Bilingual, Block, Shown, by_language, measured, measured_spans, spans
 from course_utils.lesson import all_texts, current
 from course_utils.questions import Number, Question, question
 from course_utils.units import number as written
-from torch_doctor.bilingual import Bilingual, Block, Shown, by_language, measured, measured_spans, spans
 
 _PREDICT = Bilingual("Predict", "先猜猜看")
 _ANSWERS = Bilingual("Answers", "看答案")

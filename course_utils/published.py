@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
-from torch_doctor.bilingual import Bilingual, markup, measured_spans, spans
+from bilingual import Bilingual, markup, measured_spans, spans
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
+from bilingual import Bilingual
 from course_utils.lesson import all_texts, current, text
 from course_utils.units import number as written
-from torch_doctor.bilingual import Bilingual
 
 _STEPS = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)  # of a logarithmic slider, per power of ten
 

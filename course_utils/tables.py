@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Mapping
 
-from torch_doctor.bilingual import Bilingual, Block, measured, measured_spans
+from bilingual import Bilingual, Block, measured, measured_spans
 
 
 def html_table(rows: Iterable[Iterable[str]], head: Iterable[str] = ()) -> str:

@@ -11,8 +11,8 @@ from typing import Any
 from IPython import get_ipython
 from IPython.display import display
 
+from bilingual import Bilingual, Block, measured
 from notebook_torchrun.result import Failure, Run
-from torch_doctor.bilingual import Bilingual, Block, measured
 
 MOST_LIVE, MOST_FINAL = 12, 24  # lines; the second of each rank
 _TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))

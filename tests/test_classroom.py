@@ -20,10 +20,10 @@ import pytest
 from packaging.specifiers import SpecifierSet
 from traitlets.config import Config
 
+from bilingual import Bilingual
 from tools import minutes
 from tools.classroom import gpus, progress, syllabus
 from tools.classroom.progress_page import page
-from torch_doctor.bilingual import Bilingual
 
 ROOT = Path(__file__).parents[1]
 CLASSROOM = ROOT / "tools" / "classroom"

@@ -1,7 +1,7 @@
 """Who may import whom, what lessons import, and that the package works without its repository.
 
 The layers, from the top: a lesson's room (`notebooks/lesson_05`), `notebooks/shared`, `course_utils`,
-`notebook_torchrun`, `torch_doctor`.
+`notebook_torchrun`, `torch_doctor`; below them the module `bilingual`, which imports the standard library only.
 A module imports from its own layer or below, and no two modules import each other, not inside functions either.
 The project that lesson 08 copies for its learner stands apart: it works without the course.
 """
@@ -67,6 +67,13 @@ def problems(packages: list[str]) -> list[str]:
 def test_imports_point_down_and_never_in_a_circle() -> None:
     assert len(ROOMS) >= 7
     assert problems(OWN) == []
+
+
+def test_the_module_below_all_needs_no_package() -> None:
+    nodes = list(ast.walk(ast.parse((ROOT / "bilingual.py").read_text(encoding="utf-8"))))
+    imported = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    imported |= {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
+    assert "html" in imported and {name.partition(".")[0] for name in imported} <= sys.stdlib_module_names
 
 
 @pytest.mark.parametrize(
@@ -145,7 +152,12 @@ def test_every_imported_package_is_declared() -> None:
     declared = {re.match(r"[\w-]+", text)[0] for text in needed} | {"ipython"}  # ipykernel's
     graph = grimp.build_graph(*OWN, include_external_packages=True, cache_dir=None)
     outside = {name for name in graph.modules if graph.is_module_squashed(name)}
-    outside -= {*OWN, *sys.stdlib_module_names, *(name for name in outside if name.split(".")[0] in OWN)}
+    outside -= {
+        *OWN,
+        "bilingual",
+        *sys.stdlib_module_names,
+        *(name for name in outside if name.split(".")[0] in OWN),
+    }
     importers = {name: graph.find_modules_that_directly_import(name) for name in outside & MODULES}
     assert not [name for names in importers.values() for name in names if not name.startswith("lesson_08")]
     outside -= MODULES
@@ -284,11 +296,11 @@ def test_importing_costs_next_to_nothing() -> None:
 USE = """
 from pathlib import Path
 
-import course_utils, torch_doctor
+import bilingual, course_utils, torch_doctor
 from course_utils import compare, facts, launch, setup, try_gpu
 from torch_doctor import doctor, explain
 
-for package in (course_utils, torch_doctor):
+for package in (bilingual, course_utils, torch_doctor):
     assert Path(package.__file__).is_relative_to(Path("installed").resolve()), package.__file__
 setup("01")  # its room is in the package: there is no folder `notebooks` here
 from lesson_01.checks import EXERCISES

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from torch_doctor.bilingual import Bilingual
+from bilingual import Bilingual
 
 ROOT = Path(__file__).parents[1]
 UNKNOWN = "OWNER/NAME"

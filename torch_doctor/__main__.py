@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 from typing import BinaryIO
 
+from bilingual import CHOICES, Bilingual, chosen_language
 from torch_doctor import doctor, explain
-from torch_doctor.bilingual import CHOICES, Bilingual, chosen_language
 from torch_doctor.diagnosis import QUESTIONS
 from torch_doctor.diagnosis.this_process import command
 from torch_doctor.version import __version__

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torch_doctor.bilingual import chosen_language
+from bilingual import chosen_language
 
 _SHEET = """
 .course-card { border: 1px solid var(--jp-border-color2, #ccc); border-left: 4px solid #2f6db3; border-radius: 4px;

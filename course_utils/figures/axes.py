@@ -8,8 +8,8 @@ from typing import Any
 
 from matplotlib import ticker
 
+from bilingual import Bilingual, joined, plain
 from course_utils.lesson import text
-from torch_doctor.bilingual import Bilingual, joined, plain
 
 Label = str | Bilingual  # the name of a bar or line: code and names are text, words are bilingual
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bilingual import Bilingual, measured
 from course_utils.figures.axes import (
     Label,
     bars_only,
@@ -20,7 +21,6 @@ from course_utils.figures.measured import COLOURS, HERE, RECORDED_LABEL, Groups,
 from course_utils.figures.picture import new
 from course_utils.measure import Comparison
 from course_utils.units import duration, number
-from torch_doctor.bilingual import Bilingual, measured
 
 
 def bars(name: str, comparison: Comparison, *, labels: Sequence[Label]) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from bilingual import Bilingual, measured
 from course_utils import published, recordings, run_mode
 from course_utils.figures.picture import RECORDED, YOURS, Picture
-from torch_doctor.bilingual import Bilingual, measured
 
 RECORDED_LABEL = Bilingual("recorded", "參考紀錄")  # name of the other machine in a legend
 HERE = Bilingual("here", "這台機器")

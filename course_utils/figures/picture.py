@@ -22,7 +22,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
-from torch_doctor.bilingual import Bilingual
+from bilingual import Bilingual
 
 # Okabe & Ito's palette: distinguishable with the common forms of colour blindness, and in grey.
 YOURS, RECORDED, THIRD, FOURTH = "#0072B2", "#D55E00", "#009E73", "#CC79A7"

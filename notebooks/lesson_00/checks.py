@@ -5,10 +5,10 @@ from __future__ import annotations
 from numbers import Real
 from typing import Any
 
+from bilingual import Bilingual, Block
 from course_utils.exercises import NO_RETURN, Exercise, Wrong
 from course_utils.tables import html_table
 from course_utils.units import number
-from torch_doctor.bilingual import Bilingual, Block
 
 EXAMPLE = (1000, 3, 2.0)
 OTHERS = ((1437, 1, 12.0), (1437, 10, 1.2), (60_000, 5, 7.0))

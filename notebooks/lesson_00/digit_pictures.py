@@ -7,11 +7,11 @@ from typing import Any
 import torch
 from torch import nn
 
+from bilingual import Bilingual, measured
 from course_utils import figures
 from course_utils.units import duration
 from shared import program
 from shared.digits import digits
-from torch_doctor.bilingual import Bilingual, measured
 
 COLUMNS = 10
 

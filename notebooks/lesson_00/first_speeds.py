@@ -6,12 +6,12 @@ from typing import Any
 
 import torch
 
+from bilingual import Bilingual, measured
 from course_utils import figures
 from course_utils.measure import best_time
 from course_utils.units import number
 from shared import program
 from shared.scoreboard_picture import rate_axis
-from torch_doctor.bilingual import Bilingual, measured
 
 PROGRAMS = {"beginner": Bilingual("beginner", "初學者版"), "finished": Bilingual("finished", "完成版")}
 FEW = 20  # images that the beginner's program trains with where only the CPU is compared

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bilingual import Bilingual, measured
 from course_utils import lesson, settings
-from torch_doctor.bilingual import Bilingual, measured
 
 PATTERN = "[0-9][0-9]_*.ipynb"
 _CHECK = re.compile(r"^check\(\"(\w+)\"", re.M)

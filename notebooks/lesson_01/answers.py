@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
+from bilingual import Bilingual, Block, measured
 from course_utils.tables import html_table
-from torch_doctor.bilingual import Bilingual, Block, measured
 from torch_doctor.diagnosis.cuda_tables import DRIVER_FOR_CUDA, has_code_for
 
 _HEADINGS = (

@@ -8,11 +8,11 @@ from typing import Any
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
+from bilingual import Bilingual, Block
 from course_utils import figures
 from course_utils.exercises import NO_RETURN, Exercise, Wrong
 from course_utils.gpu_ratings import ratings
 from shared.answer_table import YOURS, table, value
-from torch_doctor.bilingual import Bilingual, Block
 
 _fake_gpu_tensor: Any = None  # has a device and a shape, but no data
 if not torch.cuda.is_available():

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bilingual import Bilingual, measured
 from course_utils import figures
 from shared.explorer import Control, Explorer
 from shared.measured_curve import loglog_interpolate
-from torch_doctor.bilingual import Bilingual, measured
 
 MEMORY = 500e9  # bytes per second, of a mid-range card; it hardly changes the result
 BYTES = 12  # per matrix element: two float32 inputs, one output

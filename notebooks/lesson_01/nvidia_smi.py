@@ -5,8 +5,8 @@ from __future__ import annotations
 import html
 import subprocess
 
+from bilingual import Bilingual, Block, measured
 from course_utils import recordings, run_mode
-from torch_doctor.bilingual import Bilingual, Block, measured
 
 # The first of four GPUs of a server, published by its user in June 2026 (README, section Diagnostics). The rows of the
 # other three GPUs are left out, in both boxes.

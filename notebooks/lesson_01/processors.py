@@ -9,11 +9,11 @@ from typing import Any
 
 import torch
 
+from bilingual import Bilingual, measured
 from course_utils import figures
 from course_utils.gpu_ratings import ratings
 from course_utils.machine import machine_facts
 from shared.ceilings import ceilings, host_length
-from torch_doctor.bilingual import Bilingual, measured
 
 EXAMPLE_GPU = "NVIDIA H200"  # shown where the machine has no GPU
 # float32 numbers in one vector register, by what torch.backends.cpu.get_cpu_capability() says; 4 elsewhere (SSE, NEON)

@@ -13,9 +13,9 @@ from typing import Any
 
 import torch
 
+from bilingual import Bilingual
 from course_utils import figures
 from shared.explorer import Control, Explorer
-from torch_doctor.bilingual import Bilingual
 
 _ENVIRONMENT = threading.Lock()  # only one thread may change os.environ at a time
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import torch
 
+from bilingual import Bilingual, Block
 from course_utils.exercises import Wrong
 from lesson_02.other_device import OTHER_DEVICE
 from lesson_02.places import below, table, traffic_table
 from shared.pretended_gpus import pretended_gpus
-from torch_doctor.bilingual import Bilingual, Block
 
 
 def examine_move(answer: Any) -> None:

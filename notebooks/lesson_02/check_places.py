@@ -7,10 +7,10 @@ from typing import Any
 import torch
 from torch import nn
 
+from bilingual import Block
 from course_utils.exercises import NO_RETURN, Wrong
 from lesson_02.places import below, kind, places, traffic_table
 from shared.pretended_gpus import Traffic, place_of, pretended_gpus
-from torch_doctor.bilingual import Block
 
 GPU = torch.device("cuda", 0)
 

@@ -7,11 +7,11 @@ from typing import Any
 import torch
 from torch import nn
 
+from bilingual import Bilingual, Block
 from course_utils.exercises import NotYet, Wrong
 from lesson_02.other_device import OTHER_DEVICE
 from lesson_02.places import table
 from shared.pretended_gpus import place_of, pretended_gpus
-from torch_doctor.bilingual import Bilingual, Block
 
 
 def examine_stays_behind(answer: Any) -> None:

@@ -8,10 +8,10 @@ from typing import Any, NoReturn
 import torch
 from torch import nn
 
+from bilingual import Bilingual, Block
 from course_utils.exercises import NO_RETURN, NotYet, Wrong
 from lesson_02.places import below, kind, places, table, traffic_table
 from shared.pretended_gpus import CPU, Traffic, place_of, pretended_gpus
-from torch_doctor.bilingual import Bilingual, Block
 
 GPU = torch.device("cuda", 0)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bilingual import Bilingual
 from course_utils.exercises import Exercise
 from lesson_02.check_accuracy import examine_accuracy, show_accuracy
 from lesson_02.check_move import examine_move, show_move
@@ -16,7 +17,6 @@ from lesson_02.check_places import (
 from lesson_02.check_stays_behind import examine_stays_behind, show_stays_behind
 from lesson_02.check_training import examine_mend, examine_meter, show_mend, show_meter
 from lesson_02.places import or_error
-from torch_doctor.bilingual import Bilingual
 
 EXERCISES = (
     Exercise(

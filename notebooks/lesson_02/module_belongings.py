@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+from bilingual import Bilingual, Block
 from lesson_02.other_device import OTHER_DEVICE
 from shared.explorer import Control, Explorer
-from torch_doctor.bilingual import Bilingual, Block
 
 # The line that the learner sees is the line that is executed.
 WAYS = {

@@ -10,9 +10,9 @@ from typing import Any
 import torch
 from torch import nn
 
+from bilingual import Bilingual, Block, measured
 from course_utils.tables import html_table, message
 from shared.pretended_gpus import PretendedTensor, Traffic, pretended_gpus
-from torch_doctor.bilingual import Bilingual, Block, measured
 
 
 @contextmanager

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bilingual import Bilingual, measured
 from course_utils import figures
 from shared.explorer import Control, Explorer
-from torch_doctor.bilingual import Bilingual, measured
 
 
 @dataclass(frozen=True)

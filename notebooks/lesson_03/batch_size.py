@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from bilingual import Bilingual, measured
 from course_utils import figures
 from course_utils.units import number
 from shared.explorer import Control, Explorer
 from shared.measured_curve import loglog_interpolate
-from torch_doctor.bilingual import Bilingual, measured
 
 Points = tuple[Sequence[float], Sequence[float]]
 

@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import nn
 
+from bilingual import Bilingual, Block
 from course_utils.exercises import NO_RETURN, Wrong
 from shared.answer_table import YOURS, table, value
-from torch_doctor.bilingual import Bilingual, Block
 
 _TENSORS = (
     ((3, 5), torch.float32, torch.float16),

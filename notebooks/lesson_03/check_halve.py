@@ -8,9 +8,9 @@ from typing import Any
 
 import torch
 
+from bilingual import Bilingual, Block
 from course_utils.exercises import Wrong
 from shared.answer_table import table, value
-from torch_doctor.bilingual import Bilingual, Block
 
 
 class _Step:

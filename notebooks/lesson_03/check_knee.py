@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from bilingual import Bilingual
 from course_utils import figures
 from course_utils.exercises import NO_RETURN, Wrong
 from shared.answer_table import value
-from torch_doctor.bilingual import Bilingual
 
 SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256]
 # Made up: a fixed price of 0.5 ms, and 20 µs per image; at 256 the data no longer fit into a cache.

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import nn
 
+from bilingual import Bilingual, Block
 from course_utils.exercises import Wrong
 from shared.answer_table import table, value
-from torch_doctor.bilingual import Bilingual, Block
 
 LIMIT = 2.0
 _SCALE = 256.0

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from bilingual import Bilingual, Block
 from course_utils.exercises import Exercise, Wrong
 from lesson_03.check_accumulate import examine_accumulate, show_accumulate
 from lesson_03.check_bytes import examine_bytes, examine_model_bytes, show_bytes, show_model_bytes
@@ -18,7 +19,6 @@ from lesson_03.float_formats import FORMATS
 from shared.answer_table import RIGHT, YOURS, table
 from shared.answer_table import value as shown_value
 from shared.dictionary_answers import filled_in
-from torch_doctor.bilingual import Bilingual, Block
 
 _ROUNDED: dict[str, tuple[float, Bilingual]] = {
     "float16: 4096 + 1": (

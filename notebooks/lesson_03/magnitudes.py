@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from matplotlib import ticker
 
+from bilingual import Bilingual, joined
 from course_utils import figures
 from shared.charts import caption_and_parts
-from torch_doctor.bilingual import Bilingual, joined
 
 
 def histogram(name: str, groups: dict[str, Any], *, marks: dict[str, float]) -> None:

@@ -9,10 +9,10 @@ import math
 from fractions import Fraction
 from typing import Any
 
+from bilingual import Bilingual, joined
 from course_utils import figures
 from lesson_03.float_formats import FORMATS, Format, Stored, compute
 from shared.explorer import Control, Explorer
-from torch_doctor.bilingual import Bilingual, joined
 
 VALUES = (
     "1e-46",

@@ -12,11 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from bilingual import Bilingual, measured
 from course_utils import figures
 from course_utils.gpu_ratings import ratings
 from course_utils.units import number
 from shared.explorer import Control, Explorer
-from torch_doctor.bilingual import Bilingual, measured
 
 MEASURED = "(measured)"
 BATCHES = tuple(2**k for k in range(14))

@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
+from bilingual import Block
 from course_utils.exercises import NO_RETURN, NotYet, Wrong
 from shared.trap import Trap
-from torch_doctor.bilingual import Block
 
 NUMBERS = (0.5, 2.5, 1.0, 0.25, 1.5, 2.0)
 

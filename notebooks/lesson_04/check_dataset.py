@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader
 
+from bilingual import Bilingual, Block
 from course_utils.exercise_hints import is_stub
 from course_utils.exercises import NotYet, Wrong
 from course_utils.tables import html_table
-from torch_doctor.bilingual import Bilingual, Block
 
 COUNT = 10
 

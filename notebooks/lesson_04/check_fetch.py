@@ -5,9 +5,9 @@ from __future__ import annotations
 import html
 from typing import Any
 
+from bilingual import Bilingual, Block
 from course_utils.exercises import NO_RETURN, NotYet, Wrong
 from course_utils.tables import html_table
-from torch_doctor.bilingual import Bilingual, Block
 
 RESULT = [1.0, 2.0, 3.0]
 _STREAM_WAITS = {

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from bilingual import Bilingual
 from course_utils import figures
 from course_utils.exercises import Wrong
 from shared import timeline
 from shared.given_number import SECONDS, number
 from shared.timeline import Span, Timeline
-from torch_doctor.bilingual import Bilingual
 
 CASES = ((1000, 5e-6, 2e-5), (1000, 5e-6, 1e-6), (1, 5e-6, 2e-5), (40, 1e-5, 1e-5))
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from bilingual import Bilingual
 from course_utils import figures
 from course_utils.exercises import Wrong
 from shared import timeline
 from shared.timeline import Span, Timeline
-from torch_doctor.bilingual import Bilingual
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from bilingual import Bilingual
 from course_utils import figures
 from course_utils.exercises import NotYet, Wrong
 from shared import timeline
 from shared.timeline import Span, Timeline
-from torch_doctor.bilingual import Bilingual
 
 PROGRAM = (
     ("copy", "load A", "", "batch"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bilingual import Bilingual
 from course_utils.exercises import Exercise
 from lesson_04.check_biggest import examine_biggest, show_biggest
 from lesson_04.check_dataset import examine_dataset, show_dataset
@@ -11,7 +12,6 @@ from lesson_04.check_prefetch import examine_prefetch, show_prefetch
 from lesson_04.check_race import examine_race, show_race
 from lesson_04.check_stalls import examine_stalls, show_stalls
 from lesson_04.check_timing import examine_fair_timing, show_timing
-from torch_doctor.bilingual import Bilingual
 
 EXERCISES = (
     Exercise(

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 
 from matplotlib.lines import Line2D
 
+from bilingual import Bilingual, measured
 from course_utils import figures
 from shared import timeline
 from shared.explorer import Control, Explorer
 from shared.timeline import Span, Timeline
-from torch_doctor.bilingual import Bilingual, measured
 
 
 @dataclass(frozen=True)

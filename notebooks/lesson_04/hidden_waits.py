@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bilingual import Bilingual
 from course_utils.figures import Picture
 from shared import timeline
 from shared.explorer import Control, Explorer
 from shared.timeline import Span, Timeline
-from torch_doctor.bilingual import Bilingual
 
 STEPS = 3
 OPERATIONS = 20  # per step

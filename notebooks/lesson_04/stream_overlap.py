@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bilingual import Bilingual
 from course_utils import figures
 from shared import timeline
 from shared.explorer import Control, Explorer
 from shared.timeline import Span, Timeline
-from torch_doctor.bilingual import Bilingual
 
 KERNELS = 16
 

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from bilingual import Bilingual
 from course_utils import figures
-from torch_doctor.bilingual import Bilingual
 
 
 def two_times(launch: Callable[[], Any], finish: Callable[[], Any], runs: int = 9) -> tuple[float, float]:

@@ -12,9 +12,9 @@ from typing import Any
 import torch
 from matplotlib import ticker
 
+from bilingual import Bilingual
 from course_utils import figures
 from shared.explorer import Control, Explorer
-from torch_doctor.bilingual import Bilingual
 
 _MOST_CELLS = 64  # examples that are drawn one by one
 

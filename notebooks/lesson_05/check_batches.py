@@ -6,10 +6,10 @@ from typing import Any
 
 import torch
 
+from bilingual import Bilingual
 from course_utils import figures
 from course_utils.exercises import NO_RETURN, Wrong
 from lesson_05 import batch_split
-from torch_doctor.bilingual import Bilingual
 
 SPLITS = ((10, 3), (30, 3), (10, 8), (6, 4), (7, 2), (1, 4), (8, 8), (64, 1), (100, 7))
 

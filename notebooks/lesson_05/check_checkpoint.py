@@ -6,9 +6,9 @@ from typing import Any
 
 import torch
 
+from bilingual import Block
 from course_utils import facts
 from course_utils.exercises import NO_RETURN, Wrong
-from torch_doctor.bilingual import Block
 
 _INNER = ("features.module.weight", "features.module.bias", "head.weight", "modules.weight", "old.led.bias")
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import torch
 
+from bilingual import Bilingual, Block
 from course_utils import facts
 from course_utils.exercises import NO_RETURN, Wrong
 from shared.pretended_gpus import pretended_gpus
-from torch_doctor.bilingual import Bilingual, Block
 
 
 def _gradients(count: int) -> list[torch.Tensor]:

@@ -6,10 +6,10 @@ from typing import Any
 
 import torch
 
+from bilingual import Bilingual, Block
 from course_utils import facts
 from course_utils.exercises import Wrong
 from shared.dictionary_answers import filled_in
-from torch_doctor.bilingual import Bilingual, Block
 
 _MASTER = "cuda:2"
 

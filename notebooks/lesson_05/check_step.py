@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import nn
 
+from bilingual import Block
 from course_utils import facts
 from course_utils.exercises import Wrong
-from torch_doctor.bilingual import Block
 
 _SIZES = ((4, 4, 2), (1, 6), (5,))
 Pieces = list[torch.Tensor]

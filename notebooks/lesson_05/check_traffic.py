@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from bilingual import Block
 from course_utils import facts
 from course_utils.exercises import Wrong
 from shared.given_number import number
-from torch_doctor.bilingual import Block
 
 _CASES = ((61_706, 6), (25_557_032, 8), (1000, 2), (11_689_512, 1))
 FLOAT32 = 4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bilingual import Bilingual
 from course_utils.exercises import Exercise
 from lesson_05 import (
     check_batches,
@@ -12,7 +13,6 @@ from lesson_05 import (
     check_step,
     check_traffic,
 )
-from torch_doctor.bilingual import Bilingual
 
 EXERCISES = (
     Exercise(

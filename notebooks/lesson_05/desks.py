@@ -9,8 +9,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import torch
 from torch import nn
 
+from bilingual import joined
 from shared.timeline import Span, Timeline
-from torch_doctor.bilingual import joined
 
 SECONDS_PER_ROW = 0.001
 

@@ -10,10 +10,10 @@ from typing import Any
 import torch
 from torch import nn
 
+from bilingual import joined
 from lesson_05.by_hand import gather, parallel_apply, scatter
 from shared import timeline
 from shared.timeline import Timeline
-from torch_doctor.bilingual import joined
 
 _CHINESE = {"copy": "複製", "work": "計算", "backward": "反向傳播"}  # the profiler knows ASCII names only
 

@@ -24,10 +24,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bilingual import Bilingual
 from course_utils import figures
 from course_utils.units import number
 from shared.explorer import Control, Explorer
-from torch_doctor.bilingual import Bilingual
 
 FLOAT = 4  # bytes
 

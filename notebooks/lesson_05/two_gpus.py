@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 from IPython.display import display
 
+from bilingual import Bilingual, Block
 from course_utils import needs, try_all_gpus
 from course_utils.fresh_process import run_fresh
-from torch_doctor.bilingual import Bilingual, Block
 
 LIMIT_SECONDS = 90.0
 EXCHANGE = """

@@ -6,10 +6,10 @@ from typing import Any
 
 import torch
 
+from bilingual import Bilingual
 from course_utils.exercises import NO_RETURN, Exercise, Wrong
 from course_utils.tables import facts
 from shared import given_number
-from torch_doctor.bilingual import Bilingual
 
 DEALS = ((7, 2), (7, 3), (8, 4), (2, 4), (1, 1))
 

@@ -11,9 +11,9 @@ from typing import Any
 
 from matplotlib.colors import to_hex, to_rgb
 
+from bilingual import Bilingual
 from course_utils import figures
 from shared.charts import RANK_COLOURS
-from torch_doctor.bilingual import Bilingual
 
 # What one rank holds: nothing (None), a tensor as a list of numbers, or several tensors as a list of such lists.
 Held = Any

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from IPython.display import display
 
+from bilingual import Bilingual
 from course_utils import figures
 from course_utils.lesson import text
 from shared import timeline
 from shared.timeline import Span, Timeline
-from torch_doctor.bilingual import Bilingual
 
 # Seconds of the forward and backward pass, of all weights on the link, and of the optimizer.
 WORK, LINK, UPDATE = 0.060, 0.020, 0.010

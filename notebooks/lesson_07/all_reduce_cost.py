@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from bilingual import Bilingual, measured
 from course_utils import figures
 from shared.published_curves import published
-from torch_doctor.bilingual import Bilingual, measured
 
 GPUS = "all_reduce_8"
 MEASURED = Bilingual("measured here", "這台機器實測")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from bilingual import Bilingual, Block
 from course_utils import facts
 from course_utils.exercises import Wrong
 from shared.given_number import close, number
 from shared.published_curves import published
-from torch_doctor.bilingual import Bilingual, Block
 
 CASES = ((120.0, 180.0, 2), (50.0, 300.0, 8), (80.0, 80.0, 1))
 PUBLISHED = {  # which curve, and at how many GPUs

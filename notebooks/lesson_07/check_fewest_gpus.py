@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from bilingual import Bilingual, Block
 from course_utils import facts, figures
 from course_utils.exercises import Wrong
-from torch_doctor.bilingual import Bilingual, Block
 
 BYTES = 16  # of a parameter: weight, gradient, two averages of Adam, float32
 GB = BILLION = 10**9

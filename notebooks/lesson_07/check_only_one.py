@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from bilingual import Bilingual, Block
 from course_utils import facts
 from course_utils.exercises import Wrong
 from shared.dictionary_answers import filled_in
-from torch_doctor.bilingual import Bilingual, Block
 
 VALUES = ("all", "one", "one per machine")
 RIGHT = {

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from bilingual import Bilingual, Block
 from course_utils import facts
 from course_utils.exercises import NO_RETURN, Wrong
-from torch_doctor.bilingual import Bilingual, Block
 
 CASES = ((32, 4, 1, 1000), (16, 8, 4, 10_000), (64, 1, 2, 1000), (32, 2, 1, 64))
 

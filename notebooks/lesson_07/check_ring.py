@@ -15,10 +15,10 @@ from typing import Any
 
 import torch
 
+from bilingual import Bilingual
 from course_utils import figures
 from course_utils.exercises import Wrong
 from lesson_07.ring_all_reduce import draw_cells
-from torch_doctor.bilingual import Bilingual
 
 LENGTH = 6  # numbers in a chunk
 SIZES = (4, 2, 3, 5, 1)  # numbers of ranks; with 4, nearly every mistake shows

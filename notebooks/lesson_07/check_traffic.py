@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from bilingual import Bilingual, Block
 from course_utils import facts, figures
 from course_utils.exercises import Wrong
 from shared.given_number import close, number
-from torch_doctor.bilingual import Bilingual, Block
 
 CASES = ((840, 4), (840, 2), (1_000_000, 8), (5_000, 1))
 

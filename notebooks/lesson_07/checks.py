@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bilingual import Bilingual
 from course_utils.exercises import Exercise
 from lesson_07 import (
     check_efficiency,
@@ -12,7 +13,6 @@ from lesson_07 import (
     check_scripts,
     check_traffic,
 )
-from torch_doctor.bilingual import Bilingual
 
 EXERCISES = (
     Exercise(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from bilingual import Bilingual
 from course_utils import figures
 from shared.published_curves import published
-from torch_doctor.bilingual import Bilingual
 
 CURVES = ("vit", "llm", "resnet")
 COLOURS = (figures.THIRD, figures.FOURTH, figures.GREY)  # the others mean "yours" and "recorded"

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from bilingual import Bilingual
 from course_utils import figures
 from shared.charts import RANK_COLOURS
 from shared.explorer import Control, Explorer
-from torch_doctor.bilingual import Bilingual
 
 RING, NAIVE = "ring", "through rank 0"
 WAYS = (RING, NAIVE)

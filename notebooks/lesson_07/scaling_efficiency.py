@@ -24,10 +24,10 @@ from typing import Any
 
 import numpy as np
 
+from bilingual import Bilingual, measured
 from course_utils import figures
 from course_utils.units import number
 from shared.explorer import Control, Explorer
-from torch_doctor.bilingual import Bilingual, measured
 
 MEASURED = Bilingual("(measured)", "（實測）")
 BANDWIDTHS = (

@@ -11,10 +11,10 @@ from torch import Tensor, nn
 
 import informer
 import series
+from bilingual import Bilingual
 from course_utils import figures
 from course_utils.torch_state import preserved_state
 from lesson_08 import programs
-from torch_doctor.bilingual import Bilingual
 
 STEPS, BATCH, RATE = 60, 32, 4e-3
 COMPUTED, SAMPLED, SKIPPED = figures.YOURS, "#F0C9A8", "#EEF1F3"

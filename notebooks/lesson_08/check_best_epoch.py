@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from bilingual import Bilingual, Block
 from course_utils import facts
 from course_utils.exercises import Exercise, Wrong
 from shared.given_number import number
-from torch_doctor.bilingual import Bilingual, Block
 
 EPOCH = Bilingual("the number of an epoch", "訓練週期的編號")
 

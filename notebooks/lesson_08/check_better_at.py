@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from bilingual import Bilingual, Block
 from course_utils import facts
 from course_utils.exercises import NO_RETURN, Exercise, Wrong
-from torch_doctor.bilingual import Bilingual, Block
 
 CASES = (
     ([0.15, 0.18, 0.20, 0.25], [0.13, 0.36, 0.64, 0.91]),

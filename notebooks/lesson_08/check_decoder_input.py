@@ -7,10 +7,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from bilingual import Bilingual
 from course_utils import figures
 from course_utils.exercises import Exercise, Wrong
 from shared.given_tensor import tensor
-from torch_doctor.bilingual import Bilingual
 
 CASES = ((8, 3, 4), (8, 8, 2), (96, 48, 24))
 

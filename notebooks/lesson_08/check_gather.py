@@ -7,11 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from bilingual import Bilingual, Block
 from course_utils import facts
 from course_utils.exercises import Wrong
 from shared.given_tensor import tensor
 from shared.trap import Trap
-from torch_doctor.bilingual import Bilingual, Block
 
 LENGTH = 5
 

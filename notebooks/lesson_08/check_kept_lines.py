@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from bilingual import Block
 from course_utils import facts
 from course_utils.exercises import NO_RETURN, Wrong
-from torch_doctor.bilingual import Block
 
 
 def _log(*steps: int) -> list[dict[str, float]]:

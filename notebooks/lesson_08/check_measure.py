@@ -7,10 +7,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from bilingual import Bilingual
 from course_utils import figures
 from course_utils.exercises import Exercise, Wrong
 from shared.given_tensor import tensor
-from torch_doctor.bilingual import Bilingual
 
 EACH = Bilingual("a tensor with one M for each head and query", "張量，每個頭、每個查詢各一個 M")
 

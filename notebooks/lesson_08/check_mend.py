@@ -6,9 +6,9 @@ import csv
 from io import StringIO
 from typing import Any
 
+from bilingual import Bilingual, Block
 from course_utils import facts
 from course_utils.exercises import NO_RETURN, Exercise, Wrong
-from torch_doctor.bilingual import Bilingual, Block
 
 OFFICE = """date;load;price
 2024-01-01 00:00:00;5,5;41,0

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from bilingual import Block
 from course_utils import facts
 from course_utils.exercises import Wrong
 from shared.given_number import number
-from torch_doctor.bilingual import Block
 
 CASES = ((50.0, 0.030, 0.020), (12.0, 0.004, 0.001), (3.0, 0.5, 0.25))
 NEVER = ((50.0, 0.020, 0.020), (50.0, 0.020, 0.025))

@@ -6,10 +6,10 @@ from typing import Any
 
 import torch
 
+from bilingual import Bilingual, Block
 from course_utils import facts
 from course_utils.exercises import Exercise, Wrong
 from shared.given_tensor import tensor
-from torch_doctor.bilingual import Bilingual, Block
 
 ERRORS = Bilingual("a tensor with one error for each step ahead", "一個張量，每個預測距離一個誤差")
 

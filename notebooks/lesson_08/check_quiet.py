@@ -7,10 +7,10 @@ from typing import Any
 import torch
 from torch import nn
 
+from bilingual import Block
 from course_utils.exercises import NO_RETURN, NotYet, Wrong
 from course_utils.torch_state import preserved_state
 from shared.trap import Trap
-from torch_doctor.bilingual import Block
 
 STEPS = 12
 

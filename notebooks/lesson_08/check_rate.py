@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from bilingual import Block
 from course_utils import facts
 from course_utils.exercises import Wrong
 from shared.given_number import close, number
-from torch_doctor.bilingual import Block
 
 CASES = ((1e-3, 8, 32), (1e-3, 8, 128), (4e-3, 128, 32), (3e-4, 16, 16))
 

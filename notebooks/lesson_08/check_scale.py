@@ -6,9 +6,9 @@ from typing import Any
 
 import torch
 
+from bilingual import Bilingual, Block
 from course_utils import facts
 from course_utils.exercises import NO_RETURN, Exercise, Wrong
-from torch_doctor.bilingual import Bilingual, Block
 
 
 def made(rows: int = 300) -> torch.Tensor:

@@ -7,10 +7,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from bilingual import Bilingual
 from course_utils import figures
 from course_utils.exercises import Exercise, Wrong
 from shared.given_tensor import tensor
-from torch_doctor.bilingual import Bilingual
 
 CASES = (([4, 1, 5], 6), ([0, 7], 8), ([2], 3))
 MASK = Bilingual("a tensor of True and False", "由 True 與 False 組成的張量")

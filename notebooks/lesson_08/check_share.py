@@ -6,9 +6,9 @@ from typing import Any
 
 import torch
 
+from bilingual import Block
 from course_utils import facts
 from course_utils.exercises import NO_RETURN, Wrong
-from torch_doctor.bilingual import Block
 
 COUNT, BATCH = 50, 8  # windows, and how many of them a step takes
 STEPS = COUNT // BATCH  # of an epoch

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from bilingual import Bilingual, Block
 from course_utils import facts
 from course_utils.exercises import NO_RETURN, Exercise, Wrong
-from torch_doctor.bilingual import Bilingual, Block
 
 CASES = ((1000, 24), (600, 1), (2000, 48))
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
+from bilingual import Bilingual, Block
 from course_utils import facts
 from course_utils.exercises import Exercise, Wrong
 from shared.given_number import SECONDS, close, number
-from torch_doctor.bilingual import Bilingual, Block
 
 
 def log(*points: tuple[int, float]) -> list[dict]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bilingual import Bilingual
 from course_utils.exercises import Exercise
 from lesson_08 import (
     check_best_epoch,
@@ -21,7 +22,6 @@ from lesson_08.check_pays import examine_pays, show_pays
 from lesson_08.check_quiet import examine_quiet, show_quiet
 from lesson_08.check_rate import examine_rate, show_rate
 from lesson_08.check_share import examine_share, show_share
-from torch_doctor.bilingual import Bilingual
 
 EXERCISES: tuple[Exercise, ...] = (
     # data

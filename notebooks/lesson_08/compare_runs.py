@@ -7,10 +7,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from bilingual import Bilingual, Block, markup, measured
 from course_utils import figures
 from course_utils.tables import html_table
 from lesson_08.run_log import Line, Lines, number, read_json
-from torch_doctor.bilingual import Bilingual, Block, markup, measured
 
 HEAD = (
     Bilingual("run", "訓練"),

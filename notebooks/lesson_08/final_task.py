@@ -11,10 +11,10 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
+from bilingual import Bilingual, Block, measured_spans
 from course_utils.tables import html_table
 from course_utils.units import number
 from lesson_08.final_task_texts import FILES, HEAD, NAMES, NO_RUN, NOT_FINISHED, REFUSED, SAYS, SUM, TITLE
-from torch_doctor.bilingual import Bilingual, Block, measured_spans
 
 POINTS = {
     "complete": 6, "tested": 7, "learned": 4, "simple": 5, "linear": 3, "fast": 10, "repeatable": 8, "resumed": 7,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torch_doctor.bilingual import Bilingual
+from bilingual import Bilingual
 
 TITLE = Bilingual("Final task: the automatic half", "期末任務：自動評分的部分")
 HEAD = (Bilingual("criterion", "項目"), Bilingual("points", "分數"), Bilingual("why", "理由"))

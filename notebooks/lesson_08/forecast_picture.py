@@ -8,8 +8,8 @@ from typing import Any
 
 from matplotlib.ticker import MultipleLocator
 
+from bilingual import Bilingual
 from course_utils import figures
-from torch_doctor.bilingual import Bilingual
 
 RECORDED = Path(__file__).with_name("whole_run.json")
 STYLES = {

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from IPython.display import display
 
+from bilingual import Bilingual, Block, measured
 from course_utils import facts, needs, run_mode, settings
 from course_utils.exercises import Answer, examine
 from course_utils.lesson import exercises
@@ -26,7 +27,6 @@ from lesson_08.journey_measuring import Train, limit, timed
 from lesson_08.journey_measuring import rate as rate
 from lesson_08.journey_measuring import waits as waits
 from lesson_08.journey_picture import LIMITS, STEPS, Row, board, table_of
-from torch_doctor.bilingual import Bilingual, Block, measured
 
 RULE = 1  # raise it when other numbers than before would come out
 FILE = "journey"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from bilingual import Bilingual, Block, measured, measured_spans
 from course_utils import figures, published, recordings
 from course_utils.tables import html_table
 from course_utils.units import number
 from shared.scoreboard_picture import draw_bars, recorded
-from torch_doctor.bilingual import Bilingual, Block, measured, measured_spans
 
 STEPS = {
     "slow": Bilingual("a slow program", "很慢的程式"),

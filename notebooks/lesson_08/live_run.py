@@ -19,12 +19,12 @@ from typing import Any
 from IPython import get_ipython
 from IPython.display import display
 
+from bilingual import Bilingual, Block, Shown, by_language
 from lesson_08.background_launch import BackgroundLaunch
 from lesson_08.live_view import panel
 from lesson_08.run_end import end_box
 from lesson_08.run_log import Progress, Reader
 from notebook_torchrun.result import Run
-from torch_doctor.bilingual import Bilingual, Block, Shown, by_language
 
 EVERY = 0.5  # seconds between two looks
 SILENT = 60.0  # seconds in which a run that lives writes something: its devices, or a line of its log

@@ -5,10 +5,10 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 
+from bilingual import Bilingual
 from course_utils.figures import GREY, PALE, RECORDED, THIRD, YOURS
 from course_utils.units import amount
 from lesson_08.run_log import Line, Progress, number
-from torch_doctor.bilingual import Bilingual
 
 LOSS, ERROR = Bilingual("training loss", "訓練損失"), Bilingual("validation error", "驗證誤差")
 WIDTH, HEIGHT, MOST_POINTS = 340, 150, 200

@@ -7,9 +7,9 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from bilingual import Bilingual, Block, markup
 from course_utils import lesson
 from course_utils.tables import html_table
-from torch_doctor.bilingual import Bilingual, Block, markup
 
 TITLE = Bilingual("PyTorch on GPUs, on one page", "PyTorch 與 GPU：一頁重點")
 _LESSON = Bilingual("lesson {number}", "第 {number} 課")

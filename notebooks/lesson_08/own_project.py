@@ -10,7 +10,7 @@ from pathlib import Path
 
 from IPython.display import display
 
-from course_utils import bi
+from course_utils import Bilingual
 
 COURSE, MINE = Path("workers/forecast"), Path("mine/forecast")
 # tensorboard, nvidia-ml-py and psutil are looked for where they are used.
@@ -41,7 +41,7 @@ def own_copy() -> Path:
         whole.rename(MINE)
     elif names := ", ".join(f"`{name}`" for name in different()):
         display(
-            bi(
+            Bilingual(
                 en=f"Your copy in `mine/forecast` is used. It differs from the course's project in {names}. Did you change nothing there? Then "
                 "the course has a newer version: rename the folder, restart the kernel, and run this cell again.",
                 zh=f"使用的是 `mine/forecast` 裡你自己的複本。和課程的專案不同的檔案：{names}。如果你沒有改過，就是課程有了新版；"

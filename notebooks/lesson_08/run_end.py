@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import html
 
+from bilingual import Bilingual, Block, markup, measured
 from course_utils import figures
 from lesson_08.live_view import ERROR, LOSS
 from lesson_08.run_log import Progress, number
 from notebook_torchrun.display import final_box
 from notebook_torchrun.result import Run
 from torch_doctor import explain
-from torch_doctor.bilingual import Bilingual, Block, markup, measured
 
 VERDICTS = {
     "finished": ("course-solved", Bilingual("finished", "已完成")),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from bilingual import CHOICES, Bilingual, Block, Shown, by_language
 from course_utils.language import choice as chosen_language
 from lesson_08.self_test_score import answers, keep, questions, reply, score
-from torch_doctor.bilingual import CHOICES, Bilingual, Block, Shown, by_language
 
 _TITLE = Bilingual("Self-test", "自我測驗")
 _AT = Bilingual(

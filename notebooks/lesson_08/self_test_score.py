@@ -17,10 +17,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from bilingual import Bilingual
 from course_utils import lesson, settings
 from course_utils.questions import Question, mixed, parsed
 from course_utils.tables import html_table
-from torch_doctor.bilingual import Bilingual
 
 FILE = "self_test"  # beside the progress, see course_utils.settings
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from bilingual import Bilingual
 from course_utils import figures
-from torch_doctor.bilingual import Bilingual
 
 CAPTION = Bilingual(
     "The town's measurements: 14 months, two weeks, and the heat pumps by day (8 to 18 o'clock).",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from bilingual import Bilingual, Block, markup, plain
 from course_utils.tables import html_table
-from torch_doctor.bilingual import Bilingual, Block, markup, plain
 
 Text = Bilingual | str
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bilingual import Bilingual, joined, measured
 from course_utils import figures
 from course_utils.lesson import text
 from course_utils.units import amount, quantity
-from torch_doctor.bilingual import Bilingual, joined, measured
 
 # One colour per rank: Okabe and Ito's, without black.
 RANK_COLOURS = (

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bilingual import Bilingual, Block, Shown, by_language
 from course_utils.figures import Label, Picture, key
 from course_utils.predictions import unanswered
-from torch_doctor.bilingual import Bilingual, Block, Shown, by_language
 
 
 @dataclass(frozen=True)

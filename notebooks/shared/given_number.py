@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from bilingual import Bilingual
 from course_utils.exercises import NO_RETURN, Wrong
-from torch_doctor.bilingual import Bilingual
 
 NUMBER, SECONDS = Bilingual("a number", "數字"), Bilingual("a number of seconds", "秒數")
 

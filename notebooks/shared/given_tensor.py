@@ -6,8 +6,8 @@ from typing import Any
 
 from torch import Tensor
 
+from bilingual import Bilingual
 from course_utils.exercises import NO_RETURN, Wrong
-from torch_doctor.bilingual import Bilingual
 
 TENSOR = Bilingual("a tensor", "張量")
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bilingual import Bilingual, Block
 from course_utils.published import references
-from torch_doctor.bilingual import Bilingual, Block
 
 KIB = 1024
 

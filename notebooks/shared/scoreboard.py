@@ -19,6 +19,7 @@ import torch.distributed as distributed
 from IPython.display import display
 from torch import nn
 
+from bilingual import Bilingual, Block, measured
 from course_utils import lesson, run_mode, settings
 from course_utils.machine import machine_facts, try_gpu
 from course_utils.torch_state import preserved_state
@@ -27,7 +28,6 @@ from notebook_torchrun import launch
 from shared import program, score_rules
 from shared.score_rules import Refused
 from shared.scoreboard_picture import STAGES, Entry, board
-from torch_doctor.bilingual import Bilingual, Block, measured
 
 Train = Callable[[torch.device, int], nn.Module]
 ENOUGH_SECONDS, MOST_RUNS = 3.0, 5

@@ -8,9 +8,9 @@ from typing import Any, Protocol
 
 from matplotlib import ticker
 
+from bilingual import Bilingual, measured
 from course_utils import figures, published, recordings
 from course_utils.units import number
-from torch_doctor.bilingual import Bilingual, measured
 
 STAGES = {
     "00": Bilingual("a beginner's program", "初學者的寫法"),

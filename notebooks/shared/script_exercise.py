@@ -18,12 +18,12 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from bilingual import Bilingual, Block
 from course_utils.exercises import Exercise, NotYet, Wrong
 from course_utils.tables import html_table
 from notebook_torchrun import launch
 from notebook_torchrun.rank import consequence
 from shared import observed_script
-from torch_doctor.bilingual import Bilingual, Block
 
 LIMIT_SECONDS = 45.0  # usually 5 or less; the notebook may share the machine
 SECONDS = 75.0  # for the answer: more than a launch may take, so that it is the launch that stops a script

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from bilingual import Bilingual, measured
 from course_utils import figures
 from course_utils.lesson import text
 from shared import timeline
 from shared.timeline import Timeline
-from torch_doctor.bilingual import Bilingual, measured
 
 
 def picture(ways: Mapping[figures.Label, Timeline], caption: Bilingual) -> figures.Picture:

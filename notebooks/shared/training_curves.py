@@ -11,10 +11,10 @@ from typing import Any
 
 from matplotlib import ticker
 
+from bilingual import Bilingual, joined, measured
 from course_utils import figures, recordings, run_mode
 from course_utils.figures import Axis, Picture
 from shared.charts import caption_and_parts
-from torch_doctor.bilingual import Bilingual, joined, measured
 
 Lines = dict[str, dict[figures.Label, list[float]]]  # panel → line → one value per round
 

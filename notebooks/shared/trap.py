@@ -13,8 +13,8 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from bilingual import Bilingual, Block
 from course_utils.tables import html_table
-from torch_doctor.bilingual import Bilingual, Block
 
 _VALUES = {"cpu", "tolist", "numpy", "__array__", "__repr__", "__format__"}
 _OPERATIONS = {"aten::_local_scalar_dense", "aten::nonzero", "aten::masked_select"}

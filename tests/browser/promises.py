@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from bilingual import plain
 from tools.labpage import REPOSITORY, NotebookPage
-from torch_doctor.bilingual import plain
 
 LESSONS = sorted((REPOSITORY / "notebooks").glob("[0-9][0-9]_*.ipynb"))
 CHOICES = ("en", "zh", "both")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from course_utils import bi, check, claim, figures, front_end, language, lesson, predict
+from course_utils import Bilingual, check, claim, figures, front_end, language, lesson, predict
 
 pytestmark = pytest.mark.browser
 HAN = re.compile("[一-鿿]")
@@ -41,7 +41,9 @@ def test_each_output_is_styled_and_in_one_language(
     predict("cuda_vs_cuda0")
     figure, axes = figures.new()
     axes.plot([1, 2])
-    figures.show(figure, caption=bi(en="a line", zh="一條線"), alternative=bi(en="line", zh="線"))
+    figures.show(
+        figure, caption=Bilingual(en="a line", zh="一條線"), alternative=Bilingual(en="line", zh="線")
+    )
     styles, *outputs = shown
     page = chromium.new_page(viewport={"width": 900, "height": 60})  # a frame is as low as its content
     try:

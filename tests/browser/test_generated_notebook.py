@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from lesson_cells import calls
 
+from bilingual import Bilingual, plain
 from course_utils import lesson
 from course_utils.questions import Choice, Question, question
 from tests.browser import generated
@@ -23,7 +24,6 @@ from tests.browser.promises import (
     squeezed,
 )
 from tools.labpage import REPOSITORY, Lab, NotebookPage
-from torch_doctor.bilingual import Bilingual, plain
 
 pytestmark = pytest.mark.browser
 

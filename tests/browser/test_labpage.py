@@ -20,7 +20,7 @@ from tools import labpage
 
 pytestmark = pytest.mark.browser
 
-SETUP = "from course_utils import bi, setup\n\nsetup()"
+SETUP = "from course_utils import Bilingual, setup\n\nsetup()"
 PLANTED = [
     new_markdown_cell(
         '# Faults · 錯誤\n\n<div lang="en">\n\nA good English text.\n\n</div>\n\n'

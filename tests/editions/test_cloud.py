@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 import torch
 
+from bilingual import Bilingual, Shown, plain
 from course_utils import front_end, language, lesson, predict, setup
 from course_utils.front_end import given
 from tools import links
 from tools.colab import requirements
 from tools.editions.first_cell import first_cell
-from torch_doctor.bilingual import Bilingual, Shown, plain
 from torch_doctor.diagnosis.probes.place import place
 
 HAN = re.compile("[一-鿿]")

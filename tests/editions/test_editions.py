@@ -98,7 +98,7 @@ class Bare(ast.NodeTransformer):
         return ast.Constant("") if isinstance(node.value, str) else node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        if getattr(node.func, "id", "") == "bi":
+        if getattr(node.func, "id", "") == "Bilingual":
             return ast.Constant("")
         node.keywords = [keyword for keyword in node.keywords if keyword.arg != "language"]
         return self.generic_visit(node)
@@ -127,7 +127,7 @@ def test_an_edition_runs_the_same_code(path: Path) -> None:
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 def test_labels_in_code_are_converted_once(path: Path) -> None:
-    """In an edition in Simplified Chinese `bi` gets a text that is simplified already, and converts it again."""
+    """In an edition in Simplified Chinese `Bilingual` gets a text that is simplified already, and converts it again."""
     for cell in nbformat.read(path, 4).cells:
         for text in re.findall(r'\bzh="([^"]*)"', cell.source) if cell.cell_type == "code" else ():
             assert simplified(simplified(text)) == simplified(text)

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from bilingual import Bilingual
 from tools.check import check_file
 from tools.check.reading import cells
 from tools.editions.notes import NOTEBOOKS, Note, notes, read
 from tools.minutes import lessons
-from torch_doctor.bilingual import Bilingual
 
 LESSONS = lessons()
 A_NOTE = '["1.1"]\nsay_en = "Show it."\nsay_zh = "示範一次。"\n'

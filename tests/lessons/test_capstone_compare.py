@@ -12,8 +12,8 @@ import pytest
 from html_nesting import assert_nested
 
 import command_line
+from bilingual import Bilingual
 from lesson_08 import compare_runs, finished_run, forecast_picture
-from torch_doctor.bilingual import Bilingual
 
 ERRORS = {"mse": 0.2, "mae": 0.3, "per_horizon": [0.1, 0.2, 0.3]}
 METRICS = {"test": {"Informer": ERRORS, "last value": ERRORS}, "windows_per_second": 1234.5}

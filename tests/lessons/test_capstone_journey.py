@@ -14,12 +14,12 @@ import torch
 from html_nesting import assert_nested
 from lesson_cells import cells
 
+from bilingual import Bilingual
 from course_utils import figures, lesson, needs, recordings, settings
 from lesson_08 import journey, journey_measuring, programs
 from lesson_08.journey import RULE, Row
 from lesson_08.journey_picture import LIMITS, STEPS, board, table_of
 from shared.timeline import Span, Timeline
-from torch_doctor.bilingual import Bilingual
 
 CPU, F64 = torch.device("cpu"), torch.float64
 ROW = Row(100.0, 0.5, 2.0, "data", "", "cpu", "A processor", "A processor", "2.13.0", "2026-11-23", RULE)

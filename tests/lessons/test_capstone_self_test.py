@@ -12,11 +12,11 @@ import pytest
 from html_nesting import assert_nested
 from lesson_cells import NOTEBOOKS
 
+from bilingual import CHOICES
 from course_utils import lesson, settings
 from lesson_08.one_page import blocks, course_page
 from lesson_08.self_test import SelfTest, static
 from lesson_08.self_test_score import answers, headings, questions, score
-from torch_doctor.bilingual import CHOICES
 
 ROOM = Path(NOTEBOOKS[0].parent, lesson.room("08"))
 TEXTS: dict[str, Any] = tomllib.loads((ROOM / "self_test.toml").read_text(encoding="utf-8"))["question"]

@@ -19,10 +19,10 @@ from lesson_cells import NOTEBOOKS
 from published import PUBLISHED, Published, run
 from torch import nn
 
+from bilingual import Bilingual
 from course_utils import check, lesson, settings
 from course_utils.exercise_hints import SOLVED
 from course_utils.exercises import LEVELS, Answer, Card, Exercise, Wrong, examine, seen
-from torch_doctor.bilingual import Bilingual
 
 LESSONS = sorted({entry.lesson for entry in PUBLISHED.values()})
 GENERIC = ("Your answer raised", "The check cannot use", "still running after", "calls itself without end")

@@ -14,9 +14,9 @@ from html_nesting import assert_nested
 from lesson_cells import calls
 from room_explorers import explorers
 
+from bilingual import Bilingual, Block, plain
 from course_utils import figures
 from shared.explorer import Control, Explorer
-from torch_doctor.bilingual import Bilingual, Block, plain
 
 ALL = explorers()
 each = pytest.mark.parametrize("name", ALL)

@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import nn
 
+from bilingual import Block
 from course_utils.exercises import NotYet
 from lesson_02 import module_belongings, transfer_cost
 from lesson_02.check_stays_behind import show_stays_behind
@@ -18,7 +19,6 @@ from lesson_02.check_training import examine_mend
 from lesson_02.checkpoints import saved_elsewhere
 from lesson_02.places import gpus, or_error, outcomes, places
 from shared.pretended_gpus import pretended_gpus
-from torch_doctor.bilingual import Block
 
 pytestmark = pytest.mark.usefixtures("no_warnings")
 

@@ -17,6 +17,7 @@ import torch
 from html_nesting import assert_nested
 from lesson_cells import calls
 
+from bilingual import Bilingual
 from course_utils import figures, try_gpu
 from course_utils.exercises import Wrong
 from course_utils.gpu_ratings import ratings
@@ -37,7 +38,6 @@ from lesson_03.number_formats import VALUES
 from shared import answer_table
 from shared.digits import digits
 from shared.explorer import Explorer
-from torch_doctor.bilingual import Bilingual
 
 pytestmark = pytest.mark.usefixtures("no_warnings")
 

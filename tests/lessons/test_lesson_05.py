@@ -15,13 +15,13 @@ import torch
 from lesson_cells import cells
 from torch import nn
 
+from bilingual import Bilingual, plain
 from course_utils import needs
 from lesson_05 import batch_split, by_hand, check_gradients, desks, parallel_traffic, two_gpus
 from lesson_05.one_step import record_step
 from lesson_05.parallel_traffic import CHAIN, MODELS, RING, STAR, WAYS, Traffic
 from shared.digits import digits
 from shared.networks import lenet, resnet18
-from torch_doctor.bilingual import Bilingual, plain
 
 pytestmark = pytest.mark.usefixtures("no_warnings")
 

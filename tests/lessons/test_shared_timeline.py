@@ -20,13 +20,13 @@ import torch
 from html_nesting import assert_nested
 from torch.profiler import ProfilerActivity, profile, record_function
 
+from bilingual import Bilingual
 from course_utils import figures, recordings, run_mode
 from course_utils import lesson as current_lesson
 from shared import timeline
 from shared.timeline import Span, Timeline, recording
 from shared.timeline.picture import picture as picture_of
 from shared.timeline.spans import union
-from torch_doctor.bilingual import Bilingual
 
 pytestmark = pytest.mark.usefixtures("no_warnings")
 

@@ -12,10 +12,10 @@ import pytest
 from html_nesting import assert_nested
 from lesson_cells import NOTEBOOKS, cells, first_arguments
 
+from bilingual import CHOICES, markup, plain
 from course_utils import figures, lesson, predict
 from course_utils.questions import parsed, question
 from shared.charts import caption_and_parts
-from torch_doctor.bilingual import CHOICES, markup, plain
 
 USES = {
     "question": ("predict",),

@@ -30,7 +30,7 @@ def both(english: str, chinese: str) -> str:
 SOURCES = {
     "title": "# 1 A small lesson · 一堂小課\n\n"
     + both("Every kind of cell, once.", "每一種儲存格，各出現一次。"),
-    "setup": "from course_utils import bi, claim, setup, try_gpu\n\nsetup('01')",
+    "setup": "from course_utils import Bilingual, claim, setup, try_gpu\n\nsetup('01')",
     "facts": "## 1.1 Facts · 事實\n\n"
     + both(
         "A tensor of 1000 numbers takes **4000** bytes; see [the licence](../LICENSE). Its shape: `(10, 100)`.",
@@ -41,7 +41,7 @@ SOURCES = {
     "device-claim": f"claim('{FACT}', x.device.type == try_gpu().type)",
     "measure": "import time\n\nprint(f'⟨{time.time()}⟩ seconds since 1970, 3 pieces')",
     "ratio-claim": f"claim('{RATIO}', x.shape[0] / 2, at_least=2)",
-    "note": "bi(en='The sum is right.', zh='總和是對的。')",
+    "note": "Bilingual(en='The sum is right.', zh='總和是對的。')",
     "picture-head": "## 1.2 A picture · 一張圖\n\n"
     + both("Look at the colours: they are two.", "看看顏色：一共有兩種。"),
     "picture": "import base64\nimport io\n\nfrom IPython.display import HTML\nfrom PIL import Image\n\n"

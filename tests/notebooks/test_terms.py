@@ -177,7 +177,7 @@ def test_check_reports_both(tmp_path: Path) -> None:
     assert "first use" in {finding.rule for finding in check_file(path, root)}
     room = tmp_path / "course_utils"
     room.mkdir()
-    (room / "a.py").write_text('A = bi(en="a", zh="費用")', encoding="utf-8")
+    (room / "a.py").write_text('A = Bilingual(en="a", zh="費用")', encoding="utf-8")
     assert "term" in {finding.rule for finding in check_file(room / "a.py", root)}
 
 

@@ -163,16 +163,16 @@ def test_links(tmp_path) -> None:
 @pytest.mark.parametrize(
     "source, rules",
     [
-        ("bi(en='Good.', zh='很好。')", []),
-        ("bi(en=f'{n} pieces', zh=f'{n} 個')", []),
+        ("Bilingual(en='Good.', zh='很好。')", []),
+        ("Bilingual(en=f'{n} pieces', zh=f'{n} 個')", []),
         ("Bilingual('A tensor', '張量')", []),
         ("x = {'en': 'A good one', 'zh': 'A good one'}", ["translation"]),
-        ("bi(en='Good.')", ["translation"]),
-        ("bi(zh='很好。')", ["translation"]),
-        ("bi(en='Good.', zh='很好,對。')", ["punctuation"]),
-        ("bi(en='Good' + ' one.', zh='用' + 'GPU 算。')", ["spacing"]),
+        ("Bilingual(en='Good.')", ["translation"]),
+        ("Bilingual(zh='很好。')", ["translation"]),
+        ("Bilingual(en='Good.', zh='很好,對。')", ["punctuation"]),
+        ("Bilingual(en='Good' + ' one.', zh='用' + 'GPU 算。')", ["spacing"]),
         ("Bilingual('A tensor', '在內存')", ["glossary", "glossary"]),
-        ("bi(en='A *good* one.', zh='**很** `*` 好。')", ["italics"]),
+        ("Bilingual(en='A *good* one.', zh='**很** `*` 好。')", ["italics"]),
         ("why(why_en='Yes.')", ["translation"]),
         ("print('用GPU 算')", ["spacing"]),
         ("'''A docstring: 用GPU 算'''", []),
@@ -236,7 +236,7 @@ def test_harmless_markup_passes(source: str) -> None:
 
 
 def test_which_functions_show_something_is_read_from_their_annotations() -> None:
-    assert showing() >= {"Picture", "bi", "console", "facts", "message", "nvidia_smi", "picture"}
+    assert showing() >= {"Picture", "Bilingual", "console", "facts", "message", "nvidia_smi", "picture"}
     assert not showing() & {
         "check",
         "claim",

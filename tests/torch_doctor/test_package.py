@@ -67,6 +67,7 @@ def test_the_wheel_has_what_the_sources_have(installed: Path) -> None:
     }
     others = {"py.typed", "diagnosis/report.schema.json", *dict(tables())}
     assert {name for name in there if "__pycache__" not in name} == modules | others
+    assert (installed / "bilingual.py").read_bytes() == (ROOT / "bilingual.py").read_bytes()
     for name, content in tables():
         assert json.loads((installed / "torch_doctor" / name).read_text(encoding="utf-8")) == content, name
 

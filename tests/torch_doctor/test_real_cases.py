@@ -9,7 +9,7 @@ import pytest
 from fake_machines import Machine
 from real_cases import CASES, Case, diagnosis_of, load, score, steps_of, table
 
-from torch_doctor.bilingual import Bilingual
+from bilingual import Bilingual
 from torch_doctor.diagnosis.causes import Cause, Step
 from torch_doctor.diagnosis.diagnose import Diagnosis, Verdict
 from torch_doctor.diagnosis.evidence import Evidence

@@ -15,7 +15,7 @@ from nbval.plugin import get_sanitize_patterns
 from test_questions import SLOW
 from text_rules import KNOWN, abbreviations, broken_rules, texts
 
-from torch_doctor.bilingual import Bilingual, plain
+from bilingual import Bilingual, plain
 from torch_doctor.diagnosis import QUESTIONS, privacy
 from torch_doctor.diagnosis.causes import Cause, Step, catalogue
 from torch_doctor.diagnosis.diagnose import Diagnosis, Verdict, diagnose

@@ -11,12 +11,12 @@ import pytest
 from html_nesting import assert_nested
 from nbval.plugin import get_sanitize_patterns
 
+from bilingual import Bilingual
 from course_utils import claim_card as claims
 from course_utils import lesson, needs, published, recordings, run_mode
 from course_utils.claims import Card, ClaimError, Verdict, claim, judge
 from course_utils.measure import Comparison
 from course_utils.published import Reference
-from torch_doctor.bilingual import Bilingual
 
 SANITIZE = get_sanitize_patterns((Path(__file__).parents[1] / "sanitize.cfg").read_text(encoding="ascii"))
 LACKING = Bilingual("a CUDA GPU", "CUDA GPU")

@@ -21,10 +21,10 @@ from html_nesting import assert_nested
 from published import run
 from test_measure import snapshot
 
+from bilingual import Bilingual, Block
 from course_utils import check, exercises, figures, lesson, limits, settings
 from course_utils.exercise_hints import SOLVED, is_stub
 from course_utils.exercises import Exercise, Wrong, examine
-from torch_doctor.bilingual import Bilingual, Block
 
 STUBS = {
     "def f(): ...": True,

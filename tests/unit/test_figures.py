@@ -17,6 +17,7 @@ import torch
 from fontTools.ttLib import TTFont
 from html_nesting import assert_nested
 
+from bilingual import Bilingual
 from course_utils import figures, recordings, run_mode
 from course_utils.figures import Picture, axes, new, picture, show_measured
 from course_utils.figures.measured import series
@@ -25,7 +26,6 @@ from course_utils.units import amount, duration, quantity
 from shared import charts
 from shared.charts import columns, panels, stacked
 from tools.font import TARGET, characters, is_cjk
-from torch_doctor.bilingual import Bilingual
 
 pytestmark = pytest.mark.usefixtures("no_warnings")
 

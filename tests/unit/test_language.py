@@ -12,7 +12,7 @@ import pytest
 from html_nesting import assert_nested
 from lesson_cells import calls, everything
 
-from course_utils import bi, language, settings, setup
+from course_utils import Bilingual, language, settings, setup
 
 # --- the choice ---------------------------------------------------------------------------------------
 
@@ -125,7 +125,7 @@ def test_the_style_sheet_is_closed() -> None:
 def test_a_notebook_in_one_language(name: str | None, device: str) -> None:
     try:
         language.use(name)
-        assert str(bi(en="device", zh="裝置")) == device
+        assert str(Bilingual(en="device", zh="裝置")) == device
     finally:
         language.use(None)
 

@@ -18,11 +18,11 @@ import psutil
 import pytest
 import torch
 
+from bilingual import Block, plain
 from course_utils import machine, needs, recordings, try_all_gpus, try_gpu
 from course_utils.gpu_ratings import rated_bandwidth, ratings
 from course_utils.machine import badge, machine_facts, machine_rows, smi_query
 from course_utils.needs import missing
-from torch_doctor.bilingual import Block, plain
 
 H200 = {
     "name": "NVIDIA H200",

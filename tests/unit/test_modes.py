@@ -10,11 +10,11 @@ from typing import Any
 import nbformat
 import pytest
 
+from bilingual import Bilingual, use_only
 from course_utils import claims, class_mode, figures, lesson, recordings, run_mode
 from course_utils.figures import HERE, RECORDED_LABEL, show_measured
 from course_utils.measure import best_time, compare
 from tools.labpage import REPOSITORY
-from torch_doctor.bilingual import Bilingual, use_only
 
 CPU = {"gpus": [], "cpu": "a CPU", "torch": "2.13.0+cpu"}
 GPU = {"gpus": [{"name": "an H100"}], "cpu": "a CPU", "torch": "2.13.0+cu130"}

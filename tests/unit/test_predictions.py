@@ -10,12 +10,12 @@ import ipywidgets
 import pytest
 from html_nesting import assert_nested
 
+from bilingual import CHOICES
 from course_utils import lesson, predict, predictions, reveal
 from course_utils.predictions import guess_line
 from course_utils.questions import parsed, question
 from tools.check.findings import Findings
 from tools.check.questions import check_questions
-from torch_doctor.bilingual import CHOICES
 
 NUMBER = {"low": 1, "high": 10_000, "unit_en": "times", "unit_zh": "倍"}
 TEXT = {"en": "How often?", "zh": "幾倍？", "why_en": "Because.", "why_zh": "因為如此。"}

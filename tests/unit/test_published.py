@@ -11,12 +11,12 @@ import pytest
 from html_nesting import assert_nested
 from lesson_cells import cells
 
+from bilingual import Bilingual
 from course_utils import published
 from course_utils.lesson import all_texts
 from course_utils.published import Reference, beside, references
 from tools.check.findings import Findings
 from tools.check.text import check_pair
-from torch_doctor.bilingual import Bilingual
 
 FILE = Path(published.__file__).with_name("published.toml")
 DATA: dict[str, Any] = tomllib.loads(FILE.read_text("utf-8"))

@@ -7,7 +7,7 @@ import re
 import pytest
 from html_nesting import assert_nested
 
-from course_utils import bi, facts
+from course_utils import Bilingual, facts
 from course_utils.tables import message
 
 HOSTILE = "<b> & 'x' \"y\" `z` ⟨1⟩ **w**"
@@ -32,7 +32,7 @@ def test_facts_mark_values_and_keep_expressions() -> None:
 
 
 def test_labels_and_values_may_be_words_in_both_languages() -> None:
-    rows = {bi(en="what is left <", zh="剩下的 <"): bi(en="zeros", zh="零"), "x.sum()": 3}
+    rows = {Bilingual(en="what is left <", zh="剩下的 <"): Bilingual(en="zeros", zh="零"), "x.sum()": 3}
     varies, fixed = facts(rows), facts(fixed=rows)
     for block in (varies, fixed):
         assert_nested(block.html)
@@ -41,7 +41,9 @@ def test_labels_and_values_may_be_words_in_both_languages() -> None:
     assert '<span lang="zh-Hant">零</span>' in fixed.html and "zeros" in without_marks(fixed.html)
     assert '<span lang="zh-Hant"><span class="measured">零</span></span>' in varies.html
     assert varies.text == "what is left < · 剩下的 < = ⟨zeros · 零⟩\nx.sum() = ⟨3⟩"
-    same = facts({bi(en="what is left <", zh="剩下的 <"): bi(en="ones", zh="ones"), "x.sum()": 4})
+    same = facts(
+        {Bilingual(en="what is left <", zh="剩下的 <"): Bilingual(en="ones", zh="ones"), "x.sum()": 4}
+    )
     assert without_marks(same.html) == without_marks(varies.html), "a value may be the same in both languages"
 
 

@@ -20,7 +20,15 @@ from .terms import check_glosses, check_words
 __all__ = ["ROOT", "Finding", "check", "check_file", "files", "fix"]
 
 ROOT = Path(__file__).parents[2]
-DEFAULT = ("notebooks", "course_utils", "notebook_torchrun", "torch_doctor", "README.md", "CONTRIBUTING.md")
+DEFAULT = (
+    "notebooks",
+    "bilingual.py",
+    "course_utils",
+    "notebook_torchrun",
+    "torch_doctor",
+    "README.md",
+    "CONTRIBUTING.md",
+)
 SUFFIXES = (".ipynb", ".py", ".toml", ".md")
 
 

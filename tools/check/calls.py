@@ -13,7 +13,7 @@ from tools.written import LEARNERS
 from .findings import Findings
 
 ROOT = Path(__file__).parents[2]
-COURSE = ("course_utils", "torch_doctor", "notebooks")
+COURSE = ("bilingual.py", "course_utils/**/*.py", "torch_doctor/**/*.py", "notebooks/**/*.py")
 DISPLAYED = {"_repr_mimebundle_", "_repr_html_"}
 
 
@@ -26,8 +26,8 @@ def showing() -> frozenset[str]:
     """
     nodes = [
         node
-        for folder in COURSE
-        for path in sorted((ROOT / folder).rglob("*.py"))
+        for pattern in COURSE
+        for path in sorted(ROOT.glob(pattern))
         if not LEARNERS & set(path.relative_to(ROOT).parts)
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
     ]

@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
+from bilingual import Bilingual
 from course_utils import lesson
 from tools.classroom.progress_page import page
-from torch_doctor.bilingual import Bilingual
 
 FILE = ".local/share/pytorch-gpu-course/progress.json"  # in a home on Linux
 MOST_BYTES = 1_000_000

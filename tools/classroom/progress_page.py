@@ -6,7 +6,7 @@ import datetime
 import html
 from collections.abc import Mapping, Sequence
 
-from torch_doctor.bilingual import Bilingual
+from bilingual import Bilingual
 
 _TITLE = Bilingual("Progress of the class", "全班進度")
 _HOW = Bilingual(

@@ -18,7 +18,7 @@ from .one_language import written
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 _SETUP = re.compile(r'^setup\((?P<given>"\d\d"|None)?(?P<more>[^)\n]*)\)', re.M)
-_PAIR = re.compile(r'\bbi\((en="[^"\n]*"),\s*zh="[^"\n]*"\)')  # the words of a label
+_PAIR = re.compile(r'\bBilingual\((en="[^"\n]*"),\s*zh="[^"\n]*"\)')  # the words of a label
 _NO_WORDS = re.compile(
     r"`[^`]*`|\S*[\d_()=/]\S*|[A-Z]{2,}s?|\b(?:[kMG]i?B( of)?|del|True|False)\b"
 )  # code, numbers
@@ -66,7 +66,7 @@ def code_in(source: str, number: str, language: str) -> str:
     """
     source = _SETUP.sub(lambda found: _told(found, language), source)
     if language == "en":
-        return _PAIR.sub(r"bi(\1)", source)
+        return _PAIR.sub(r"Bilingual(\1)", source)
     return written(_translated(source, number), language)
 
 

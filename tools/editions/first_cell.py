@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from bilingual import Bilingual
 from tools.links import UNKNOWN, repository
-from torch_doctor.bilingual import Bilingual
 
 from .one_language import words
 

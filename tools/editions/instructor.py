@@ -10,10 +10,10 @@ from textwrap import dedent, indent
 import nbformat
 from nbformat import NotebookNode
 
+from bilingual import Bilingual
 from course_utils import lesson
 from course_utils.questions import parsed
 from tools.minutes import by_section, lessons
-from torch_doctor.bilingual import Bilingual
 
 from .notes import notes
 from .one_language import words

@@ -20,11 +20,12 @@ from .making import edition
 BUILD = ROOT / "build"
 EXECUTED = BUILD / "executed"
 _SHAPE_OUTPUTS = (
-    "course_utils",
-    "torch_doctor",
-    "notebook_torchrun",
-    "notebooks/shared",
-    "notebooks/workers",
+    "bilingual.py",
+    "course_utils/**/*",
+    "torch_doctor/**/*",
+    "notebook_torchrun/**/*",
+    "notebooks/shared/**/*",
+    "notebooks/workers/**/*",
 )
 
 
@@ -104,8 +105,8 @@ def _digest(name: str, language: str) -> str:
     for cell in edition(read(NOTEBOOKS / name), language, "student").cells:
         if cell.cell_type == "code":
             digest.update(cell.source.encode())
-    for folder in (*_SHAPE_OUTPUTS, f"notebooks/lesson_{name[:2]}"):
-        for path in sorted((ROOT / folder).rglob("*")):
+    for pattern in (*_SHAPE_OUTPUTS, f"notebooks/lesson_{name[:2]}/**/*"):
+        for path in sorted(ROOT.glob(pattern)):
             if path.suffix in (".py", ".toml", ".json", ".css", ".csv", ".otf") and path.name not in (
                 "notes.toml",
                 "comments.toml",  # is in the cells already

@@ -20,7 +20,7 @@ from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 
-from torch_doctor.bilingual import Bilingual
+from bilingual import Bilingual
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 LABELS = {

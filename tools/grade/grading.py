@@ -7,12 +7,12 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bilingual import Bilingual
 from tools.grade import code, course, sandbox
 from tools.grade.judge import CELL_SECONDS, judge
 from tools.grade.sandbox import Limits
 from tools.grade.submission import Answer, Submission, Unreadable, open_submission
 from tools.grade.texts import TEXTS, visible
-from torch_doctor.bilingual import Bilingual
 
 STATES = ("solved", "wrong", "not_tried", "error")
 POINTS = {"easy": 1, "medium": 2, "hard": 3}  # an exercise without a level counts as easy

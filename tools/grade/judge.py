@@ -16,15 +16,15 @@ from typing import Any
 
 import torch
 
+from bilingual import Bilingual
 from course_utils.exercises import Exercise, examine
 from course_utils.limits import TimeUp, limited
 from tools.grade.submission import Answer
 from tools.grade.texts import TEXTS
-from torch_doctor.bilingual import Bilingual
 
 CELL_SECONDS = 10.0  # for what stands in a cell outside of functions
 CLASSES = ("Tensor.", "Module.", "Optimizer.")
-WATCHED = ("course_utils", "torch_doctor", "notebook_torchrun", "shared", "lesson_")
+WATCHED = ("bilingual", "course_utils", "torch_doctor", "notebook_torchrun", "shared", "lesson_")
 
 
 def _parts() -> Iterator[tuple[str, Any]]:

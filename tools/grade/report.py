@@ -7,10 +7,10 @@ import io
 import json
 from typing import Any
 
+from bilingual import Bilingual
 from tools.grade import course
 from tools.grade.grading import STATES, Grade
 from tools.grade.texts import TEXTS
-from torch_doctor.bilingual import Bilingual
 
 
 def _remarks(remarks: dict[str, list[str]]) -> list[tuple[str, Bilingual]]:

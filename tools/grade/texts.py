@@ -3,7 +3,7 @@
 import tomllib
 from pathlib import Path
 
-from torch_doctor.bilingual import Bilingual
+from bilingual import Bilingual
 
 TEXTS: dict[str, dict[str, Bilingual]] = {
     kind: {name: Bilingual(**text) for name, text in texts.items()}

@@ -8,9 +8,9 @@ import subprocess
 import time
 from pathlib import Path
 
+from bilingual import Bilingual
 from tools.my_course.merge import merged, without_outputs
 from tools.written import LEARNERS, workers
-from torch_doctor.bilingual import Bilingual
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 BASE, BACKUPS = ".course", "backups"

@@ -13,9 +13,9 @@ import nbformat
 from bs4 import BeautifulSoup
 from nbformat import NotebookNode
 
+from bilingual import Bilingual
 from tools.editions import lesson as edition
 from tools.site.notebook import Page, cell_soup, markdown, page
-from torch_doctor.bilingual import Bilingual
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = ROOT / "notebooks"

@@ -8,11 +8,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from bilingual import Bilingual
 from course_utils import recordings
 from course_utils.needs import names as needs_names
 from course_utils.units import number
 from tools.claim_summary import claims_in
-from torch_doctor.bilingual import Bilingual
 
 ROOT = Path(__file__).parents[2]
 

@@ -6,7 +6,7 @@ import html
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from torch_doctor.bilingual import Bilingual, markup, spans
+from bilingual import Bilingual, markup, spans
 from torch_doctor.diagnosis.diagnose import Diagnosis
 from torch_doctor.diagnosis.evidence import PROBES, Line
 from torch_doctor.diagnosis.privacy import clean

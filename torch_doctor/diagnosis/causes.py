@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from torch_doctor.bilingual import Bilingual
+from bilingual import Bilingual
 from torch_doctor.data import read_folder
 from torch_doctor.diagnosis.commands import placeholders, said, typed
 from torch_doctor.diagnosis.evidence import Evidence

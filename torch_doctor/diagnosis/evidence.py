@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from torch_doctor.bilingual import Bilingual
+from bilingual import Bilingual
 
 # The probes in the order of a report, and their names.
 PROBES = {

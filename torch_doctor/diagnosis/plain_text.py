@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from torch_doctor.bilingual import Bilingual
+from bilingual import Bilingual
 from torch_doctor.diagnosis.diagnose import Diagnosis
 from torch_doctor.diagnosis.evidence import PROBES, Line
 from torch_doctor.diagnosis.privacy import clean

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from torch_doctor.bilingual import joined, measured, only_language
+from bilingual import joined, measured, only_language
 from torch_doctor.diagnosis.card import card
 from torch_doctor.diagnosis.diagnose import Diagnosis
 from torch_doctor.diagnosis.plain_text import plain_text

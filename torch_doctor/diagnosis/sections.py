@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from torch_doctor.bilingual import Bilingual
+from bilingual import Bilingual
 from torch_doctor.diagnosis.commands import placeholders, typed
 from torch_doctor.diagnosis.diagnose import Diagnosis, Verdict
 from torch_doctor.diagnosis.evidence import PROBES, Line

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from torch_doctor.bilingual import Bilingual
+from bilingual import Bilingual
 
 TERMINAL = Bilingual("in a terminal:", "在終端機執行：")
 CELL = Bilingual("in a cell of this notebook:", "在筆記本的儲存格執行：")

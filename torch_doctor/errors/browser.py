@@ -6,7 +6,7 @@ import html
 import re
 from typing import Any
 
-from torch_doctor.bilingual import Bilingual, Shown, by_language
+from bilingual import Bilingual, Shown, by_language
 from torch_doctor.errors.card import Explanation, entry_html, lesson_file
 from torch_doctor.errors.catalogue import Entry, entries
 from torch_doctor.errors.matching import find_cause

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from torch_doctor.bilingual import (
+from bilingual import (
     Bilingual,
     chosen_language,
     joined,

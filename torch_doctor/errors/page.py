@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping
 
-from torch_doctor.bilingual import Bilingual
+from bilingual import Bilingual
 from torch_doctor.errors.card import entry_html
 from torch_doctor.errors.catalogue import Entry, entries
 

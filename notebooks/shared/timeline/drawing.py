@@ -12,9 +12,9 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from bilingual import Bilingual
 from course_utils import figures
 from shared.timeline.spans import Interval, Span, Timeline, intersection, total_length
-from torch_doctor.bilingual import Bilingual
 
 COLOURS = {
     "work": figures.YOURS,

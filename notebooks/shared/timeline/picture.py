@@ -10,12 +10,12 @@ from typing import Any
 
 import torch
 
+from bilingual import Bilingual, measured
 from course_utils import figures, recordings, run_mode
 from course_utils.lesson import text
 from shared.timeline.drawing import draw, lane_name, panels
 from shared.timeline.recording import save
 from shared.timeline.spans import Timeline
-from torch_doctor.bilingual import Bilingual, measured
 
 
 def picture(timeline: Timeline, recorded: Mapping[str, Any] | None, caption: Bilingual) -> figures.Picture:

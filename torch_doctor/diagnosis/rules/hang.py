@@ -7,7 +7,7 @@ An example of its evidence (``copy`` and ``nccl`` need two GPUs)::
 
 from __future__ import annotations
 
-from torch_doctor.bilingual import Bilingual
+from bilingual import Bilingual
 from torch_doctor.diagnosis.evidence import Evidence, Line, mentions
 from torch_doctor.diagnosis.rules.base import LIKELY, POSSIBLE, SURE, Rule, RuleResult, rule
 

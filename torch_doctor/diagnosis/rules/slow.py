@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torch_doctor.bilingual import Bilingual
+from bilingual import Bilingual
 from torch_doctor.diagnosis import cuda_tables
 from torch_doctor.diagnosis.evidence import Evidence, Line, joined
 from torch_doctor.diagnosis.rules.base import LIKELY, POSSIBLE, SURE, Rule, RuleResult, rule

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from torch_doctor.bilingual import Bilingual
+from bilingual import Bilingual
 from torch_doctor.data import read_folder
 
 ROLES = ("cause", "symptom", "victim", "wrapper", "warning")

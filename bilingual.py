@@ -114,7 +114,7 @@ class Bilingual:
                 continue
             if not isinstance(text, str) or not text.strip():
                 raise ValueError(
-                    f"bi() needs a text in both languages, but {name}={text!r}. Write the missing one."
+                    f"Bilingual() needs a text in both languages, but {name}={text!r}. Write the missing one."
                 )
 
     def one(self) -> str | None:

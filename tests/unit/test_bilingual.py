@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from html_nesting import assert_nested
 
-from torch_doctor.bilingual import (
+from bilingual import (
     Bilingual,
     Shown,
     by_language,
