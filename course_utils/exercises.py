@@ -1,85 +1,176 @@
 """Exercises that answer back: a right answer is confirmed, a wrong one gets a hint about *that* mistake.
 
-An exercise is a function that examines the learner's answer and either returns (solved) or raises
-:class:`NotYet` or :class:`Wrong`. Whatever else the answer does (raise, loop endlessly, return nonsense) becomes a
-hint as well, never a traceback. The exercises themselves are in the lessons' rooms (``lesson_NN/checks.py``).
+An exercise is a module ``lesson_NN/exercises/NAME.py``; its texts are in ``lesson_NN/exercises.toml``. The module has
+
+``judge(answer)``
+    A generator of the mistakes that it looks for, in this order: ``(whether it was made, its key)``, or with a
+    dictionary of values for the hint's text as well. The first that was made is the hint. What it calls may raise
+    :class:`Mistake` or :class:`NotYet` instead.
+``show(answer)``
+    Optional: what the learner's code did, right or wrong, as a table or a picture.
+``WRONG``
+    Typical wrong answers: the key of a mistake → the source of an answer that makes it, or several. Each is examined in
+    the tests; the instructors' edition shows some.
+
+Whatever else an answer does (raise, loop endlessly, return nonsense) becomes a hint as well, never a traceback.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from types import MappingProxyType
 from typing import Any
 
 from bilingual import Bilingual, plain
 from course_utils import lesson, settings
-from course_utils.exercise_hints import INTERRUPTED, NOT_YET, RECURSION, SOLVED, TOO_LONG, is_stub, raised
+from course_utils.exercise_hints import HINTS, is_stub, raised
 from course_utils.limits import TimeUp, limited
 
 LIMIT_SECONDS = 10.0  # PyTorch imports parts of itself at their first use, which takes seconds on a slow disk
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 800 else f"{text[:400]} … {text[-400:]}"
-
-
-class NotYet(Exception):
-    """The answer is still the stub; without texts the learner is told to replace the ``...``."""
-
-    def __init__(self, *, en: str | None = None, zh: str | None = None) -> None:
-        super().__init__(en)
-        self.hint = Bilingual(en, zh) if en and zh else NOT_YET
-
-
-class Wrong(Exception):
-    """The answer is wrong in a way that is understood; the texts say what is wrong and where to look."""
-
-    def __init__(self, *, en: str, zh: str) -> None:
-        super().__init__(en)
-        self.hint = Bilingual(_short(en), _short(zh))  # a hint may quote an answer of any length
-
-
-NO_RETURN = {
-    "en": "Your function returned `None`: is there a `return`?",
-    "zh": "你的函式傳回了 `None`，有寫 `return` 嗎？",
-}
-
-
 LEVELS = {
     level: Bilingual(level, zh) for level, zh in (("easy", "簡單"), ("medium", "中等"), ("hard", "困難"))
 }
 
+Mistakes = Iterator[tuple[Any, ...]]  # whether it was made, its key, and perhaps a dictionary of values
+
+
+class Wrong(Exception):  # TRANSITION: until each lesson has the new form
+    """The old form of a mistake."""
+
+    def __init__(self, *, en: str, zh: str) -> None:
+        super().__init__(en)
+        self.hint = Bilingual(_short(en), _short(zh))
+
+
+NO_RETURN = {"en": HINTS["returned_none"].en, "zh": HINTS["returned_none"].zh}  # TRANSITION
+
+
+class NotYet(Exception):
+    """The answer is still the stub; without a key the learner is told to replace the ``...``.
+
+    Args:
+        key: The hint's key, as for a mistake.
+        values: What to fill in.
+    """
+
+    def __init__(self, key: str = "not_yet", /, **values: object) -> None:
+        super().__init__(key)
+        self.key, self.values = key, values
+        self.hint = Bilingual(**values) if "en" in values else None  # TRANSITION
+
+
+class Mistake(Exception):
+    """A mistake that is noticed below a judge: in a helper, or in an object that the answer was given.
+
+    Args:
+        key: The key of its hint.
+        values: What to fill in.
+    """
+
+    def __init__(self, key: str, /, **values: object) -> None:
+        super().__init__(key)
+        self.key, self.values = key, values
+
 
 @dataclass(frozen=True)
 class Exercise:
-    """An exercise: what it is called, how an answer is examined, and the hints to open one after the other.
+    """An exercise: what it is called, how an answer is judged, and the hints to open one after the other.
 
     Attributes:
         name: As the lesson's cell has it.
         title: What the card says.
-        examine: Raises :class:`NotYet` or :class:`Wrong`, or returns if the answer is right.
+        judge: Yields the mistakes that it looks for; see this module.
         hints: Each opens the next.
-        seconds: How long `examine` may take, and `show` as well; more where it starts processes.
+        mistakes: The hint for each mistake, by its key.
+        seconds: How long `judge` may take, and `show` as well; more where it starts processes.
         level: ``"easy"`` (two minutes), ``"medium"`` or ``"hard"``.
-        show: Gets the answer after it was examined, right or wrong, and returns what to show below the verdict: a table
-            or a picture of what the learner's code did. If it raises, nothing is shown.
+        show: Gets the answer after it was judged, right or wrong, and returns what to show below the verdict: a table or
+            a picture of what the learner's code did. If it raises, nothing is shown.
+        wrong: Typical wrong answers: the key of the mistake → sources.
     """
 
     name: str
     title: Bilingual
-    examine: Callable[[Any], None]
-    hints: tuple[Bilingual, ...]
+    judge: Callable[[Any], Iterable[tuple[Any, ...]] | None]
+    hints: tuple[Bilingual, ...] = ()
+    mistakes: Mapping[str, Bilingual] = field(default_factory=dict)
     seconds: float = LIMIT_SECONDS
     level: str | None = None
     show: Callable[[Any], Any] | None = None
+    wrong: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def examine(self) -> Any:  # TRANSITION
+        """The old name."""
+        return self.judge
+
+    def hint(self, key: str, values: Mapping[str, object] = MappingProxyType({})) -> Bilingual:
+        """Return the hint for a mistake: the exercise's own text, else the general one of that key.
+
+        Args:
+            key: The mistake.
+            values: What to fill in.
+
+        Raises:
+            KeyError: There is no such text.
+        """
+        hint = (self.mistakes.get(key) or HINTS[key]).format(**values)
+        return Bilingual(_short(hint.en), _short(hint.zh))
+
+
+def _short(text: str) -> str:
+    """Return a hint without its middle if it quotes an answer of any length."""
+    return text if len(text) <= 800 else f"{text[:400]} … {text[-400:]}"
+
+
+@cache
+def exercises_of(number: str) -> Mapping[str, Exercise]:
+    """Return the exercises of a lesson by name, in the order of the lesson.
+
+    Args:
+        number: The lesson, two digits.
+    """
+    room = lesson.room(number)
+    file = lesson.notebooks() / room / "exercises.toml"
+    if not file.with_name("checks.py").exists() and not file.exists():
+        return {}
+    if not file.exists():
+        return {e.name: e for e in import_module(f"{room}.checks").EXERCISES}  # TRANSITION
+    found = {}
+    for name, own in tomllib.loads(file.read_text(encoding="utf-8")).items():
+        module = import_module(f"{room}.exercises.{name}")
+        found[name] = Exercise(
+            name,
+            Bilingual(**own["title"]),
+            module.judge,
+            tuple(Bilingual(**text) for text in own["hints"]),
+            {key: Bilingual(**text) for key, text in own.get("mistakes", {}).items()},
+            own.get("seconds", LIMIT_SECONDS),
+            own["level"],
+            getattr(module, "show", None),
+            {key: (given,) if isinstance(given, str) else given for key, given in module.WRONG.items()},
+        )
+    return found
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What became of an answer: ``solved``, ``notyet`` or ``wrong``, what to tell the learner, whether it was stopped."""
+    """What became of an answer: ``solved``, ``notyet`` or ``wrong``, what to tell the learner, and which mistake it was.
+
+    Attributes:
+        state: The verdict.
+        message: What the learner is told.
+        key: The mistake; the exercise's own, or one of any exercise.
+        stopped: Whether it was still running.
+    """
 
     state: str
     message: Bilingual
+    key: str = ""
     stopped: bool = False
 
 
@@ -98,21 +189,27 @@ def examine(exercise: Exercise, answer: Any, *, seconds: float | None = None) ->
     try:
         with limited(limit):
             if is_stub(answer):
-                return Answer("notyet", NOT_YET)
-            exercise.examine(answer)
-    except NotYet as stub:
-        return Answer("notyet", stub.hint)
-    except Wrong as wrong:
+                return Answer("notyet", HINTS["not_yet"], "not_yet")
+            for made, key, *values in exercise.judge(answer) or ():
+                if made:
+                    return Answer("wrong", exercise.hint(key, *values), key)
+    except Wrong as wrong:  # TRANSITION
         return Answer("wrong", wrong.hint)
+    except NotYet as stub:
+        if stub.hint:  # TRANSITION
+            return Answer("notyet", stub.hint)
+        return Answer("notyet", exercise.hint(stub.key, stub.values), stub.key)
+    except Mistake as mistake:
+        return Answer("wrong", exercise.hint(mistake.key, mistake.values), mistake.key)
     except TimeUp:
-        return Answer("wrong", TOO_LONG.format(seconds=limit), stopped=True)
+        return Answer("wrong", HINTS["too_long"].format(seconds=limit), "too_long", stopped=True)
     except KeyboardInterrupt:
-        return Answer("wrong", INTERRUPTED, stopped=True)
+        return Answer("wrong", HINTS["interrupted"], "interrupted", stopped=True)
     except RecursionError:
-        return Answer("wrong", RECURSION)
+        return Answer("wrong", HINTS["recursion"], "recursion")
     except BaseException as error:  # also SystemExit: nothing that an answer does may end the lesson
-        return Answer("wrong", raised(error))
-    return Answer("solved", SOLVED)
+        return Answer("wrong", raised(error), "raised")
+    return Answer("solved", HINTS["solved"], "solved")
 
 
 def seen(exercise: Exercise, answer: Any) -> tuple[str, str]:
@@ -142,7 +239,7 @@ def check(name: str, answer: Any) -> None:
     """
     from IPython.display import display
 
-    known = lesson.exercises()
+    known = exercises_of(lesson.current())
     if name not in known:
         raise ValueError(
             f"check({name!r}, …): there is no such exercise; the lesson has {', '.join(sorted(known))}."

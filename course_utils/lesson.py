@@ -1,8 +1,8 @@
-"""The room of the current lesson: its texts and its exercises.
+"""The room of the current lesson, and its texts.
 
 A room is the package ``lesson_NN`` beside the notebooks. ``setup("02")`` names the lesson; from then on ``predict``,
-``claim``, ``check`` and the figures look their texts up in ``lesson_02``. This is the only module of the package that
-imports from the notebooks' folder.
+``claim``, ``check`` and the figures look their texts up in ``lesson_02``. Only this module and ``exercises`` use the
+notebooks' folder.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 import tomllib
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -99,22 +98,6 @@ def text(kind: str, name: str) -> dict[str, Any]:
             f"there is no {kind} {name!r} in {room(number)}/texts.toml; there are {', '.join(sorted(known))}."
         )
     return known[name]
-
-
-def exercises(number: str | None = None) -> dict[str, Any]:
-    """Return the exercises of a lesson by name.
-
-    Args:
-        number: Two digits; the current lesson if not given.
-
-    Returns:
-        The entries of ``EXERCISES`` in the room's module ``checks`` (see :class:`course_utils.exercises.Exercise`).
-
-    Raises:
-        RuntimeError: No lesson is given and the set-up cell was not run.
-    """
-    found = import_module(f"{room(number or current())}.checks").EXERCISES
-    return {exercise.name: exercise for exercise in found}
 
 
 _import_from(notebooks())  # a set-up cell imports from its room before it calls `setup`

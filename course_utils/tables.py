@@ -1,11 +1,12 @@
-"""Small tables: facts of this machine and error messages."""
+"""Small tables: facts of this machine, error messages, and what a learner's own code did."""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from bilingual import Bilingual, Block, measured, measured_spans
+from bilingual import Bilingual, Block, markup, measured, measured_spans, plain
 
 
 def html_table(rows: Iterable[Iterable[str]], head: Iterable[str] = ()) -> str:
@@ -19,6 +20,34 @@ def html_table(rows: Iterable[Iterable[str]], head: Iterable[str] = ()) -> str:
     lines = [titles] * bool(titles) + ["".join(f"<td>{cell}</td>" for cell in row) for row in rows]
     body = "".join(f"<tr>{line}</tr>" for line in lines)
     return f'<div class="course-scroll"><table class="course-table">{body}</table></div>'
+
+
+Text = Bilingual | str
+YOURS = Bilingual("yours", "你的")
+RIGHT = {True: "✓", False: "✗"}
+
+
+def _html(text: Text) -> str:
+    return text.html() if isinstance(text, Bilingual) else markup(text)
+
+
+def table(head: Sequence[Text], rows: Sequence[Sequence[Text]]) -> Block:
+    """Return a table; its texts may contain markup, and are in both languages where they are words.
+
+    Args:
+        head: The titles of the columns.
+        rows: The cells of each row.
+    """
+    lines = [" | ".join(plain(str(cell)) for cell in row) for row in (head, *rows)]
+    return Block(html_table([map(_html, row) for row in rows], map(_html, head)), "\n".join(lines))
+
+
+def value(found: Any) -> str:
+    """Return what a learner's function returned, briefly: a table is no place for a thousand numbers."""
+    if isinstance(found, (int, float)) and not isinstance(found, bool):
+        return f"{found:,}" if isinstance(found, int) else f"{found:.6g}"
+    text = str(found)
+    return f"`{text if len(text) <= 40 else text[:39] + '…'}`"
 
 
 def facts(

@@ -19,7 +19,7 @@ from torch import nn
 from torch.utils.data import Dataset
 
 from course_utils import lesson
-from course_utils.exercises import Exercise
+from course_utils.exercises import Exercise, exercises_of
 from tools.written import MINE, script_in
 
 
@@ -32,7 +32,7 @@ class Published:
     stub: str
     checked: str
     solution: str
-    wrong: list[tuple[str, str, str]]  # source, English words of the hint, Chinese words
+    wrong: list[tuple[str, ...]]  # source, key of the hint
     file: str = ""  # that a cell with %%writefile writes, if the answer is a script
 
     def answer(self, source: str) -> Any:
@@ -78,8 +78,10 @@ def published() -> dict[str, Published]:
         assert fenced, f"{following.id}: no <details> with a ```python fence"
         key = f"{cell.lesson}/{name}"
         assert key not in found, f"{key} is checked twice"
-        exercise = lesson.exercises(cell.lesson)[name]
-        wrong = import_module(f"{lesson.room(cell.lesson)}.wrong_answers").WRONG[name]
+        exercise = exercises_of(cell.lesson)[name]
+        wrong = [(source, key) for key, sources in exercise.wrong.items() for source in sources]
+        if not wrong:  # TRANSITION
+            wrong = import_module(f"{lesson.room(cell.lesson)}.wrong_answers").WRONG[name]
         file = ast.literal_eval(checked) if checked.endswith(".py'") else ""
         stub, solved = cell.text, fenced[1]
         if file:

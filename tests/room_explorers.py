@@ -6,7 +6,7 @@ import re
 from importlib import import_module
 from pathlib import Path
 
-from shared.explorer import Explorer
+from course_utils.explorer import Explorer
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 

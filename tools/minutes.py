@@ -120,14 +120,12 @@ class Amount:
 @cache
 def _levels(number: str) -> dict[str, str | None]:
     """Return the level of each exercise of a lesson."""
-    from course_utils import lesson
+    from course_utils.exercises import exercises_of
 
     for folder in (NOTEBOOKS, NOTEBOOKS / "workers" / "forecast"):  # the capstone imports from both
         if str(folder) not in sys.path:
             sys.path.append(str(folder))
-    if not (NOTEBOOKS / lesson.room(number) / "checks.py").exists():
-        return {}
-    return {name: exercise.level for name, exercise in lesson.exercises(number).items()}
+    return {name: exercise.level for name, exercise in exercises_of(number).items()}
 
 
 def by_section(path: Path) -> dict[str, Amount]:

@@ -12,7 +12,7 @@ from bilingual import Bilingual, Block
 from course_utils import figures
 from course_utils.exercises import NO_RETURN, Exercise, Wrong
 from course_utils.gpu_ratings import ratings
-from shared.answer_table import YOURS, table, value
+from course_utils.tables import YOURS, table, value
 
 _fake_gpu_tensor: Any = None  # has a device and a shape, but no data
 if not torch.cuda.is_available():

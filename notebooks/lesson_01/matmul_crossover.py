@@ -15,7 +15,7 @@ import numpy as np
 
 from bilingual import Bilingual, measured
 from course_utils import figures
-from shared.explorer import Control, Explorer
+from course_utils.explorer import Control, Explorer
 from shared.measured_curve import loglog_interpolate
 
 MEMORY = 500e9  # bytes per second, of a mid-range card; it hardly changes the result

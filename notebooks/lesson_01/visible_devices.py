@@ -15,7 +15,7 @@ import torch
 
 from bilingual import Bilingual
 from course_utils import figures
-from shared.explorer import Control, Explorer
+from course_utils.explorer import Control, Explorer
 
 _ENVIRONMENT = threading.Lock()  # only one thread may change os.environ at a time
 

@@ -12,8 +12,8 @@ import torch
 from torch import nn
 
 from bilingual import Bilingual, Block
+from course_utils.explorer import Control, Explorer
 from lesson_02.other_device import OTHER_DEVICE
-from shared.explorer import Control, Explorer
 
 # The line that the learner sees is the line that is executed.
 WAYS = {

@@ -13,7 +13,7 @@ import numpy as np
 
 from bilingual import Bilingual, measured
 from course_utils import figures
-from shared.explorer import Control, Explorer
+from course_utils.explorer import Control, Explorer
 
 
 @dataclass(frozen=True)

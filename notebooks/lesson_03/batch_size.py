@@ -17,8 +17,8 @@ import numpy as np
 
 from bilingual import Bilingual, measured
 from course_utils import figures
+from course_utils.explorer import Control, Explorer
 from course_utils.units import number
-from shared.explorer import Control, Explorer
 from shared.measured_curve import loglog_interpolate
 
 Points = tuple[Sequence[float], Sequence[float]]

@@ -9,7 +9,7 @@ from torch import nn
 
 from bilingual import Bilingual, Block
 from course_utils.exercises import NO_RETURN, Wrong
-from shared.answer_table import YOURS, table, value
+from course_utils.tables import YOURS, table, value
 
 _TENSORS = (
     ((3, 5), torch.float32, torch.float16),

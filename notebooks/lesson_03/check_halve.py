@@ -10,7 +10,7 @@ import torch
 
 from bilingual import Bilingual, Block
 from course_utils.exercises import Wrong
-from shared.answer_table import table, value
+from course_utils.tables import table, value
 
 
 class _Step:

@@ -7,7 +7,7 @@ from typing import Any
 from bilingual import Bilingual
 from course_utils import figures
 from course_utils.exercises import NO_RETURN, Wrong
-from shared.answer_table import value
+from course_utils.tables import value
 
 SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256]
 # Made up: a fixed price of 0.5 ms, and 20 µs per image; at 256 the data no longer fit into a cache.

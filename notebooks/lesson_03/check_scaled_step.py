@@ -10,7 +10,7 @@ from torch import nn
 
 from bilingual import Bilingual, Block
 from course_utils.exercises import Wrong
-from shared.answer_table import table, value
+from course_utils.tables import table, value
 
 LIMIT = 2.0
 _SCALE = 256.0

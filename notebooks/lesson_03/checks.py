@@ -9,6 +9,8 @@ import torch
 
 from bilingual import Bilingual, Block
 from course_utils.exercises import Exercise, Wrong
+from course_utils.tables import RIGHT, YOURS, table
+from course_utils.tables import value as shown_value
 from lesson_03.check_accumulate import examine_accumulate, show_accumulate
 from lesson_03.check_bytes import examine_bytes, examine_model_bytes, show_bytes, show_model_bytes
 from lesson_03.check_halve import examine_halve, show_halve
@@ -16,8 +18,6 @@ from lesson_03.check_knee import examine_knee, show_knee
 from lesson_03.check_lost import examine_lost, show_lost
 from lesson_03.check_scaled_step import examine_scaled_step, show_scaled_step
 from lesson_03.float_formats import FORMATS
-from shared.answer_table import RIGHT, YOURS, table
-from shared.answer_table import value as shown_value
 from shared.dictionary_answers import filled_in
 
 _ROUNDED: dict[str, tuple[float, Bilingual]] = {

@@ -11,8 +11,8 @@ from typing import Any
 
 from bilingual import Bilingual, joined
 from course_utils import figures
+from course_utils.explorer import Control, Explorer
 from lesson_03.float_formats import FORMATS, Format, Stored, compute
-from shared.explorer import Control, Explorer
 
 VALUES = (
     "1e-46",

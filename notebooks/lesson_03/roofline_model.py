@@ -14,9 +14,9 @@ from typing import Any
 
 from bilingual import Bilingual, measured
 from course_utils import figures
+from course_utils.explorer import Control, Explorer
 from course_utils.gpu_ratings import ratings
 from course_utils.units import number
-from shared.explorer import Control, Explorer
 
 MEASURED = "(measured)"
 BATCHES = tuple(2**k for k in range(14))

@@ -17,8 +17,8 @@ from matplotlib.lines import Line2D
 
 from bilingual import Bilingual, measured
 from course_utils import figures
+from course_utils.explorer import Control, Explorer
 from shared import timeline
-from shared.explorer import Control, Explorer
 from shared.timeline import Span, Timeline
 
 

@@ -14,9 +14,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bilingual import Bilingual
+from course_utils.explorer import Control, Explorer
 from course_utils.figures import Picture
 from shared import timeline
-from shared.explorer import Control, Explorer
 from shared.timeline import Span, Timeline
 
 STEPS = 3

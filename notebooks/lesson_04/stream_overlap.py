@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from bilingual import Bilingual
 from course_utils import figures
+from course_utils.explorer import Control, Explorer
 from shared import timeline
-from shared.explorer import Control, Explorer
 from shared.timeline import Span, Timeline
 
 KERNELS = 16

@@ -14,7 +14,7 @@ from matplotlib import ticker
 
 from bilingual import Bilingual
 from course_utils import figures
-from shared.explorer import Control, Explorer
+from course_utils.explorer import Control, Explorer
 
 _MOST_CELLS = 64  # examples that are drawn one by one
 

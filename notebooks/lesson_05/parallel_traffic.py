@@ -26,8 +26,8 @@ from dataclasses import dataclass
 
 from bilingual import Bilingual
 from course_utils import figures
+from course_utils.explorer import Control, Explorer
 from course_utils.units import number
-from shared.explorer import Control, Explorer
 
 FLOAT = 4  # bytes
 

@@ -21,8 +21,8 @@ from typing import Any
 
 from bilingual import Bilingual
 from course_utils import figures
+from course_utils.explorer import Control, Explorer
 from shared.charts import RANK_COLOURS
-from shared.explorer import Control, Explorer
 
 RING, NAIVE = "ring", "through rank 0"
 WAYS = (RING, NAIVE)

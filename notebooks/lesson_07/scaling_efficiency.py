@@ -26,8 +26,8 @@ import numpy as np
 
 from bilingual import Bilingual, measured
 from course_utils import figures
+from course_utils.explorer import Control, Explorer
 from course_utils.units import number
-from shared.explorer import Control, Explorer
 
 MEASURED = Bilingual("(measured)", "（實測）")
 BANDWIDTHS = (

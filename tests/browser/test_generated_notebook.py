@@ -13,6 +13,7 @@ from lesson_cells import calls
 
 from bilingual import Bilingual, plain
 from course_utils import lesson
+from course_utils.exercises import exercises_of
 from course_utils.questions import Choice, Question, question
 from tests.browser import generated
 from tests.browser.promises import (
@@ -188,7 +189,7 @@ def test_exercises_answer_with_hints_that_open_one_by_one(run: Run, lab: Lab) ->
     for answer, card in zip(run.made.answers, cards, strict=True):
         assert f"course-{answer.state}" in card["classes"], (answer, card["text"])
         assert "Traceback" not in card["text"]
-        exercise = lesson.exercises(answer.lesson)[answer.exercise]
+        exercise = exercises_of(answer.lesson)[answer.exercise]
         assert squeezed(exercise.title.en) in squeezed(card["text"])
         hints = exercise.hints if answer.state != "solved" else ()
         assert len(card["steps"]) == len(hints), answer

@@ -18,9 +18,9 @@ from ipywidgets.widgets.widget import _instances as every_widget
 from room_explorers import explorers
 
 from course_utils import lesson, predict
+from course_utils.explorer import _widget as control_panel
 from course_utils.language import use
 from course_utils.simplified import simplified
-from shared.explorer import _widget as control_panel
 from tools.editions import AUDIENCES, EDITIONS, edition, html_in, lessons, markdown_in
 from tools.editions.check import problems
 from tools.editions.code import code_in, remarks

@@ -45,11 +45,11 @@ for number in range(3, 60):
         pass
 os._exit(0)"""
 _PATCHED = """import course_utils.exercises as e
-e.examine = lambda *_, **__: e.Answer("solved", e.SOLVED)
+e.examine = lambda *_, **__: e.Answer("solved", e.HINTS["solved"])
 def on_gpu(tensor):
     return 7"""
-_LENIENT = """from course_utils import lesson
-object.__setattr__(lesson.exercises("01")["on_gpu"], "examine", lambda answer: None)
+_LENIENT = """import course_utils.exercises as e
+object.__setattr__(e.exercises_of("01")["on_gpu"], "judge", lambda answer: ())
 def on_gpu(tensor):
     return 7"""
 
@@ -80,7 +80,7 @@ QUICK: dict[str, Hostile] = {
     "kills": Hostile("import os\nos.kill(os.getppid(), 9)\nos.kill(-1, 9)", says=""),
     "forges the verdict": Hostile(_FORGED, remarks=("unusual",), says="ended its process"),
     "patches the course": Hostile(_PATCHED, remarks=("unusual",), says="course_utils.exercises.examine"),
-    "patches the exercise": Hostile(_LENIENT, remarks=("unusual",), says="exercise.examine"),
+    "patches the exercise": Hostile(_LENIENT, remarks=("unusual",), says="exercise.judge"),
     "patches PyTorch": Hostile("import torch\ntorch.equal = lambda *_: True\n" + WRONG, says="torch.equal"),
     "patches a method": Hostile("import torch\ntorch.Tensor.__eq__ = lambda *_: True\n" + WRONG, says="Tensor.__eq__"),
     "patches Python": Hostile("import builtins\nbuiltins.isinstance = lambda *_: True\n" + WRONG, says="builtins.isinstance"),

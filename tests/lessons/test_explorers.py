@@ -16,7 +16,7 @@ from room_explorers import explorers
 
 from bilingual import Bilingual, Block, plain
 from course_utils import figures
-from shared.explorer import Control, Explorer
+from course_utils.explorer import Control, Explorer
 
 ALL = explorers()
 each = pytest.mark.parametrize("name", ALL)

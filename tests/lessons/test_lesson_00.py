@@ -14,9 +14,10 @@ import torch
 from lesson_cells import cells
 from torch import nn
 
-from course_utils import figures, lesson, recordings, settings
+from course_utils import figures, recordings, settings
+from course_utils.exercises import examine, exercises_of, seen
 from course_utils.figures import Picture
-from lesson_00 import checks, digit_pictures, first_speeds
+from lesson_00 import digit_pictures, first_speeds
 from lesson_00.lesson_map import Map, lessons
 from shared import program, scoreboard
 from shared.digits import digits
@@ -50,8 +51,7 @@ def test_the_course_lists_every_notebook():
     assert {entry.file for entry in listed.values()} == files
     assert list(listed) == [f"{n:02}" for n in range(10)]
     for number, entry in listed.items():
-        checks = NOTEBOOKS / lesson.room(number) / "checks.py"
-        assert entry.exercises == (len(lesson.exercises(number)) if checks.exists() else 0)
+        assert entry.exercises == len(exercises_of(number))
 
 
 def test_a_lesson_is_read_from_its_notebook(tmp_path):
@@ -269,9 +269,12 @@ def test_the_first_training_is_timed_after_the_start_of_the_gpu(monkeypatch):
 # --- the exercise --------------------------------------------------------------------------------------------
 
 
+EXERCISE = exercises_of("00")["images_per_second"]
+
+
 def test_the_exercise_shows_what_the_answer_says_beside_what_is_right():
-    shown_table = checks.show_images_per_second(lambda images, epochs, seconds: images / seconds)
-    assert "1,437, 10, 1.2, 1,198, 11,975" in shown_table.text and "<td>1,198</td>" in shown_table.html
+    page, text = seen(EXERCISE, lambda images, epochs, seconds: images / seconds)
+    assert "1,437 | 10 | 1.2 | 1,198 | 11,975" in text and "<td>1,198</td>" in page
 
 
 def test_right_answers_in_other_words():
@@ -280,4 +283,4 @@ def test_right_answers_in_other_words():
         lambda images, epochs, seconds: np.float32(images * epochs / seconds),
         lambda images, epochs, seconds: Fraction(images * epochs) / Fraction(seconds),
     ):
-        checks.examine_images_per_second(answer)
+        assert examine(EXERCISE, answer).state == "solved"

@@ -20,6 +20,7 @@ from lesson_cells import calls
 from bilingual import Bilingual
 from course_utils import figures, try_gpu
 from course_utils.exercises import Wrong
+from course_utils.explorer import Explorer
 from course_utils.gpu_ratings import ratings
 from lesson_03 import (
     batch_size,
@@ -37,7 +38,6 @@ from lesson_03.magnitudes import histogram
 from lesson_03.number_formats import VALUES
 from shared import answer_table
 from shared.digits import digits
-from shared.explorer import Explorer
 
 pytestmark = pytest.mark.usefixtures("no_warnings")
 

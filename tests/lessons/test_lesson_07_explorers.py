@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from bilingual import Bilingual, plain
+from course_utils.explorer import Explorer
 from course_utils.figures import png
 from lesson_07 import ring_all_reduce, scaling_efficiency
 from lesson_07.ring_all_reduce import NAIVE, RING, AllReduce
 from lesson_07.scaling_efficiency import MEASURED, Scaling
-from shared.explorer import Explorer
 
 pytestmark = pytest.mark.usefixtures("no_warnings")
 

@@ -23,8 +23,8 @@ from test_measure import snapshot
 
 from bilingual import Bilingual, Block
 from course_utils import check, exercises, figures, lesson, limits, settings
-from course_utils.exercise_hints import SOLVED, is_stub
-from course_utils.exercises import Exercise, Wrong, examine
+from course_utils.exercise_hints import HINTS, is_stub
+from course_utils.exercises import Exercise, Mistakes, examine, exercises_of
 
 STUBS = {
     "def f(): ...": True,
@@ -59,7 +59,7 @@ def test_is_stub(source: str) -> None:
 
 def calling(seconds: float = 5) -> Exercise:
     """Return an exercise that calls the answer and accepts whatever it returns."""
-    return Exercise("x", Bilingual("a", "甲"), lambda answer: answer(), (), seconds)
+    return Exercise("x", Bilingual("a", "甲"), lambda answer: iter([(False, answer())]), seconds=seconds)
 
 
 @pytest.mark.parametrize("act", ACTS)
@@ -183,10 +183,13 @@ def test_an_error_outside_the_learners_code_is_not_called_theirs() -> None:
 
 
 def test_a_hint_of_any_length_is_shortened() -> None:
-    def quote(answer: object) -> None:
-        raise Wrong(en=f"a {answer!r} b", zh=f"甲 {answer!r} 乙")
+    def judge(answer: object) -> Mistakes:
+        yield False, "earlier"
+        yield True, "quote", {"answer": answer}
+        raise AssertionError("nothing is looked for after the first mistake")
 
-    hint = examine(Exercise("x", Bilingual("a", "甲"), quote, ()), "x" * 100_000).message
+    hints = {"quote": Bilingual("a {answer!r} b", "甲 {answer!r} 乙")}
+    hint = examine(Exercise("x", Bilingual("a", "甲"), judge, mistakes=hints), "x" * 100_000).message
     assert len(hint.en) < 1000 and hint.en.startswith("a 'x") and hint.en.endswith("x' b")
 
 
@@ -199,11 +202,16 @@ TABLE = Block("<table><tr><td>3</td></tr></table>", "calls: 3")
 def lenient(show: Callable[[Any], Any], seconds: float = 5) -> Exercise:
     """Return an exercise that accepts 3 and shows what `show` makes of the answer."""
 
-    def examine(answer: Any) -> None:
-        if answer != 3:
-            raise Wrong(en="Not 3.", zh="不是 3。")
-
-    return Exercise("on_gpu", Bilingual("a", "甲"), examine, (), seconds, "easy", show)
+    hints = {"other": Bilingual("Not 3.", "不是 3。")}
+    return Exercise(
+        "on_gpu",
+        Bilingual("a", "甲"),
+        lambda answer: iter([(answer != 3, "other")]),
+        mistakes=hints,
+        seconds=seconds,
+        level="easy",
+        show=show,
+    )
 
 
 def card(
@@ -211,7 +219,7 @@ def card(
 ) -> dict[str, str]:
     """Return the card that `check` displays."""
     lesson.use("01")
-    monkeypatch.setattr(lesson, "exercises", lambda: {"on_gpu": exercise})
+    monkeypatch.setattr(exercises, "exercises_of", lambda _: {"on_gpu": exercise})
     check("on_gpu", answer)
     bundle = shown[-1]._repr_mimebundle_()
     assert_nested(bundle["text/html"])
@@ -275,7 +283,7 @@ def test_whatever_show_does_the_verdict_is_shown(
     bundle = card(3, lenient(show), shown, monkeypatch)
     assert snapshot() == before
     assert "course-solved" in bundle["text/html"] and "course-seen" not in bundle["text/html"]
-    assert bundle["text/plain"] == f"exercise on_gpu: solved · 完成\n{SOLVED}"
+    assert bundle["text/plain"] == f"exercise on_gpu: solved · 完成\n{HINTS['solved']}"
     assert capsys.readouterr() == ("", ""), "examining has already printed it"
 
 
@@ -296,7 +304,7 @@ def test_an_answer_that_was_stopped_is_not_run_once_more(
     shown: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ran: list[Any] = []
-    exercise = Exercise("on_gpu", Bilingual("a", "甲"), forever, (), 0.1, "hard", ran.append)
+    exercise = dataclasses.replace(lenient(ran.append, seconds=0.1), judge=forever)
     assert "was stopped" in card(3, exercise, shown, monkeypatch)["text/html"] and not ran
 
 
@@ -320,7 +328,7 @@ def test_hints_open_one_after_the_other(shown: list[Any]) -> None:
     lesson.use("01")
     check("on_gpu", None)
     page = shown[-1]._repr_mimebundle_()["text/html"]
-    first, second = (page.index(hint.block()) for hint in lesson.exercises()["on_gpu"].hints[:2])
+    first, second = (page.index(hint.block()) for hint in exercises_of("01")["on_gpu"].hints[:2])
     assert "</details>" not in page[first:second], "the second is inside the first"
 
 

@@ -21,6 +21,7 @@ from typing import TextIO
 
 from bilingual import Bilingual
 from course_utils import lesson
+from course_utils.exercises import exercises_of
 from tools.classroom.progress_page import page
 
 FILE = ".local/share/pytorch-gpu-course/progress.json"  # in a home on Linux
@@ -52,7 +53,7 @@ def exercises() -> dict[str, dict[str, Bilingual]]:
         if str(folder) not in sys.path:
             sys.path.append(str(folder))
     numbers = sorted(path.parent.name[-2:] for path in notebooks.glob("lesson_[0-9][0-9]/checks.py"))
-    return {n: {name: exercise.title for name, exercise in lesson.exercises(n).items()} for n in numbers}
+    return {n: {name: exercise.title for name, exercise in exercises_of(n).items()} for n in numbers}
 
 
 def read(path: Path, name: str, known: Exercises, owner: int | None = None) -> Learner:

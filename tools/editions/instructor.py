@@ -12,6 +12,8 @@ from nbformat import NotebookNode
 
 from bilingual import Bilingual
 from course_utils import lesson
+from course_utils.exercise_hints import HINTS as HINTS_OF_ANY
+from course_utils.exercises import Exercise, exercises_of
 from course_utils.questions import parsed
 from tools.minutes import by_section, lessons
 
@@ -21,6 +23,7 @@ from .one_language import words
 _CALL = re.compile(r'^(predict|check)\("(\w+)"', re.M)
 _SECTION = re.compile(r"^## (\d+\.\d+) ", re.M)
 _SOLUTION = re.compile(r"^```python\n(.*?)^```", re.M | re.S)
+_BLANK = re.compile(r"(?<!\{)\{\w[^{}]*\}")
 WRONG_ANSWERS = 5  # that are shown of an exercise
 _LONGEST, _WIDEST = 4, 88  # lines of one, and characters of a line
 
@@ -131,14 +134,20 @@ def _solution(cells: list[NotebookNode]) -> str:
 
 
 def _exercise(number: str, name: str, solution: str, language: str) -> str:
-    exercise = lesson.exercises(number)[name]
+    exercise = exercises_of(number)[name]
     hints = [f"{at}. {_one(hint, language)}" for at, hint in enumerate(exercise.hints, 1)]
     wrong = []
-    for source, *hint in import_module(f"{lesson.room(number)}.wrong_answers").WRONG[name]:
+    rows = [
+        (source, _words_of(exercise, key)) for key, sources in exercise.wrong.items() for source in sources
+    ]
+    if not rows:  # TRANSITION
+        old = import_module(f"{lesson.room(number)}.wrong_answers").WRONG[name]
+        rows = [(source, Bilingual(*hint)) for source, *hint in old]
+    for source, hint in rows:
         lines = _other_lines(source, solution)
         short = 0 < len(lines) <= _LONGEST and max(map(len, lines)) <= _WIDEST
-        if short and "None" not in hint[0]:
-            said = words("“{}”: ", "「{}」：", language).format(_one(Bilingual(*hint), language))
+        if short and "None" not in hint.en:
+            said = words("“{}”: ", "「{}」：", language).format(_one(hint, language))
             if len(lines) == 1:
                 wrong.append(f"- {said}`{lines[0]}`")
             else:
@@ -147,6 +156,14 @@ def _exercise(number: str, name: str, solution: str, language: str) -> str:
     if wrong:
         parts += [f"**{_one(WRONG, language)}**", "\n".join(wrong[:WRONG_ANSWERS])]
     return _quoted(parts)
+
+
+def _words_of(exercise: Exercise, key: str) -> Bilingual:
+    """Return the hint for a mistake, with an ellipsis for what an answer would fill in."""
+    text = exercise.mistakes.get(key) or HINTS_OF_ANY[key]
+    return Bilingual(
+        *(_BLANK.sub("…", words).replace("{{", "{").replace("}}", "}") for words in (text.en, text.zh))
+    )
 
 
 def _other_lines(source: str, solution: str) -> list[str]:

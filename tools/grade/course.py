@@ -11,8 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from course_utils import lesson
-from course_utils.exercises import Exercise
+from course_utils.exercises import Exercise, exercises_of
 from tools.grade import code
 from tools.written import MINE, script_in
 
@@ -72,14 +71,12 @@ def cells(number: str) -> list[dict[str, Any]]:
 
 @cache
 def tasks(number: str) -> dict[str, Task]:
-    """Return the exercises of a lesson by name, in the order of the notebook; none where the lesson has no checks.
+    """Return the exercises of a lesson by name, in the order of the notebook.
 
     Args:
         number: Two digits.
     """
-    if not (NOTEBOOKS / lesson.room(number) / "checks.py").exists():
-        return {}
-    known, found, scripts = lesson.exercises(number), {}, {}
+    known, found, scripts = exercises_of(number), {}, {}
     listed = cells(number)
     for cell, following in zip(listed, [*listed[1:], {"source": ""}], strict=True):
         if cell["cell_type"] != "code":
