@@ -203,11 +203,9 @@ def of_plans(minutes: dict[str, int]) -> dict[str, dict[str, float]]:
 
 
 def readme(text: str, minutes: dict[str, int]) -> str:
-    """Return README's text with the lessons' minutes in its four tables."""
+    """Return README's text with the lessons' minutes in its two tables."""
     for number, value in minutes.items():
         text = re.sub(rf"^(\| {number} \| \[[^|]*\| )\d+( \|)", rf"\g<1>{value}\g<2>", text, flags=re.M)
-    for name, row in syllabus.readme_rows(of_plans(minutes)):
-        text = re.sub(rf"^\| {name} \|.*$", lambda _, row=row: row, text, flags=re.M)
     return text
 
 

@@ -53,8 +53,10 @@ def test_texts_in_code(name: str) -> None:
     assert [str(finding) for path in found for finding in check_file(path)] == []
 
 
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "TEACHING.md", "tools/README.md"])
 def test_documents(name: str) -> None:
+    text = re.sub(r"```.*?```", "", (ROOT / name).read_text(encoding="utf-8"), flags=re.S)
+    assert not [line for line in text.splitlines() if len(line) > 120 and not line.startswith(("|", "<img"))]
     assert [str(finding) for finding in check_file(ROOT / name)] == []
 
 
