@@ -20,9 +20,7 @@ if not torch.cuda.is_available():
     with FakeTensorMode():
         FIRST = torch.empty(2, device="cuda:0")
 # Stands in for a tensor on a second GPU, which most machines do not have.
-SECOND: Any = SimpleNamespace(
-    device=torch.device("cuda:1"), is_cuda=True, is_cpu=False, get_device=lambda: 1
-)
+SECOND: Any = SimpleNamespace(device=torch.device("cuda:1"), is_cuda=True, is_cpu=False, get_device=lambda: 1)
 
 
 def _first() -> Any:
