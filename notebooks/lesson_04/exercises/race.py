@@ -1,4 +1,4 @@
-"""Exercise: place the missing waits between two streams, checked with the happens-before relation."""
+"""Exercise ``two_batches(copy, work)``: place the missing waits between two streams, checked by happens-before."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from typing import Any
 
 from bilingual import Bilingual
 from course_utils import figures
-from course_utils.exercises import NotYet, Wrong
+from course_utils.exercises import Mistake, Mistakes, NotYet
 from shared import timeline
 from shared.timeline import Span, Timeline
 
-PROGRAM = (
+PROGRAM = [
     ("copy", "load A", "", "batch"),
     ("work", "train A", "batch", "loss"),
     ("copy", "load B", "", "batch"),
     ("work", "train B", "batch", "loss"),
     ("copy", "fetch loss", "loss", ""),
-)
+]
+DURATIONS = {"load": 4.0, "train": 3.0, "fetch": 1.0}  # of the picture, in made-up seconds
 
 
 @dataclass(frozen=True)
@@ -71,20 +72,14 @@ class FakeStream:
     def wait_event(self, event: FakeEvent) -> None:
         """Let everything queued from now on wait for `event`."""
         if not isinstance(event, FakeEvent):
-            raise Wrong(
-                en="`wait_event` takes an event: what `record_event()` of the other stream returned.",
-                zh="`wait_event` 要的是事件，也就是另一條串流的 `record_event()` 傳回的物件。",
-            )
+            raise Mistake("no_event")
         self.record.waits += 1
         self.done |= event.done
 
     def wait_stream(self, stream: FakeStream) -> None:
         """Let everything queued from now on wait for all that `stream` has been given so far."""
         if not isinstance(stream, FakeStream):
-            raise Wrong(
-                en="`wait_stream` takes the other stream: `work.wait_stream(copy)` or `copy.wait_stream(work)`.",
-                zh="`wait_stream` 要的是另一條串流：`work.wait_stream(copy)` 或 `copy.wait_stream(work)`。",
-            )
+            raise Mistake("no_stream")
         self.wait_event(stream.record_event())
 
     def synchronize(self) -> None:
@@ -92,7 +87,7 @@ class FakeStream:
         self.record.host_waits += 1
 
 
-def first_race(steps: list[Step]) -> tuple[int, int] | None:
+def first_race(steps: list[Step]) -> tuple[Step, Step] | None:
     """Return the first two steps that touch the same memory, one of them writing, in no order; or None.
 
     Steps on one stream are in order; steps on two are only if an event puts them so (the happens-before relation).
@@ -101,49 +96,28 @@ def first_race(steps: list[Step]) -> tuple[int, int] | None:
         for earlier, a in enumerate(steps[:later]):
             touched = {a.writes} & {b.reads, b.writes} | {a.reads} & {b.writes}
             if touched - {""} and earlier not in b.before:
-                return earlier, later
+                return a, b
     return None
 
 
-def examine_race(answer: Any) -> None:
-    """Examine ``two_batches(copy, work)``, which needs four waits between its streams."""
+def _run(answer: Any) -> Record:
     record = Record()
     answer(FakeStream("copy", record), FakeStream("work", record))
-    queued = [(step.stream, step.name, step.reads, step.writes) for step in record.steps]
-    if queued != list(PROGRAM):
-        raise Wrong(
-            en="The five steps should stay as they were: the same order, the same streams, the same names. Only add waits "
-            "between them.",
-            zh="五個步驟要維持原樣：順序、串流、名稱都不變，只在中間加上等待。",
-        )
-    if record.host_waits:
-        raise Wrong(
-            en="`synchronize()` makes the **host** wait, and the queues run dry. Let one stream wait for the other instead.",
-            zh="`synchronize()` 會讓**主機**等，兩條串流很快就沒事做了。請改成讓一條串流等另一條。",
-        )
-    race = first_race(record.steps)
-    if race is None:
-        return
-    if not record.waits:
-        raise NotYet(
-            en="Not yet: nothing waits for anything so far. Add the missing waits, then run the cell again.",
-            zh="還沒完成：目前兩條串流都沒有等對方。請補上缺少的等待，再執行一次。",
-        )
-    first, second = (record.steps[place] for place in race)
-    if second.reads and second.reads == first.writes:
-        raise Wrong(
-            en=f"Race: `{second.name}` may read `{second.reads}` before `{first.name}` has written it. Let `{second.stream}` wait for "
-            f"`{first.stream}` before `{second.name}`.",
-            zh=f"競爭條件：`{first.name}` 還沒寫好 `{second.reads}`，`{second.name}` 就可能來讀了。在 `{second.name}` 之前，要讓 "
-            f"`{second.stream}` 等 `{first.stream}`。",
-        )
-    raise Wrong(
-        en=f"Race: `{second.name}` may overwrite `{second.writes}` while `{first.name}` still uses it. A writer has to wait, too.",
-        zh=f"競爭條件：`{first.name}` 還在用 `{second.writes}`，`{second.name}` 就可能把它蓋掉。要寫入的一方也得等。",
-    )
+    return record
 
 
-DURATIONS = {"load": 4.0, "train": 3.0, "fetch": 1.0}  # of the picture, in made-up seconds
+def judge(answer: Any) -> Mistakes:
+    """Look for changed steps, for waits of the host, and for the first race; it takes four waits."""
+    record = _run(answer)
+    yield [(s.stream, s.name, s.reads, s.writes) for s in record.steps] != PROGRAM, "other_steps"
+    yield record.host_waits, "host_waits"
+    if race := first_race(record.steps):
+        if not record.waits:
+            raise NotYet
+        first, second = race
+        seen = {"first": first, "second": second}
+        yield second.reads and second.reads == first.writes, "read_too_early", seen
+        yield True, "overwritten", seen
 
 
 def plan(steps: list[Step]) -> Timeline:
@@ -156,20 +130,17 @@ def plan(steps: list[Step]) -> Timeline:
     return Timeline(spans)
 
 
-def show_race(answer: Any) -> figures.Picture:
+def show(answer: Any) -> figures.Picture:
     """Draw both streams as the answer's waits allow them to run."""
-    record = Record()
-    answer(FakeStream("copy", record), FakeStream("work", record))
+    steps = _run(answer).steps
     figure, (axes,) = timeline.panels([2])
-    timeline.draw(axes, plan(record.steps), lanes=("copy", "work"), shade=("copy", "work"))
+    timeline.draw(axes, plan(steps), lanes=("copy", "work"), shade=("copy", "work"))
     axes.set_xticklabels([])
-    race = first_race(record.steps)
-    if race is None:
-        said = Bilingual(
-            "No two steps that touch the same memory overlap.", "沒有哪兩個步驟會同時用到同一塊記憶體。"
-        )
-    else:
-        first, second = (record.steps[place].name for place in race)
+    said = Bilingual(
+        "No two steps that touch the same memory overlap.", "沒有哪兩個步驟會同時用到同一塊記憶體。"
+    )
+    if race := first_race(steps):
+        first, second = (step.name for step in race)
         said = Bilingual(
             f"Nothing keeps `{second}` from running before `{first}` is done.",
             f"`{first}` 還沒做完，`{second}` 就可能開始，因為沒有任何等待擋住它。",
@@ -184,3 +155,36 @@ def show_race(answer: Any) -> figures.Picture:
             "Timeline of the two streams, a bar for each step.", "兩條串流的時間軸，每個步驟是一個長條。"
         ),
     )
+
+
+def _two_batches(*waits: str, steps: tuple[str, ...] = ()) -> str:
+    """Return the program with something before each step."""
+    steps = steps or (
+        "copy.run('load A', writes='batch')", "work.run('train A', reads='batch', writes='loss')",
+        "copy.run('load B', writes='batch')", "work.run('train B', reads='batch', writes='loss')",
+        "copy.run('fetch loss', reads='loss')",
+    )  # fmt: skip
+    gaps = [*waits, *[""] * (len(steps) - len(waits))]
+    body = "".join(f"{gap}    {step}\n" for gap, step in zip(gaps, steps, strict=True))
+    return f"def two_batches(copy, work):\n{body}"
+
+
+_WAIT = "    work.wait_stream(copy)\n", "    copy.wait_stream(work)\n"
+WRONG = {
+    "no_event": _two_batches("", "    work.wait_event(copy)\n"),
+    "no_stream": _two_batches("", "    work.wait_stream(copy.record_event())\n"),
+    "other_steps": (
+        _two_batches(steps=("copy.run('load A', writes='batch')",)),
+        _two_batches().replace("copy.run('load B'", "work.run('load B'"),
+    ),
+    "host_waits": _two_batches(
+        "", "    copy.synchronize()\n", "    work.synchronize()\n", "    copy.synchronize()\n"
+    ),
+    "read_too_early": (
+        _two_batches("", "    copy.wait_stream(work)\n"),
+        _two_batches("", _WAIT[0], _WAIT[1], "", _WAIT[1]),
+        _two_batches("", _WAIT[0], _WAIT[1], _WAIT[0]),
+        _two_batches("", "", "    e = copy.record_event()\n    work.wait_event(e)\n"),
+    ),
+    "overwritten": _two_batches("", _WAIT[0], "", _WAIT[0], _WAIT[1]),
+}
