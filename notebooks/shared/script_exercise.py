@@ -113,7 +113,9 @@ def outcome(path: Path, text: str, plan: Plan) -> Outcome:
         if lines and failure.rank is not None:
             stuck[failure.rank] = int(lines[-1])
     found = Outcome(list(run.results), [run.printed(rank) for rank in range(run.ranks)], stuck)
-    if run.seconds < LIMIT_SECONDS:  # otherwise the machine may have been busy: the next try may end in time
+    if (
+        run.ok or run.seconds < LIMIT_SECONDS
+    ):  # else the machine may have been busy: the next try may end in time
         outcomes[text, plan] = found
     return found
 
@@ -263,14 +265,18 @@ class ScriptJudge:
             raise Mistake("not_alone")
         ended = [record for record in records if record]
         before = [record["start 0"] for record in found.records[:size] if record] if plan.stop else None
-        return Facts(text, ended[:size], found.printed[:size], ended[size] if len(ended) > size else None, before)
+        return Facts(
+            text, ended[:size], found.printed[:size], ended[size] if len(ended) > size else None, before
+        )
 
     def show(self, answer: Any) -> Block:
         """Return a table of what each rank of the learner's script did."""
         found = self.facts(answer)
         rows = [_row(found, rank) for rank in range(len(found.ranks))]
         names = [name for name in _HEAD if any(name in row for row in rows)]
-        made = table([_HEAD[name] for name in names], [[row.get(name, "–") for name in names] for row in rows])
+        made = table(
+            [_HEAD[name] for name in names], [[row.get(name, "–") for name in names] for row in rows]
+        )
         return Block(f'{made.html}<p class="course-small">{_WORDS["caption"].html()}</p>', made.text)
 
     def changed(self, *changes: tuple[str, str]) -> str:

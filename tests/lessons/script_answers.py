@@ -55,5 +55,7 @@ RIGHT: dict[str, tuple[str, str]] = {
 def run_known_scripts() -> int:
     """Run all scripts in one launch, and return how many had to run."""
     known = [*RIGHT.values(), *SOLUTIONS.items()]
-    known += [(k, text) for k, exercise in EXERCISES.items() for texts in exercise.wrong.values() for text in texts]
+    known += [
+        (k, text) for k, exercise in EXERCISES.items() for texts in exercise.wrong.values() for text in texts
+    ]
     return run_together([(text, JUDGES[key].plan) for key, text in known])

@@ -44,7 +44,10 @@ def show(answer: Any) -> Block:
 
 
 _HEAD = "def behind(last):\n    "
-_COUNTING, _HIGHEST = "from collections import Counter\n\n", "highest = max(n for n, _ in last.values())\n    "
+_COUNTING, _HIGHEST = (
+    "from collections import Counter\n\n",
+    "highest = max(n for n, _ in last.values())\n    ",
+)
 _LATE = "highest = max(number for number, _ in last.values())\n    late = [r for r, (n, _) in last.items() if n < highest]\n    "
 _COMMON = "common = Counter(o for _, o in last.values()).most_common(1)[0][0]\n    "
 _OTHER = "[r for r, (_, o) in last.items() if o != common]"

@@ -71,7 +71,11 @@ def _says(said: list[float], value: float) -> bool:
 
 show, changed = judge.show, judge.changed
 _WRAPPED = "DistributedDataParallel(torch.nn.Linear(1, 1).to(device), device_ids=ids)"
-_SET_EPOCH, _PER_RANK, _SUM = "    sampler.set_epoch(epoch)\n", "BATCH // world_size", "    dist.all_reduce(mean)\n"
+_SET_EPOCH, _PER_RANK, _SUM = (
+    "    sampler.set_epoch(epoch)\n",
+    "BATCH // world_size",
+    "    dist.all_reduce(mean)\n",
+)
 _END, _PRINTED = "dist.destroy_process_group()\n", "mean.item() / world_size"
 WRONG = {
     "no_group": changed(

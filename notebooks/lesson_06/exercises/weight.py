@@ -33,7 +33,9 @@ def show(answer: Any) -> Block:
     """Return the factors for 48 and 16 examples, and what an example of each rank then counts in the gradient."""
     head = ("rank", Bilingual("examples", "筆數"), YOURS, Bilingual("weight of one example", "每一筆的分量"))
     found = [(rank, mine, float(answer(mine, [48, 16]))) for rank, mine in enumerate((48, 16))]
-    return table(head, [(str(rank), str(n), f"{factor:.4f}", f"{factor / n / 2:.6f}") for rank, n, factor in found])
+    return table(
+        head, [(str(rank), str(n), f"{factor:.4f}", f"{factor / n / 2:.6f}") for rank, n, factor in found]
+    )
 
 
 _HEAD = "def weight(mine, everyone):\n    "

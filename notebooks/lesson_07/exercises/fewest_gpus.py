@@ -50,7 +50,10 @@ def show(answer: Any) -> Block:
     """Return what models of several sizes need, by the answer."""
     head = Bilingual("80 GB each, 20 GB of them for activations", "每張 80 GB，其中 20 GB 留給活化值")
     rows = [
-        (Bilingual(f"{n} billion parameters", f"{10 * n} 億個參數"), str(answer(n * BILLION, 80 * GB, 20 * GB)))
+        (
+            Bilingual(f"{n} billion parameters", f"{10 * n} 億個參數"),
+            str(answer(n * BILLION, 80 * GB, 20 * GB)),
+        )
         for n in (1, 7, 13, 70)
     ]
     return table(("", head), rows)

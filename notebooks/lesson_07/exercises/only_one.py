@@ -37,7 +37,7 @@ def show(answer: Any) -> Block:
 
 def _lines(**changes: str) -> str:
     """Return the right dictionary with other values for the lines of these mistakes."""
-    return f"answers = {({line: changes.get(key, right) for line, (right, key) in LINES.items()})!r}"
+    return f"answers = { ({line: changes.get(key, right) for line, (right, key) in LINES.items()})!r}"
 
 
 WRONG = {
