@@ -1,42 +1,39 @@
 """Exercises whose answer is a script: it runs in several processes on the CPU, and is judged by what it did there.
 
 ``check("distribute", "mine/distribute.py")`` runs the learner's file in a folder of its own, observed by
-``observed_script``. An exercise is a function that judges the :class:`Facts`; the text of a file only words a hint.
+``observed_script``. An exercise's module puts :func:`on_script` around a judge of the :class:`Facts`; the text of a file
+only words a hint. What any script may be told is in ``script_exercise.toml``.
 """
 
 from __future__ import annotations
 
 import ast
+import inspect
 import json
 import re
 import tempfile
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
-from html import escape
 from pathlib import Path
 from typing import Any
 
 from bilingual import Bilingual, Block
-from course_utils.exercises import Exercise, NotYet, Wrong
-from course_utils.tables import html_table
+from course_utils.exercise_hints import HINTS
+from course_utils.exercises import Mistake, Mistakes, NotYet
+from course_utils.tables import RIGHT, table
 from notebook_torchrun import launch
 from notebook_torchrun.rank import consequence
 from shared import observed_script
 
-LIMIT_SECONDS = 45.0  # usually 5 or less; the notebook may share the machine
-SECONDS = 75.0  # for the answer: more than a launch may take, so that it is the launch that stops a script
+LIMIT_SECONDS = 45.0  # usually 5 or less; an exercise has more, so that it is the launch that stops a script
 
 _TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-
-
-def _text(name: str, /, **values: object) -> Bilingual:
-    return Bilingual(**_TEXTS["text"][name]).format(**values)
-
-
-def _words(name: str, /, **values: object) -> dict[str, str]:
-    return asdict(_text(name, **values))
+_WORDS, _HEAD, _HINTS = (
+    {name: Bilingual(**text) for name, text in _TEXTS[part].items()} for part in ("words", "head", "hint")
+)
+HINTS.update(_HINTS)
 
 
 @dataclass(frozen=True)
@@ -64,6 +61,15 @@ class Facts:
     def called(self, rank: int) -> list[str]:
         """Return the names of the collectives that a rank called."""
         return [name for name, _ in self.ranks[rank]["collectives"]]
+
+    def said(self) -> dict[str, str]:
+        """Return what rank 0 and rank 1 printed first, for a hint."""
+        return {"first": quoted(self.printed[0]), "second": quoted(self.printed[1])}
+
+    def steps(self, steps: int) -> tuple[bool, str, dict[str, int]]:
+        """Return the mistake of another number of optimizer steps, for a judge to yield."""
+        made = len(self.ranks[0]["gradients"])
+        return made != steps, "steps", {"steps": steps, "made": made}
 
 
 @dataclass(frozen=True)
@@ -107,7 +113,9 @@ def outcome(path: Path, text: str, plan: Plan) -> Outcome:
         if lines and failure.rank is not None:
             stuck[failure.rank] = int(lines[-1])
     found = Outcome(list(run.results), [run.printed(rank) for rank in range(run.ranks)], stuck)
-    if run.seconds < LIMIT_SECONDS:  # otherwise the machine may have been busy: the next try may end in time
+    if (
+        run.ok or run.seconds < LIMIT_SECONDS
+    ):  # else the machine may have been busy: the next try may end in time
         outcomes[text, plan] = found
     return found
 
@@ -117,47 +125,27 @@ def read(answer: Any, stub: str) -> tuple[Path, str]:
 
     Raises:
         NotYet: There is no such file yet, or it is still the `stub`, or has a ``...`` to replace.
-        Wrong: The answer is no path, or the file is no Python.
+        Mistake: The answer is no path, or the file is no Python.
     """
     if type(answer) is not str or not answer.endswith(".py") or "\0" in answer or len(answer) > 200:
-        raise Wrong(**_words("no_name"))
+        raise Mistake("no_name")
     path = Path(answer)
     if not path.is_file():
-        raise NotYet(**_words("no_file", answer=answer))
+        raise NotYet("no_file", answer=answer)
     text = path.read_text(encoding="utf-8", errors="replace")
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError) as error:
         line, message = getattr(error, "lineno", 1), getattr(error, "msg", str(error))
-        raise Wrong(**_words("no_python", line=line, message=message)) from None
+        raise Mistake("no_python", line=line, message=message) from None
     indices = [node.slice for node in ast.walk(tree) if isinstance(node, ast.Subscript)]
     inside = {id(part) for index in indices for part in ast.walk(index)}  # x[..., 0] is no blank
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and node.value is ... and id(node) not in inside:
-            raise NotYet(**_words("blank", line=node.lineno))
+            raise NotYet("blank", line=node.lineno)
     if not tree.body or ast.dump(tree) == ast.dump(ast.parse(stub)):
-        raise NotYet(**_words("unchanged"))
+        raise NotYet("unchanged")
     return path, text
-
-
-def facts(answer: Any, stub: str, plan: Plan) -> Facts:
-    """Run the learner's file and return what it did.
-
-    Raises:
-        NotYet: There is nothing to run yet.
-        Wrong: A rank raised, or waited in vain for another, or did not end.
-    """
-    path, text = read(answer, stub)
-    found = outcome(path, text, plan)
-    size, last = plan.worlds[0], f"start {int(plan.stop > 0)}"
-    records = [(record or {}).get(last) for record in found.records]
-    _check_raised(text, records, size)
-    _check_steps(records[:size], found.stuck)
-    if len(records) > size and records[size] is None:
-        raise Wrong(**_words("not_alone"))
-    ended = [record for record in records if record]
-    before = [record["start 0"] for record in found.records[:size] if record] if plan.stop else None
-    return Facts(text, ended[:size], found.printed[:size], ended[size] if len(ended) > size else None, before)
 
 
 def _out_of_step(message: str) -> bool:
@@ -181,12 +169,13 @@ def _check_raised(text: str, records: list[dict[str, Any] | None], size: int) ->
     for number, record in enumerate(records):
         if record and "raised" in record and not _out_of_step(record["raised"]):
             error = " ".join(record["raised"].split()).replace("`", "'").rstrip(".")[:300]
-            known = [known for known in _TEXTS["explained"] if re.search(known["error"], error)]
-            why = Bilingual(known[0]["en"], known[0]["zh"]) if known else _text("other_error", error=error)
-            who = _text("rank", rank=number) if number < size else _text("alone")
+            known = [key for key, pattern in _TEXTS["meaning"].items() if re.search(pattern, error)]
+            key = known[0] if known else "rank_raised"
+            who = _WORDS["rank" if number < size else "alone"].format(rank=number)
+            values = {"who": who, "line": record["line"], "error": error, "rank": number}
             if number < size and "FileNotFoundError" in error and (missed := _not_entered(text, record)):
-                why = _text("not_entered", rank=number, **missed)
-            raise Wrong(**_words("raised", who=who, line=record["line"], why=why))
+                key, values = "not_entered", values | missed
+            raise Mistake(key, **values)
 
 
 def _check_steps(records: list[dict[str, Any] | None], stuck: dict[int, int]) -> None:
@@ -196,24 +185,20 @@ def _check_steps(records: list[dict[str, Any] | None], stuck: dict[int, int]) ->
     places, problem = [], "no_end"
     for rank, record in enumerate(records):
         steps = len(record["gradients"]) if record else 0
-        after = _text("after", steps=steps) if steps else ""
+        after, call = _WORDS["after"].format(steps=steps) if steps else "", ""
+        line = record.get("line") if record else stuck.get(rank)
         if record and "raised" in record:
-            line, problem = record["line"], "out_of_step"
-            calls = [_text("call", name=name) for name, own in record["collectives"][-1:] if own == line]
-            places.append(_text("waits", rank=rank, line=line, call=calls[0] if calls else "", after=after))
-        elif record:
-            places.append(_text("ended", rank=rank, after=after))
-        elif rank in stuck:
-            places.append(_text("stuck", rank=rank, line=stuck[rank]))
+            where, problem = "waits", "out_of_step"
+            for name, own in record["collectives"][-1:]:
+                call = _WORDS["call"].format(name=name) if own == line else ""
         else:
-            places.append(_text("stopped", rank=rank))
-    where = Bilingual(", ".join(place.en for place in places), "，".join(place.zh for place in places))
-    raise Wrong(**_words(problem, where=where))
+            where = "ended" if record else "stuck" if rank in stuck else "stopped"
+        places.append(_WORDS[where].format(rank=rank, line=line, call=call, after=after))
+    where_all = Bilingual(", ".join(place.en for place in places), "，".join(place.zh for place in places))
+    raise Mistake(problem, where=where_all)
 
 
 # --- what is shown ------------------------------------------------------------------------------------
-
-_HEAD = {name: Bilingual(**text) for name, text in _TEXTS["head"].items()}
 
 
 def _counted(names: Sequence[str]) -> str:
@@ -229,31 +214,88 @@ def _row(found: Facts, rank: int) -> dict[str, str]:
     if record["gradients"]:
         row["steps"] = str(len(record["gradients"]))
     if record["wrapped"]:
-        row["synchronized"] = (
-            f"{sum(s for _, s in record['forwards'])} / {sum(f for f, _ in record['forwards'])}"
-        )
+        passes, averaging = map(sum, zip(*record["forwards"], strict=True))
+        row["synchronized"] = f"{averaging} / {passes}"
     row["collectives"] = _counted(found.called(rank))
     if any(other["saved"] for other in found.ranks):
         row["files"] = _counted(record["saved"])
     if first["end"]:
-        row["weights"] = "✓" if close(record["end"], first["end"]) else "✗"
+        row["weights"] = RIGHT[close(record["end"], first["end"])]
     row["printed"] = found.printed[rank][-1][:60] if found.printed[rank] else "–"
     return row
 
 
-def pictured(stub: str, plan: Plan, answer: Any) -> Block:
-    """Return a table of what each rank of the learner's script did."""
-    found = facts(answer, stub, plan)
-    rows = [_row(found, rank) for rank in range(len(found.ranks))]
-    names = [name for name in _HEAD if any(name in row for row in rows)]
-    cells = [[escape(row.get(name, "–")) for name in names] for row in rows]
-    page = html_table(cells, [_HEAD[name].html() for name in names])
-    lines = [" | ".join(row.get(name, "–") for name in names) for row in rows]
-    head = " | ".join(_HEAD[name].en for name in names)
-    return Block(f'{page}<p class="course-small">{_text("caption").html()}</p>', "\n".join([head, *lines]))
-
-
 # --- an exercise --------------------------------------------------------------------------------------
+
+
+class ScriptJudge:
+    """The judge of an exercise whose answer is a script; :func:`on_script` makes it.
+
+    Attributes:
+        plan: How a script is run.
+        stub: What the learner begins with: ``scripts/NAME.py`` in the lesson's room.
+        solution: The text of ``scripts/NAME_solution.py``.
+    """
+
+    def __init__(self, judge: Callable[[Facts], Mistakes], plan: Plan) -> None:
+        file = Path(inspect.getfile(judge))
+        scripts = file.parents[1] / "scripts"
+        self.plan, self._judge = plan, judge
+        self.stub = (scripts / file.name).read_text(encoding="utf-8")
+        self.solution = (scripts / f"{file.stem}_solution.py").read_text(encoding="utf-8")
+
+    def __call__(self, answer: Any) -> Mistakes:
+        """Run the learner's file, and look for mistakes in what it did."""
+        yield from self._judge(self.facts(answer))
+
+    def facts(self, answer: Any) -> Facts:
+        """Run the learner's file and return what it did.
+
+        Raises:
+            NotYet: There is nothing to run yet.
+            Mistake: A rank raised, or waited in vain for another, or did not end.
+        """
+        path, text = read(answer, self.stub)
+        plan, found = self.plan, outcome(path, text, self.plan)
+        size, last = plan.worlds[0], f"start {int(plan.stop > 0)}"
+        records = [(record or {}).get(last) for record in found.records]
+        _check_raised(text, records, size)
+        _check_steps(records[:size], found.stuck)
+        if len(records) > size and records[size] is None:
+            raise Mistake("not_alone")
+        ended = [record for record in records if record]
+        before = [record["start 0"] for record in found.records[:size] if record] if plan.stop else None
+        return Facts(
+            text, ended[:size], found.printed[:size], ended[size] if len(ended) > size else None, before
+        )
+
+    def show(self, answer: Any) -> Block:
+        """Return a table of what each rank of the learner's script did."""
+        found = self.facts(answer)
+        rows = [_row(found, rank) for rank in range(len(found.ranks))]
+        names = [name for name in _HEAD if any(name in row for row in rows)]
+        made = table(
+            [_HEAD[name] for name in names], [[row.get(name, "–") for name in names] for row in rows]
+        )
+        return Block(f'{made.html}<p class="course-small">{_WORDS["caption"].html()}</p>', made.text)
+
+    def changed(self, *changes: tuple[str, str]) -> str:
+        """Return the solution with pieces of its text replaced, each of which must be there: a wrong answer."""
+        source = self.solution
+        for old, new in changes:
+            assert old in source, f"the solution has no {old!r}"
+            source = source.replace(old, new)
+        return source
+
+
+def on_script(worlds: tuple[int, ...] = (2,), stop: int = 0) -> Callable[..., ScriptJudge]:
+    """Make the judge of an exercise from a function that judges what the learner's script did.
+
+    Args:
+        worlds: How many processes each job has; see :class:`Plan`.
+        stop: Before which optimizer step the ranks are stopped and started once more; 0 for never.
+    """
+    return partial(ScriptJudge, plan=Plan(worlds, stop))
 
 
 def close(a: Sequence[float], b: Sequence[float]) -> bool:
@@ -269,47 +311,3 @@ def numbers(lines: Sequence[str]) -> list[float]:
 def quoted(lines: Sequence[str]) -> str:
     """Return the first of `lines` for a hint."""
     return f"`{lines[0][:100].replace('`', chr(39))}`" if lines else "–"
-
-
-def changed(file: Path, *changes: tuple[str, str]) -> str:
-    """Return the text of a file with pieces of it replaced, each of which must be there: a wrong answer."""
-    source = file.read_text(encoding="utf-8")
-    for old, new in changes:
-        assert old in source, f"{file.name} has no {old!r}"
-        source = source.replace(old, new)
-    return source
-
-
-Mistakes = Iterator[tuple[Any, ...]]  # whether it was made, the name of its hint, and what to fill in
-Judge = Callable[[Facts], Mistakes]
-
-
-def _examine(judge: Judge, stub: str, plan: Plan, hints: dict[str, Any], answer: Any) -> None:
-    """Raise :class:`Wrong` with the hint for the first mistake that was made."""
-    for made, name, *values in judge(facts(answer, stub, plan)):
-        if made:
-            hint = Bilingual(**hints[name]).format(**dict(*values))
-            raise Wrong(**asdict(hint))
-
-
-def script_exercises(module: Path, **judges: Judge | tuple[Judge, Plan]) -> tuple[Exercise, ...]:
-    """Return a lesson's exercises whose answers are files.
-
-    Args:
-        module: The module that judges. A file beside it, ``.toml`` instead of ``.py``, has the texts: of each exercise,
-            and in ``[wrong]`` the hint for each mistake. The folder ``scripts`` has the stubs, ``NAME.py``.
-        judges: By the name of the exercise: a function that yields mistakes in the order in which they are looked for;
-            with a plan if the script is not just run in two processes.
-    """
-    texts = tomllib.loads(module.with_suffix(".toml").read_text(encoding="utf-8"))
-    exercises = []
-    for name, given in judges.items():
-        judge, plan = given if isinstance(given, tuple) else (given, Plan())
-        stub = (module.parent / "scripts" / f"{name}.py").read_text(encoding="utf-8")
-        own = texts["exercise"][name]
-        title, *hints = (Bilingual(**text) for text in (own["title"], *own["hints"]))
-        examine, shown = partial(_examine, judge, stub, plan, texts["wrong"]), partial(pictured, stub, plan)
-        exercises.append(
-            Exercise(name, title, examine, tuple(hints), seconds=SECONDS, level=own["level"], show=shown)
-        )
-    return tuple(exercises)

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from course_utils.exercises import NotYet, Wrong
+from course_utils.exercises import Mistake, NotYet
 from notebook_torchrun import launch
 from shared import script_exercise
 from shared.script_exercise import Outcome, Plan
@@ -28,7 +28,7 @@ def run_together(answers: Iterable[tuple[str, Plan]]) -> int:
             (folder / "script.py").write_text(text, encoding="utf-8")
             try:
                 script_exercise.read(str(folder / "script.py"), "")
-            except (NotYet, Wrong):
+            except (NotYet, Mistake):
                 continue  # this is known without running it
             if (text, plan) not in script_exercise.outcomes:
                 jobs.append((text, plan))

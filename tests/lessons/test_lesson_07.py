@@ -11,13 +11,14 @@ import torch
 from lesson_cells import cells
 
 from course_utils import figures
-from course_utils.exercises import Wrong, examine
+from course_utils.exercises import examine, exercises_of
 from course_utils.limits import TimeUp, limited
-from lesson_07 import all_reduce_cost, check_ring, check_traffic, checks, ring_all_reduce
-from lesson_07.check_ring import LENGTH, Ring, first_chunks
-from lesson_07.wrong_answers import RING
+from lesson_07 import all_reduce_cost, ring_all_reduce
+from lesson_07.exercises import ring_all_reduce as exercise
+from lesson_07.exercises import sent_bytes
+from lesson_07.ring_of_threads import LENGTH, Ring, contributions, first_chunks
 
-EXERCISES = {exercise.name: exercise for exercise in checks.EXERCISES}
+EXERCISE = exercises_of("07")["ring_all_reduce"]
 CELLS = {cell.id: cell.text for cell in cells("code") if cell.lesson == "07"}
 
 
@@ -34,34 +35,36 @@ def answer(source: str) -> Any:
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5])
 def test_the_solution_sends_what_the_formula_says(size: int) -> None:
     ring = Ring(size)
-    ring.run(answer(RING))
+    ring.run(answer(exercise.RIGHT))
     for rank in range(size):
         assert sum(tensor.numel() for tensor in ring.sent[rank]) == 2 * (size - 1) * LENGTH
         assert len(ring.sent[rank]) == 2 * (size - 1)
         assert len(ring.ranks[rank].held) == 2 * (size - 1) + 1, "the start, and each step"
-    assert check_traffic.right(size * LENGTH, size) == 2 * (size - 1) * LENGTH
+    assert sent_bytes.right(size * LENGTH, size) == 2 * (size - 1) * LENGTH
 
 
 def test_the_sums_by_hand() -> None:
     """Chunks 0 and 1 have the primes 7 and 11, and rank r the factor 1000 ** r."""
     ring = Ring(2)
     assert [float(chunk[0]) for chunk in first_chunks(1, 2)] == [7000, 11000]
-    ring.run(answer(RING))
+    ring.run(answer(exercise.RIGHT))
     assert [[float(chunk[0]) for chunk in chunks] for chunks in ring.chunks] == [[7007, 11011]] * 2
-    assert check_ring._contributions(7007.0, 0, 2) == [1, 1]
-    assert check_ring._contributions(14007.0, 0, 2) == [1, 2]
-    assert check_ring._contributions(22011.0, 1, 2) == [1, 2], "chunk 1"
+    assert added(7007.0, 0) == [1, 1] and added(14007.0, 0) == [1, 2] and added(22011.0, 1) == [1, 2]
     for no_sum in (7018.0, 3503.5, -7.0, float("inf"), float("nan"), 7_000_007_007.0):
-        assert check_ring._contributions(no_sum, 0, 2) is None
+        assert added(no_sum, 0) is None
+
+
+def added(value: float, place: int) -> list[int] | None:
+    return contributions(torch.full((LENGTH,), value, dtype=torch.float64), place, 2)
 
 
 def test_the_exercise_is_the_ring_of_the_explorer() -> None:
     """After each step, every rank holds what the explorer draws."""
     ring = Ring(4)
-    ring.run(answer(RING))
+    ring.run(answer(exercise.RIGHT))
     for step in range(7):
         drawn = ring_all_reduce.compute(ranks=4, step=step, size=4, way=ring_all_reduce.RING).held
-        held = [check_ring._origins(rank.held[step]) for rank in ring.ranks]
+        held = [exercise.origins(rank.held[step]) for rank in ring.ranks]
         assert [[tuple(counts or ()) for counts in row] for row in held] == [list(row) for row in drawn]
 
 
@@ -94,12 +97,14 @@ def ring_all_reduce_by_hand(chunks, rank, size, exchange):
 
 @pytest.mark.parametrize("way", ALSO_RIGHT)
 def test_other_rings_are_right_as_well(way: str) -> None:
-    check_ring.examine(answer(ALSO_RIGHT[way]))
+    assert examine(EXERCISE, answer(ALSO_RIGHT[way])).key == "solved"
 
 
 def test_what_a_rank_prints_is_seen_once(capsys: pytest.CaptureFixture[str]) -> None:
-    source = RING.replace("        received", "        print('step', step, 'of', size)\n        received")
-    assert examine(EXERCISES["ring_all_reduce"], answer(source)).state == "solved"
+    source = exercise.RIGHT.replace(
+        "        received", "        print('step', step, 'of', size)\n        received"
+    )
+    assert examine(EXERCISE, answer(source)).state == "solved"
     assert capsys.readouterr().out.count("step 0 of 4") == 2 * 4
 
 
@@ -121,14 +126,15 @@ def test_no_thread_survives_an_answer_that_never_ends() -> None:
 
 def test_the_picture_shows_an_unfinished_ring() -> None:
     """A half-finished ring has the sum in one place of each row; one that stops early is drawn as far as it came."""
-    half = RING.split("    for step in range(size - 1):  # all-gather")[0]
-    picture = check_ring.pictured(answer(half))
+    picture = exercise.show(answer(exercise.WRONG["half_way"]))
     assert "in the end 4 of 16 places" in picture.caption.en and "3 exchanges" in picture.caption.en
     figures.png(picture.figure)
     early = "def ring_all_reduce_by_hand(chunks, rank, size, exchange):\n    if rank:\n        exchange(chunks[0])\n"
-    with pytest.raises(Wrong):
-        check_ring.examine(answer(early))
-    assert "0 of 16 places" in check_ring.pictured(answer(early)).caption.en
+    found = examine(EXERCISE, answer(early))
+    assert (
+        found.key == "waits_for_ever" and "rank 0 is done after 0 exchanges, but rank 1" in found.message.en
+    )
+    assert "0 of 16 places" in exercise.show(answer(early)).caption.en
 
 
 # --- cells ----------------------------------------------------------------------------------------------

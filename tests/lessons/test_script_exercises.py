@@ -1,25 +1,26 @@
-"""Exercises whose answers are scripts: they run in several processes, and are judged by what they did there."""
+"""Exercises whose answers are scripts: they run in several processes, and are judged by what they did there.
+
+`test_exercises` has what is the same for all exercises: the solution, the stub, wrong answers, and what is shown.
+"""
 
 from __future__ import annotations
 
 import ast
 import sys
-import tomllib
-from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
-from hostile_answers import VALUES
-from html_nesting import assert_nested
-from script_answers import EXERCISES, MODULES, RIGHT, SOLUTIONS, STUBS, WRONG, plan
+from script_answers import EXERCISES, JUDGES, RIGHT, SOLUTIONS, STUBS
 
-from course_utils.exercises import Answer, Wrong, examine, seen
+from course_utils.exercises import Answer, Mistake, examine, seen
 from notebook_torchrun.result import Failure, Run
 from shared import observed_script, script_exercise
 from shared.script_exercise import LIMIT_SECONDS, Facts, Outcome, close, numbers
 
 each = pytest.mark.parametrize("key", EXERCISES)
+NOTHING = {"samples": [[]], "forwards": [[0, 0]], "gradients": [], "start": [], "end": [], "resumed": False,
+           "epochs": [], "at_epoch": [], "collectives": [], "wrapped": 0, "initialized": 1, "saved": [],
+           "loaded": [], "moved": [], "open": False}  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -38,19 +39,6 @@ def check(key: str, script: str) -> Answer:
     return examine(EXERCISES[key], answer(script))
 
 
-def test_every_exercise_has_wrong_answers() -> None:
-    assert set(WRONG) == set(EXERCISES) and all(len(rows) >= 3 for rows in WRONG.values())
-
-
-@each
-def test_the_solution_passes_and_fits_into_a_cell(key: str) -> None:
-    assert check(key, SOLUTIONS[key]).state == "solved"
-    for script in STUBS[key], SOLUTIONS[key]:
-        lines = script.splitlines()
-        assert len(lines) <= 44 and max(map(len, lines)) <= 88, "with the line %%writefile, 45"
-        assert {name.split(".")[0] for name in imported(script)} <= {"torch", *sys.stdlib_module_names}
-
-
 def imported(script: str) -> list[str]:
     nodes = list(ast.walk(ast.parse(script)))
     froms = [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
@@ -58,13 +46,11 @@ def imported(script: str) -> list[str]:
 
 
 @each
-def test_stub_and_missing_file_are_not_yet(key: str) -> None:
-    missing = examine(EXERCISES[key], "mine/none.py")
-    assert missing.state == "notyet" and "%%writefile mine/none.py" in missing.message.en
-    for script in STUBS[key], STUBS[key] + "\n# a comment\n", "", "\n\n", "# nothing\n":
-        found = check(key, script)
-        assert found.state == "notyet" and "writes the file again" in found.message.en
-        assert "寫入檔案" in found.message.zh
+def test_stub_and_solution_fit_into_a_cell_and_need_pytorch_only(key: str) -> None:
+    for script in STUBS[key], SOLUTIONS[key]:
+        lines = script.splitlines()
+        assert len(lines) <= 44 and max(map(len, lines)) <= 88, "with the line %%writefile, 45"
+        assert {name.split(".")[0] for name in imported(script)} <= {"torch", *sys.stdlib_module_names}
 
 
 @pytest.mark.parametrize("way", [f"{key}-{way}" for way, (key, _) in RIGHT.items()])
@@ -74,57 +60,54 @@ def test_other_right_scripts_pass(way: str) -> None:
     assert found.state == "solved", found.message.en
 
 
-@pytest.mark.parametrize(
-    "key, script, en, zh",
-    [pytest.param(k, *row, id=f"{k}-{row[1][:40]}") for k, rows in WRONG.items() for row in rows],
-)
-def test_a_wrong_script_gets_its_own_hint(key: str, script: str, en: str, zh: str) -> None:
-    found = check(key, script)
-    assert found.state == "wrong" and en in found.message.en and zh in found.message.zh, found.message
-    assert "check cannot use" not in found.message.en
-
-
-@pytest.mark.parametrize("number", MODULES)
-def test_every_hint_can_be_reached(number: str) -> None:
-    texts = Path(str(MODULES[number].__file__)).with_suffix(".toml").read_text(encoding="utf-8")
-    reached = set()
-    for key, rows in WRONG.items():
-        judge, stub, plan, _ = EXERCISES[key].examine.args  # type: ignore[attr-defined]
-        for script, _, _ in rows if key.startswith(number) else ():
-            with suppress(Wrong):  # what every script is told
-                found = script_exercise.facts(answer(script), stub, plan)
-                reached.add(next(name for made, name, *_ in judge(found) if made))
-    assert set(tomllib.loads(texts)["wrong"]) == reached
-
-
-@each
-def test_what_is_shown_tells_right_from_wrong(key: str) -> None:
-    page, text = seen(EXERCISES[key], answer(SOLUTIONS[key]))
-    assert text.splitlines()[1].startswith("0 | ") and text.splitlines()[2].startswith("1 | ")
-    assert "processes on the CPU" in page and "給 GPU 用的程式碼並沒有執行到" in page
-    assert_nested(f"<div>{page}</div>")
-    shown = {seen(EXERCISES[key], answer(script))[0] for script, _, _ in WRONG[key]}
-    assert shown - {"", page}
-
-
-@each
-def test_bad_input_is_explained(key: str, own_folder: Path) -> None:
+def test_each_hint_of_any_script_is_reached(own_folder: Path) -> None:
     (own_folder / "mine" / "binary.py").write_bytes(bytes(range(256)))
     (own_folder / "mine" / "folder.py").mkdir()
-    bad: list[Any] = [
-        "mine/binary.py",
-        "mine/folder.py",
-        "script",
-        "\0.py",
-        "x" * 500 + ".py",
-        answer("def f(:", "bad"),
-        print,
-    ]
-    for value in bad:
-        found = examine(EXERCISES[key], value)
-        assert found.state in ("wrong", "notyet") and "check cannot use" not in found.message.en, value
-    for value in VALUES.values():
-        assert examine(EXERCISES[key], value).state in ("wrong", "notyet")
+    stub = STUBS["06/distribute"]
+    given = {
+        "no_name": ["script", "\0.py", "x" * 500 + ".py", print],
+        "no_file": ["mine/none.py", "mine/folder.py"],
+        "no_python": ["mine/binary.py", answer("def f(:", "bad")],
+        "blank": [answer(STUBS["07/resume"], "blank")],
+        "unchanged": [answer(text, f"same{n}") for n, text in enumerate([stub, f"{stub}\n# more\n", "", "\n", "# no\n"])],
+    }  # fmt: skip
+    for key, values in given.items():
+        for value in values:
+            found = examine(EXERCISES["06/distribute"], value)
+            state = "wrong" if key in ("no_name", "no_python") else "notyet"
+            assert (found.key, found.state) == (key, state), value
+    plan = JUDGES["06/distribute"].plan
+    for key, record in ("no_end", None), ("not_alone", {"start 0": NOTHING}):
+        script_exercise.outcomes[key, plan] = Outcome([record, record, None], [[]] * 3, {})
+        assert check("06/distribute", key).key == key
+    reached = {*given, "no_end", "not_alone"}.union(*(exercise.wrong for exercise in EXERCISES.values()))
+    assert set(script_exercise._HINTS) <= reached
+
+
+@pytest.mark.parametrize("key, mistake, words", [
+    ("06/together", "rank_raised", "Rank 0 stopped in line 8: AttributeError"),
+    ("06/together", "no_python", "cannot read line 8"),
+    ("06/rank0", "not_entered", "Rank 1 stopped in line 20: the file is not there, as this rank did not wait: it never called `barrier` (line 19)"),
+    ("06/accumulate", "steps", "3 optimizer steps, but rank 0 makes 12"),
+    ("06/accumulate", "not_a_mean", "is 4 times that of the whole share"),
+    ("06/distribute", "twice", "320 samples come up twice"),
+    ("06/distribute", "same_epoch", "`set_epoch` got [0, 0, 0]"),
+    ("06/distribute", "batch", "One process took 64 samples per step; now both together take 128"),
+    ("06/distribute", "alone", "one alone takes 32 samples"),
+    ("06/distribute", "rank_1_prints", "Rank 1 prints as well: `epoch 0"),
+    ("07/resume", "from_elsewhere", "Epoch 1 was complete when it was saved, and epoch 2 was interrupted; your script goes on with [1]"),
+    ("07/resume", "out_of_step", "rank 0 has reached its end after 20 steps, rank 1 waits in line 32 after 20 steps"),
+    ("07/resume", "rest", "2 epochs are left, 20 steps"),
+])  # fmt: skip
+def test_hints_have_the_numbers_of_the_script(key: str, mistake: str, words: str) -> None:
+    assert words in check(key, EXERCISES[key].wrong[mistake][0]).message.en
+
+
+@each
+def test_what_is_shown_has_a_row_for_each_rank(key: str) -> None:
+    page, text = seen(EXERCISES[key], answer(SOLUTIONS[key]))
+    assert [row.partition(" ")[0] for row in text.splitlines()] == ["rank", "0", "1"]
+    assert "processes on the CPU" in page
 
 
 # --- how a script is run -------------------------------------------------------------------------------
@@ -152,7 +135,7 @@ def test_the_hint_for_a_script_that_hangs_says_where(monkeypatch: pytest.MonkeyP
     run.failures = [Failure(rank, "hangs", text, None) for rank, text in places.items()]
     monkeypatch.setattr(script_exercise, "launch", lambda *_, **__: run)
     found = check("06/together", "while True: pass")
-    assert found.state == "wrong" and "rank 0 is in line 11, rank 1 is in line 10" in found.message.en
+    assert found.key == "no_end" and "rank 0 is in line 11, rank 1 is in line 10" in found.message.en
     assert not any(text == "while True: pass" for text, _ in script_exercise.outcomes), (
         "the machine may have been busy"
     )
@@ -164,17 +147,14 @@ def test_a_script_that_hangs_is_ended(own_folder: Path, monkeypatch: pytest.Monk
     Path("mine/beside.py").write_text("value = 7\n")
     monkeypatch.setattr(script_exercise, "LIMIT_SECONDS", 20.0)
     found = check("06/together", HOSTILE)
-    assert (
-        found.state == "wrong"
-        and "line 11" in found.message.en
-        and "rank 1 is in line 10" in found.message.en
-    )
+    assert found.state == "wrong"
+    assert "line 11" in found.message.en and "rank 1 is in line 10" in found.message.en
     assert "rank 1 在第 10 行" in found.message.zh
     assert sorted(path.name for path in (own_folder / "mine").iterdir()) == ["beside.py", "script.py"]
 
 
 def test_a_script_is_launched_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The real thing: two processes and one alone, and a job that is stopped and goes on."""
+    """The real thing: two processes and one alone."""
     monkeypatch.setattr(script_exercise, "outcomes", {})
     assert check("06/distribute", SOLUTIONS["06/distribute"]).state == "solved"
     (found,) = script_exercise.outcomes.values()
@@ -196,23 +176,24 @@ def test_the_launch_ends_before_the_time_limit_of_the_answer(key: str) -> None:
     assert EXERCISES[key].seconds >= LIMIT_SECONDS + 15 and observed_script.WAIT_SECONDS < LIMIT_SECONDS / 2
 
 
-def test_where_each_rank_is() -> None:
-    ended = {"collectives": [], "gradients": []}
-    waits = {
-        "raised": "RuntimeError: Timed out",
-        "line": 7,
-        "collectives": [("barrier", 7)],
-        "gradients": [[0.0]],
-    }
-    for records, stuck, words in (
-        ([ended, waits], {}, "rank 0 has reached its end, rank 1 waits in line 7 (`barrier`) after 1 steps"),
-        ([waits, None], {1: 9}, "rank 1 is in line 9"),
-        ([None, ended], {}, "rank 0 was ended, rank 1 has reached its end"),
-    ):
-        with pytest.raises(Wrong) as wrong:
-            script_exercise._check_steps(records, stuck)
-        assert words in wrong.value.hint.en
-    script_exercise._check_steps([ended, ended], {})
+WAITS = {
+    "raised": "RuntimeError: Timed out",
+    "line": 7,
+    "collectives": [("barrier", 7)],
+    "gradients": [[0.0]],
+}
+
+
+@pytest.mark.parametrize("records, stuck, words", [
+    ([NOTHING, WAITS], {}, "rank 0 has reached its end, rank 1 waits in line 7 (`barrier`) after 1 steps"),
+    ([WAITS, None], {1: 9}, "rank 1 is in line 9"),
+    ([None, NOTHING], {}, "rank 0 was ended, rank 1 has reached its end"),
+])  # fmt: skip
+def test_where_each_rank_is(records: list, stuck: dict[int, int], words: str) -> None:
+    with pytest.raises(Mistake) as mistake:
+        script_exercise._check_steps(records, stuck)
+    assert words in mistake.value.values["where"].en
+    script_exercise._check_steps([NOTHING, NOTHING], {})
 
 
 def test_numbers_and_closeness() -> None:
@@ -223,11 +204,8 @@ def test_numbers_and_closeness() -> None:
 
 def test_the_tests_can_fail() -> None:
     """Ranks that did nothing solve nothing."""
-    nothing = {"samples": [[]], "forwards": [[0, 0]], "gradients": [], "start": [], "end": [], "resumed": False,
-               "epochs": [], "at_epoch": [], "collectives": [], "wrapped": 0, "initialized": 1, "saved": [],
-               "loaded": [], "moved": [], "open": False}  # fmt: skip
     for key, exercise in EXERCISES.items():
-        script = f"print({key!r})"
-        record = {"start 0": nothing, "start 1": nothing}
-        script_exercise.outcomes[script, plan(key)] = Outcome([record] * sum(plan(key).worlds), [[]] * 3, {})
+        script, plan = f"print({key!r})", JUDGES[key].plan
+        record = {"start 0": NOTHING, "start 1": NOTHING}
+        script_exercise.outcomes[script, plan] = Outcome([record] * sum(plan.worlds), [[]] * 3, {})
         assert examine(exercise, answer(script)).state == "wrong"

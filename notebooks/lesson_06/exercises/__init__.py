@@ -1,0 +1,1 @@
+"""The exercises of lesson 06; their texts are in ``exercises.toml``."""

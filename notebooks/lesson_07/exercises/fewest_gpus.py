@@ -1,0 +1,77 @@
+"""Exercise ``fewest_gpus(parameters, memory, activations) -> int | None``: how many GPUs a model needs with FSDP."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import Any
+
+from bilingual import Bilingual, Block
+from course_utils import figures
+from course_utils.exercises import Mistakes
+from course_utils.tables import table
+
+BYTES = 16  # of a parameter: weight, gradient, two averages of Adam, float32
+GB = BILLION = 10**9
+CASES = (
+    (13 * BILLION, 80 * GB, 50 * GB),
+    (7 * BILLION, 80 * GB, 24 * GB),
+    (7 * BILLION, 80 * GB, 0),
+    (BILLION, 80 * GB, 10 * GB),
+    (3 * BILLION, 24 * GB, 12 * GB),
+    (BILLION, 24 * GB, 24 * GB),
+    (BILLION, 24 * GB, 30 * GB),
+)
+
+
+def judge(answer: Any) -> Mistakes:
+    """Look for typical wrong formulas where the number is another one than the least that is enough."""
+    for parameters, memory, activations in CASES:
+        got, total, room = answer(parameters, memory, activations), BYTES * parameters, memory - activations
+        if not isinstance(got, bool) and got == (ceil(total / room) if room > 0 else None):
+            continue
+        seen = {
+            "billions": parameters // BILLION,
+            "yi": parameters // 10**8,
+            "memory": memory // GB,
+            "activations": activations // GB,
+            "got": got,
+        }
+        yield room <= 0, "no_room", seen
+        yield isinstance(got, bool) or not isinstance(got, (int, float)), "no_gpus", seen
+        yield got in (ceil(4 * parameters / room), ceil(4 * parameters / memory)), "weights_only", seen
+        yield got == ceil(total / memory), "no_activations", seen
+        yield got == ceil((total + activations) / memory), "activations_divided", seen
+        yield got == total // room, "rounded_down", seen
+        yield got == total // room + 1, "one_more", seen | {"less": got - 1}
+        yield True, "other", seen | {"total": figures.amount(total)}
+
+
+def show(answer: Any) -> Block:
+    """Return what models of several sizes need, by the answer."""
+    head = Bilingual("80 GB each, 20 GB of them for activations", "每張 80 GB，其中 20 GB 留給活化值")
+    rows = [
+        (
+            Bilingual(f"{n} billion parameters", f"{10 * n} 億個參數"),
+            str(answer(n * BILLION, 80 * GB, 20 * GB)),
+        )
+        for n in (1, 7, 13, 70)
+    ]
+    return table(("", head), rows)
+
+
+_HEAD = "import math\n\ndef fewest_gpus(parameters, memory, activations):\n    "
+_NONE = "if activations >= memory: return None\n    "
+WRONG = {
+    "no_activations": f"{_HEAD}return math.ceil(16 * parameters / memory)\n",
+    "activations_divided": f"{_HEAD}return math.ceil((16 * parameters + activations) / memory)\n",
+    "rounded_down": f"{_HEAD}return 16 * parameters // (memory - activations)\n",
+    "weights_only": f"{_HEAD}return math.ceil(4 * parameters / (memory - activations))\n",
+    "no_room": (
+        f"{_HEAD}return math.ceil(16 * parameters / max(memory - activations, 1))\n",
+        f"{_HEAD}if memory == activations: return None\n"
+        "    return math.ceil(16 * parameters / (memory - activations))\n",
+    ),
+    "one_more": f"{_HEAD}{_NONE}return 16 * parameters // (memory - activations) + 1\n",
+    "no_gpus": f"{_HEAD}print(parameters)\n",
+    "other": f"{_HEAD}{_NONE}return parameters // memory\n",
+}

@@ -1,0 +1,41 @@
+"""Exercise ``resume``: stopped in an epoch, the second start goes on there, as if nothing had been."""
+
+from __future__ import annotations
+
+from course_utils.exercises import Mistakes
+from shared.script_exercise import Facts, close, on_script
+
+EPOCHS, STEPS_PER_EPOCH, STOPPED_IN = 4, 10, 2  # in the epoch with this number it is stopped
+
+
+@on_script(stop=STOPPED_IN * STEPS_PER_EPOCH + STEPS_PER_EPOCH // 2)
+def judge(found: Facts) -> Mistakes:
+    """Compare epoch, weights and momentum at the second start with those of the first."""
+    first, second = found.ranks
+    began = first["epochs"][:1]
+    yield began == [0], "from_0", {"epoch": STOPPED_IN}
+    values = {"before": STOPPED_IN - 1, "epoch": STOPPED_IN, "began": began}
+    yield began != [STOPPED_IN], "from_elsewhere", values
+    yield found.has(r"\bfirst = [1-9]"), "constant_epoch"
+    assert found.before
+    yield not close(first["at_epoch"][0], found.before[0]["at_epoch"][STOPPED_IN]), "weights_lost"
+    yield not first["resumed"], "momentum_lost"
+    left, made = EPOCHS - STOPPED_IN, len(first["gradients"])
+    steps = left * STEPS_PER_EPOCH
+    values = {"epochs": left, "steps": steps, "made": made}
+    yield made != steps or not close(first["end"], second["end"]), "rest", values
+
+
+show, changed = judge.show, judge.changed
+_MODEL = '    ddp.module.load_state_dict(state["model"])\n'
+_OPTIMIZER = '    optimizer.load_state_dict(state["optimizer"])\n'
+WRONG = {
+    "from_0": changed(('first = state["epoch"] + 1', "first = 0")),
+    "out_of_step": changed(("if found:", "if rank == 0 and found:")),
+    "constant_epoch": changed(('state["epoch"] + 1', "2")),
+    "from_elsewhere": changed(('["epoch"] + 1', '["epoch"]')),
+    "weights_lost": changed((_MODEL, "")),
+    "momentum_lost": changed((_OPTIMIZER, "")),
+    "rank_raised": changed(("ddp.module.load_state_dict", "ddp.load_state_dict")),
+    "rest": changed(("range(first, 4)", "range(first, first + 4)")),
+}

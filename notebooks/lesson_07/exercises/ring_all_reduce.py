@@ -1,0 +1,158 @@
+"""Exercise ``ring_all_reduce(chunks, rank, size, exchange)``: a ring all-reduce by hand, on a ring of threads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from bilingual import Bilingual
+from course_utils import figures
+from course_utils.exercises import Mistake, Mistakes
+from lesson_07.ring_all_reduce import draw_cells
+from lesson_07.ring_of_threads import LENGTH, PRIMES, Ring, contributions, number
+
+SIZES = (4, 2, 3, 5, 1)  # numbers of ranks; with 4, nearly every mistake shows
+
+
+def judge(answer: Any) -> Mistakes:
+    """Run the answer on rings of several sizes; look at shapes, sums and traffic."""
+    for n in SIZES:
+        ring, enough = Ring(n), 2 * (n - 1)
+        ring.run(answer)
+        for rank, chunks in enumerate(ring.chunks):
+            fitting = [c for c in chunks if isinstance(c, torch.Tensor) and c.shape == (LENGTH,)]
+            yield not len(fitting) == len(chunks) == n, "no_chunks", {"n": n, "length": LENGTH, "rank": rank}
+        yield from _judge_sums(ring)
+        for rank, sent in enumerate(ring.sent):
+            made = sum(tensor.numel() for tensor in sent)
+            seen = {"n": n, "rank": rank, "sent": made, "own": n * LENGTH, "steps": enough}
+            yield made > enough * LENGTH, "traffic", seen | {"enough": enough * LENGTH}
+
+
+def _judge_sums(ring: Ring) -> Mistakes:
+    n = ring.size
+    counts = [[contributions(chunk, c, n) for c, chunk in enumerate(chunks)] for chunks in ring.chunks]
+    done = [[count == [1] * n for count in row] for row in counts]
+    if all(map(all, done)):
+        return
+    own = [[[int(other == rank) for other in range(n)]] * n for rank in range(n)]
+    yield counts == own, "as_it_was"
+    means = [prime * sum(1000.0**rank for rank in range(n)) / n for prime in PRIMES[:n]]
+    off = [abs(number(chunk) - means[c]) for chunks in ring.chunks for c, chunk in enumerate(chunks)]
+    yield all(difference <= 1e-6 for difference in off), "mean"
+    finished_once = all(sum(column) == 1 for column in zip(*done, strict=True))
+    yield finished_once and len(ring.sent[0]) < 2 * (n - 1), "half_way", {"n": n, "more": n - 1}
+    yield all(count is not None and sum(count) == 1 for row in counts for count in row), "one_rank_only"
+    rank, c = next((rank, row.index(False)) for rank, row in enumerate(done) if not all(row))
+    seen: dict[str, Any] = {"n": n, "rank": rank, "chunk": c}
+    yield counts[rank][c] is None, "mixed", seen
+    for other, times in enumerate(counts[rank][c]):
+        yield times > 1, "several_times", seen | {"other": other, "times": times}
+    missing = [str(other) for other, times in enumerate(counts[rank][c]) if not times]
+    yield True, "lacks", seen | {"others": Bilingual(", ".join(missing), "、".join(missing))}
+
+
+SHOWN = 4  # ranks in the picture
+STEPS = 2 * (SHOWN - 1)
+
+
+def show(answer: Any) -> figures.Picture:
+    """Draw what each of four ranks holds at the start and after each of the first six steps."""
+    ring = Ring(SHOWN)
+    try:
+        ring.run(answer)
+    except Mistake:  # the card says what; the picture shows how far it came
+        pass
+    figure, rows = figures.new(height=4.4, rows=2, columns=4, squeeze=False)
+    finished = [0] * (STEPS + 1)
+    for step, axes in enumerate(rows.flat):
+        if step > STEPS:
+            axes.axis("off")
+            continue
+        held = [origins(rank.held[min(step, len(rank.held) - 1)]) for rank in ring.ranks]
+        finished[step] = sum(counts == [1] * SHOWN for row in held for counts in row)
+        draw_cells(axes, held)
+        axes.set_title(f"{step}", fontsize=10)
+        axes.set_xticks([])
+        axes.set_yticks(range(SHOWN), [str(rank) for rank in range(SHOWN)])
+    rows[0][0].set_ylabel("rank")
+    rows[1][0].set_ylabel("rank")
+    exchanges = len(ring.sent[0])
+    return figures.Picture(
+        figure,
+        Bilingual(
+            f"Your ring of {SHOWN} ranks: what each holds at the start (0) and after each step. A column is a chunk, a colour "
+            f"a rank whose numbers are in it, a dark frame the sum. Rank 0 makes {exchanges} exchanges; "
+            f"in the end {finished[-1]} of {SHOWN**2} places hold the sum.",
+            f"你的環有 {SHOWN} 個 rank，畫出開始時（0）與每一步之後各 rank 的內容。每一欄是一塊，每種顏色代表加了哪個 rank 的數字，深色框就是總和。"
+            f"rank 0 交換了 {exchanges} 次，最後 {SHOWN**2} 格裡有 {finished[-1]} 格是總和。",
+        ),
+        Bilingual(
+            f"Grids of {SHOWN} ranks and {SHOWN} chunks, one for each step; places with the sum: {', '.join(map(str, finished))}.",
+            f"每一步一張方格圖，{SHOWN} 個 rank、{SHOWN} 塊；是總和的格數依序為 {'、'.join(map(str, finished))}。",
+        ),
+    )
+
+
+def origins(chunks: list[Any]) -> list[list[int] | None]:
+    """Return for each chunk of a rank how often each rank's numbers are in it, or None where it is something else."""
+    padded = [*chunks, *[None] * SHOWN][:SHOWN]
+    return [contributions(chunk, place, SHOWN) for place, chunk in enumerate(padded)]
+
+
+RIGHT = """def ring_all_reduce_by_hand(chunks, rank, size, exchange):
+    for step in range(size - 1):  # reduce-scatter: pass on what just arrived, summed
+        received = exchange(chunks[(rank - step) % size])
+        chunks[(rank - step - 1) % size] += received
+    for step in range(size - 1):  # all-gather: pass on what is finished
+        received = exchange(chunks[(rank - step + 1) % size])
+        chunks[(rank - step) % size] = received
+"""
+_HEAD = "def ring_all_reduce_by_hand(chunks, rank, size, exchange):\n    "
+_ADD = "chunks[(rank - step - 1) % size] += received"
+
+
+def _changed(*changes: tuple[str, str]) -> str:
+    source = RIGHT
+    for old, new in changes:
+        assert old in source, old
+        source = source.replace(old, new)
+    return source
+
+
+WRONG = {
+    "as_it_was": f"{_HEAD}return [chunk * size for chunk in chunks]",
+    "sends_no_tensor": (f"{_HEAD}exchange(chunks)", f"{_HEAD}exchange(rank)"),
+    "no_chunks": (
+        f"{_HEAD}chunks[:] = [exchange(torch.cat(chunks))]",
+        f"{_HEAD}chunks[0] = exchange(torch.cat(chunks))",
+    ),
+    "traffic": (
+        f"{_HEAD}whole = torch.cat(chunks)\n    total = whole.clone()\n    for _ in range(size - 1):\n"
+        "        whole = exchange(whole)\n        total += whole\n    chunks[:] = total.chunk(size)",
+        _changed(("range(size - 1)", "range(size)")),
+    ),
+    "one_rank_only": _changed(("+= received", "= received")),
+    "several_times": _changed(("step) % size] = received", "step) % size] += received")),
+    "mixed": (
+        _changed(("chunks[(rank - step) % size])", "chunks[rank])")),
+        _changed(
+            (_ADD, "chunks[(rank - step) % size] += received"),
+            ("exchange(chunks[(rank - step + 1) % size])", "exchange(chunks[(rank - step) % size])"),
+        ),
+        _changed((_ADD, "chunks[0] += received")),
+        f"{_HEAD}chunks[0][0] = chunks[0][0] * size",
+    ),
+    "half_way": RIGHT.split("    for step in range(size - 1):  # all")[0],
+    "mean": f"{RIGHT}    for chunk in chunks:\n        chunk /= size\n",
+    "waits_for_ever": f"{RIGHT}    if rank == 0:\n        exchange(chunks[0])\n",
+    "goes_on": f"{_HEAD}while True:\n        chunks[rank] += exchange(chunks[rank])",
+    "lacks": (
+        f"{_HEAD}for k in range(size):\n        chunks[k] += exchange(chunks[k])",
+        # What works with two ranks only: half of it goes there, the other half comes back.
+        f"{_HEAD}other = 1 - rank if size == 2 else (rank + 1) % size\n"
+        "    received = exchange(chunks[other])\n    chunks[rank] += received\n"
+        "    chunks[other] = exchange(chunks[rank])",
+    ),
+}
