@@ -12,9 +12,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from practice_gpu.costs import copy_seconds, kernel_seconds
 from practice_gpu.memory import form_of, new, pin, pinned
-from practice_gpu.operators import as_meta, lend, tensors_in
+from practice_gpu.operators import Uses, lend
 from practice_gpu.ordering import Memory
 from practice_gpu.places import users_line
+from practice_gpu.plans import as_meta, tensors_in
 from practice_gpu.state import NAME, state
 
 _PINNING = 5e9  # bytes per second: the pages are locked one by one (assumed)

@@ -8,7 +8,8 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from practice_gpu.operators import lend, tensors_in
+from practice_gpu.operators import lend
+from practice_gpu.plans import tensors_in
 from practice_gpu.state import NAME, state
 
 BACKEND = "practice_gloo"

@@ -7,8 +7,7 @@ from typing import Any
 
 import torch
 
-from practice_gpu.memory import block_of, contiguous, form, new
-from practice_gpu.operators import resize, set_storage
+from practice_gpu.memory import ON_CPU, block_of, contiguous, form, new
 from practice_gpu.state import state
 
 
@@ -26,6 +25,37 @@ def empty(
 def empty_strided(size: Any, stride: Any, *, dtype: Any = None, device: Any = None, **_: Any) -> torch.Tensor:
     """Return a tensor with these strides whose memory holds whatever it held before."""
     return new(form(dtype or torch.get_default_dtype(), tuple(size), tuple(stride)), state.index(device))
+
+
+def resize(tensor: torch.Tensor, size: Any, *, memory_format: Any = None, stride: Any = None) -> torch.Tensor:
+    """Resize a tensor in place; what does not fit moves to new memory, on the device.
+
+    Raises:
+        NotImplementedError: Other tensors share the memory: they would stay behind.
+    """
+    size = tuple(size)
+    if stride is None:
+        stride = torch.empty(
+            size, device="meta", memory_format=memory_format or torch.contiguous_format
+        ).stride()
+    wanted, storage = form(tensor.dtype, size, tuple(stride)), tensor.untyped_storage()
+    start = tensor.storage_offset()
+    if storage.nbytes() < wanted.bytes + start * tensor.dtype.itemsize:
+        if torch._C._storage_Use_Count(storage._cdata) > 2 or start:
+            raise NotImplementedError("practice_gpu: memory that several tensors share cannot be enlarged")
+        old = form(tensor.dtype, (storage.nbytes() // tensor.dtype.itemsize,), (1,))
+        fresh = new(wanted, tensor.device.index)
+        if old.numel:
+            source = set_storage(torch.empty_like(tensor), storage, 0, old.size, old.stride)
+            torch.ops.aten.as_strided(fresh, old.size, old.stride).copy_(source)
+        storage = fresh.untyped_storage()
+    return set_storage(tensor, storage, start, size, stride)
+
+
+def set_storage(tensor: torch.Tensor, source: Any, offset: int, size: Any, stride: Any = ()) -> torch.Tensor:
+    """Let a tensor lie in another memory."""
+    set_ = torch.ops.aten.set_.source_Storage_storage_offset
+    return set_.redispatch(ON_CPU, tensor, source, offset, size, stride or contiguous(size))
 
 
 def _set_whole(tensor: torch.Tensor, source: Any) -> torch.Tensor:

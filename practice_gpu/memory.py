@@ -134,6 +134,13 @@ def reap() -> None:
             _cache[block.key, block.size].append(block)
 
 
+def counts(device: int) -> Statistics:
+    """Return the bytes of a device."""
+    with state.lock:
+        reap()
+        return statistics[device]
+
+
 def _return_late() -> None:
     for users, block in [*_late]:
         if all(map(state.machine.done, users)):

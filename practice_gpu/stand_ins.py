@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from practice_gpu.copies import pin_memory
-from practice_gpu.operators import Generator
+from practice_gpu.generators import Generator
 from practice_gpu.state import NAME
 
 
