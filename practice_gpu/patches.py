@@ -49,7 +49,7 @@ def register() -> None:
         library.impl(name, _KEY, kernel)
     has = torch._C._dispatch_has_kernel_for_dispatch_key
     for full in torch._C._dispatch_get_all_op_names():
-        if full.startswith("aten::") and full[6:] not in own:
+        if full.startswith("aten::") and full[6:] not in own and not full.startswith("aten::quantize"):
             if has(full, "CPU") or full in ("aten::convolution", "aten::convolution_backward"):
                 library.impl(full[6:], _KEY, operators.Operator(full))
     for name, cell in kernels.CELLS.items():

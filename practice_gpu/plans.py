@@ -85,8 +85,6 @@ def refuse_layouts(values: Any) -> None:
     for tensor in tensors_in(values):
         if tensor.layout != torch.strided:
             raise NotImplementedError(f"practice_gpu cannot hold tensors of layout {tensor.layout}")
-        if tensor.is_quantized:
-            raise NotImplementedError(f"practice_gpu cannot hold quantized tensors ({tensor.dtype})")
 
 
 def _described(value: Any) -> Any:

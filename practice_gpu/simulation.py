@@ -8,10 +8,11 @@ clock reaches the end of the work, never earlier: until then the host and other 
 
 from __future__ import annotations
 
+import dataclasses
 import heapq
 import threading
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 Key = tuple[int, int]  # device, stream
@@ -29,8 +30,9 @@ class Entry(NamedTuple):
     end: float
 
 
+@dataclasses.dataclass(slots=True, eq=False)
 class Work:
-    """A piece of work in a stream.
+    """A piece of work in a stream. What has a default below `held` is known once it is in the stream.
 
     Attributes:
         kind: ``"kernel"``, ``"copy"`` or ``"event"``.
@@ -41,29 +43,36 @@ class Work:
         share: How much of the engine it fills (0 to 1).
         action: What it does to memory.
         after: Work of other streams that must have ended.
-        issued: When the host put it in.
-        start: When it begins; None while that is open.
-        end: When it ends; None while that is open.
-        order: Its number in its stream.
-        known: What has surely ended when it begins: the last order of other streams.
         place: Where the user's code asked for it.
         held: What must stay alive until the action is over.
+        known: What has surely ended when it begins: the last order of other streams.
+        issued: When the host put it in.
+        number: Its number among all work.
+        order: Its number in its stream.
+        start: When it begins; None while that is open.
+        end: When it ends; None while that is open.
     """
 
-    __slots__ = (
-        "kind", "name", "key", "seconds", "engine", "share", "action", "after", "issued", "start", "end",
-        "number", "order", "known", "place", "held",
-    )  # fmt: skip
-
-    def __repr__(self) -> str:
-        """Name the work, its stream and its times."""
-        return f"<{self.kind} {self.name} on {self.key}: {self.start} to {self.end}>"
+    kind: str
+    name: str
+    key: Key
+    seconds: float = 0.0
+    engine: Any = None
+    share: float = 1.0
+    action: Callable[[], Any] | None = None
+    after: Sequence[Work] = ()
+    place: Any = None
+    held: Any = None
+    known: Mapping[Key, int] = dataclasses.field(default_factory=dict)
+    issued: float = 0.0
+    number: int = 0
+    order: int = 0
+    start: float | None = None
+    end: float | None = None
 
 
 class Queue:
     """A stream: the work that has not begun, and what the next piece of work can rely on."""
-
-    __slots__ = ("waiting", "free", "last", "known", "host", "count")
 
     def __init__(self) -> None:
         self.waiting: deque[Work] = deque()
@@ -93,7 +102,7 @@ class Machine:
     def __init__(self, perform: Callable[[list[Work]], None] | None = None) -> None:
         self.lock = threading.RLock()
         self.now = 0.0
-        self.queues: dict[Key, Queue] = {}
+        self.queues: defaultdict[Key, Queue] = defaultdict(Queue)
         self.known: Mapping[Key, int] = {}
         self.log: deque[Entry] = deque(maxlen=200_000)
         self.perform = perform or (lambda works: [work.action() for work in works])
@@ -102,54 +111,23 @@ class Machine:
         self._ended: list[tuple[float, int, Work]] = []  # heap of work whose action is to be carried out
         self._number = 0
 
-    def queue(self, key: Key) -> Queue:
-        """Return a stream, a new one at its first use."""
-        found = self.queues.get(key)
-        if found is None:
-            found = self.queues[key] = Queue()
-        return found
-
-    def submit(
-        self,
-        kind: str,
-        name: str,
-        key: Key,
-        seconds: float = 0.0,
-        engine: Any = None,
-        share: float = 1.0,
-        action: Callable[[], Any] | None = None,
-        after: Iterable[Work] = (),
-        place: Any = None,
-        held: Any = None,
-    ) -> Work:
-        """Put a piece of work into a stream; nothing runs yet. The arguments are those of `Work`."""
-        queue, work = self.queue(key), Work()
+    def submit(self, work: Work) -> Work:
+        """Put a piece of work into its stream, and return it; nothing runs yet."""
+        queue = self.queues[work.key]
         if queue.host is not self.known:
             queue.host, queue.known = self.known, merged(queue.known, self.known)
-        for other in after:
+        for other in work.after:
             queue.known = merged(queue.known, {**other.known, other.key: other.order})
         self._number += 1
         queue.count += 1
-        work.kind, work.name, work.key, work.seconds, work.engine, work.share = (
-            kind,
-            name,
-            key,
-            seconds,
-            engine,
-            share,
-        )
-        work.action, work.after, work.place, work.number, work.order = (
-            action,
-            after,
-            place,
-            self._number,
-            queue.count,
-        )
-        work.known, work.issued, work.start, work.end = queue.known, self.now, None, None
-        work.held = held
+        work.known, work.issued, work.number, work.order = queue.known, self.now, self._number, queue.count
         queue.waiting.append(work)
         queue.last = work
         return work
+
+    def event(self, key: Key, after: Sequence[Work] = ()) -> Work:
+        """Put a point into a stream that takes no time; what comes later waits for `after`, too."""
+        return self.submit(Work("event", "", key, after=after))
 
     def _free(self, engine: Any, ready: float, share: float) -> float:
         """Return when an engine has room for a share of it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -131,7 +131,7 @@ class State:
         host: float | None = None,
         engine: str = "compute",
         share: float = 1.0,
-        after: Iterable[Work] = (),
+        after: Sequence[Work] = (),
     ) -> Work:
         """Put work into a stream and let the clock go on.
 
@@ -152,9 +152,8 @@ class State:
         """
         machine = self.machine
         machine.now += self.profile.launch if host is None else host
-        work = machine.submit(
-            kind, name, key, seconds, (key[0], engine), share, action, after, users_line(), uses
-        )
+        work = Work(kind, name, key, seconds, (key[0], engine), share, action, after, users_line(), uses)
+        machine.submit(work)
         for memory, low, high, write in uses:
             self.races.touch(memory, work, low, high, write)
         machine.run()

@@ -40,7 +40,7 @@ class Stream(torch.Stream):
 
     @property
     def _last(self) -> list[Work]:
-        work = state.machine.queue(self._key).last
+        work = state.machine.queues[self._key].last
         return [work] if work else []
 
     def synchronize(self) -> None:
@@ -122,12 +122,12 @@ class Event:
     def record(self, stream: Stream | None = None) -> None:
         """Mark this point of a stream; of the current one without it."""
         with state.lock:
-            self._work = [state.machine.submit("event", "", (stream or current_stream())._key)]
+            self._work = [state.machine.event((stream or current_stream())._key)]
 
     def wait(self, stream: Stream | None = None) -> None:
         """Let later work in a stream wait for the event; the host goes on."""
         with state.lock:
-            state.machine.submit("event", "", (stream or current_stream())._key, after=self._work)
+            state.machine.event((stream or current_stream())._key, self._work)
 
     def query(self) -> bool:
         """Return whether it has happened."""

@@ -11,7 +11,7 @@ import pytest
 
 from practice_gpu import ordering, simulation
 from practice_gpu.ordering import Memory, Races
-from practice_gpu.simulation import Machine
+from practice_gpu.simulation import Machine, Work
 
 hypothesis = pytest.importorskip("hypothesis")
 st = hypothesis.strategies
@@ -52,23 +52,22 @@ def on_machine(program: list[Any]) -> tuple[Any, ...]:
                 def action(source: int = source, target: int = target, number: int = number) -> None:
                     values[target] = values[source] * 3 + number
 
-                work = machine.submit(
-                    "kernel", str(number), key, seconds, (key[0], engine), share, action, (), number
-                )
+                work = Work("kernel", str(number), key, seconds, (key[0], engine), share, action, (), number)
+                machine.submit(work)
                 names[work] = number
                 for memory, write in ((source, False), (target, True)):
                     races.touch(memories[memory], work, 0, 1, write)
                 machine.run()
             case ("record", key):
-                events.append(machine.submit("event", "", key))
+                events.append(machine.event(key))
             case ("after", key, which) if events:
-                machine.submit("event", "", key, after=[events[which % len(events)]])
+                machine.event(key, [events[which % len(events)]])
             case ("wait", which) if events:
                 machine.wait([events[which % len(events)]], "event", 0.5)
             case ("query", which) if events:
                 machine.done(events[which % len(events)])
             case ("synchronize", key):
-                machine.wait([work for work in [machine.queue(key).last] if work], "stream", 0.5)
+                machine.wait([work for work in [machine.queues[key].last] if work], "stream", 0.5)
             case ("host", memory, write):
                 machine.run()
                 races.host(memories[memory], 0, 1, write, -1 - memory)
@@ -260,7 +259,7 @@ FAULTS = [
         "queue.host, queue.known = self.known, merged(queue.known, self.known)",
         "pass",
     ),
-    ("simulation.Machine.submit", "self.now, None, None", "0.0, None, None"),
+    ("simulation.Machine.submit", "queue.known, self.now,", "queue.known, 0.0,"),
     ("simulation.Machine.submit", "queue.last = work", "pass"),
     ("simulation.Machine._free", "used + share <= 1 + 1e-9", "used + share < 1"),
     ("simulation.Machine._free", "ready, used = end, used - freed", "ready, used = end, used"),
