@@ -11,7 +11,8 @@ from torch.utils._device import DeviceContext
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from practice_gpu.costs import copy_seconds, kernel_seconds
-from practice_gpu.memory import form_of, new, pin, pinned, pinned_of
+from practice_gpu.forms import form_of
+from practice_gpu.memory import new, pin, pinned, pinned_of
 from practice_gpu.operators import Uses, lend
 from practice_gpu.places import users_line
 from practice_gpu.plans import as_meta, tensors_in

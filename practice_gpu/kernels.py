@@ -7,7 +7,8 @@ from typing import Any
 
 import torch
 
-from practice_gpu.memory import ON_CPU, block_of, contiguous, form, new
+from practice_gpu.forms import ON_CPU, contiguous, form
+from practice_gpu.memory import block_of, new
 from practice_gpu.state import state
 
 

@@ -8,8 +8,9 @@ from typing import Any
 import torch
 
 from practice_gpu import generators
+from practice_gpu.forms import ON_CPU, Form, form_of
 from practice_gpu.kernels import resize
-from practice_gpu.memory import ON_CPU, Form, form_of, lent, room
+from practice_gpu.memory import lent, room
 from practice_gpu.ordering import Memory
 from practice_gpu.plans import SCALARS_ANYWHERE, Plan, plan_of, refuse_layouts, swapped, tensors_in
 from practice_gpu.state import plain, state

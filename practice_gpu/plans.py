@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from practice_gpu.costs import copy_seconds, kernel_seconds
-from practice_gpu.memory import Form, form, form_of
+from practice_gpu.forms import Form, form, form_of
 from practice_gpu.state import NAME, plain, state
 
 if TYPE_CHECKING:
