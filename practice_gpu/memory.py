@@ -14,16 +14,24 @@ from practice_gpu.ordering import Memory
 from practice_gpu.simulation import Key, Work
 from practice_gpu.state import NAME, state
 
+
 class Block(Memory):
     """A buffer and who has it. `users` are other streams that `record_stream` named."""
 
-    __slots__ = ("host", "address", "size", "key", "users", "owner", "__weakref__")
+    __slots__ = ("host", "address", "size", "key", "users", "owner", "_lent", "__weakref__")
 
     def __init__(self, size: int, key: Key) -> None:
         super().__init__()
         # Zeros: what is read too early is the same in every run.
         self.host = torch.zeros(size, dtype=torch.uint8)
         self.address, self.size, self.key, self.users = self.host.data_ptr(), size, key, set()
+        self._lent: tuple[Form | None, int, Any] = None, 0, None
+
+    def lend(self, shape: Form, address: int) -> torch.Tensor:
+        """Return a tensor of the CPU of a form at an address in it; mostly it is the one that was asked for last."""
+        if self._lent[0] is not shape or self._lent[1] != address:
+            self._lent = shape, address, shape.tensor(address)
+        return self._lent[2]
 
 
 class Pinned(Memory):
@@ -172,7 +180,7 @@ def lent(tensor: torch.Tensor, write: bool, uses: list[tuple[Memory, int, int, b
     address, block = tensor.data_ptr(), block_of(tensor)
     low = address - block.address
     uses.append((block, low, low + shape.bytes, write))
-    made = shape.tensor(address)
+    made = block.lend(shape, address)
     if tensor.is_neg():
         made = torch._neg_view(made)
     return torch._conj(made) if tensor.is_conj() else made

@@ -101,11 +101,11 @@ class Operator:
         if not targets:
             return lambda: op(**host)
 
-        def copied() -> None:
-            for target, result in zip(targets, tensors_in((op(**host),)), strict=True):
-                target.copy_(result)
-
-        return copied
+        if len(targets) == 1:
+            return lambda: targets[0].copy_(*tensors_in((op(**host),)))
+        return lambda: [
+            target.copy_(made) for target, made in zip(targets, tensors_in(op(**host)), strict=True)
+        ]
 
     def _wait(self, plan: Plan, given: dict[str, Any], uses: Uses, host: dict[str, Any]) -> Any:
         """Compute at once, behind everything in the stream: the values decide what there is to return."""
@@ -151,7 +151,7 @@ def _rooms(made: Any, device: int, targets: list[torch.Tensor], uses: Uses) -> A
 
     def in_room(shape: Form) -> torch.Tensor:
         tensor, block = room(shape, device)
-        targets.append(shape.tensor(block.address))
+        targets.append(block.lend(shape, block.address))
         uses.append((block, 0, shape.bytes, True))
         return tensor
 

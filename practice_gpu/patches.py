@@ -7,7 +7,7 @@ Registered for good (PyTorch cannot take it back): the name of the device, its k
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -40,11 +40,7 @@ def register() -> None:
     )
     torch.utils.backend_registration._generate_storage_methods_for_privateuse1_backend(NAME)
     library = torch._C._dispatch_library("IMPL", "aten", "")
-    own: dict[str, Callable[..., Any]] = {
-        "copy_": copies.copy_,
-        "_to_copy": copies.to_copy,
-        **kernels.KERNELS,
-    }
+    own: dict[str, Any] = {"copy_": copies.copy_, "_to_copy": copies.to_copy, **kernels.KERNELS}
     for name, kernel in own.items():
         library.impl(name, _KEY, kernel)
     has = torch._C._dispatch_has_kernel_for_dispatch_key
@@ -107,8 +103,8 @@ def _replacements() -> Iterator[tuple[Any, str, Any]]:
     for name in makers:
         yield torch, name, stand_ins.pinned_maker(getattr(torch, name))
     # DataParallel's copies, which PyTorch has for CUDA only.
-    for name in ("_scatter", "_gather", "_broadcast", "_broadcast_coalesced"):
-        yield core, name, getattr(stand_ins, name[1:])
+    for function in stand_ins.PARALLEL:
+        yield core, function.__name__, function
 
 
 def replace() -> None:

@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 # Where CUDA, too, takes tensors of the CPU: indices, lengths, and numbers beside tensors.
 _HOST_INDICES = set("index index_put_ _index_put_impl_ _unsafe_index _unsafe_index_put".split())
 _ON_THE_HOST = set("lengths input_lengths target_lengths scalars batch_sizes".split())
-SCALARS_ANYWHERE = set(
-    "floor_divide index_fill index_fill_ masked_fill masked_fill_ where isin".split()
-)
+SCALARS_ANYWHERE = set("floor_divide index_fill index_fill_ masked_fill masked_fill_ where isin".split())
 # Their rules for shapes are not those of the kernels: what the kernel makes of zeros is looked at.
 _BY_TRIAL = set(
     "native_batch_norm _native_batch_norm_legit _embedding_bag _embedding_bag_forward_only".split()

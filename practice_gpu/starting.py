@@ -7,7 +7,9 @@ from typing import Any
 try:
     import torch
 except ImportError as error:
-    raise RuntimeError("practice_gpu needs PyTorch 2.10 or newer, and there is none: pip install torch") from error
+    raise RuntimeError(
+        "practice_gpu needs PyTorch 2.10 or newer, and there is none: pip install torch"
+    ) from error
 
 from practice_gpu import copies, generators, patches
 from practice_gpu.memory import forget
