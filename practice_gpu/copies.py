@@ -13,9 +13,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from practice_gpu.costs import copy_seconds, kernel_seconds
 from practice_gpu.forms import form_of
 from practice_gpu.memory import new, pin, pinned, pinned_of
-from practice_gpu.operators import Uses, lend
+from practice_gpu.operators import lend
 from practice_gpu.places import users_line
 from practice_gpu.plans import as_meta, tensors_in
+from practice_gpu.simulation import Work
 from practice_gpu.state import NAME, state
 
 _PINNING = 5e9  # bytes per second: the pages are locked one by one (assumed)
@@ -40,10 +41,11 @@ def copy_(target: torch.Tensor, source: torch.Tensor, non_blocking: bool = False
 
 
 def _inside(target: torch.Tensor, source: torch.Tensor) -> None:
-    uses: Uses = []
+    uses: list = []
     action = functools.partial(lend(target, True, uses).copy_, lend(source, False, uses))
     seconds, share = kernel_seconds(state.profile, "copy", [as_meta(source)], [as_meta(target)], False)
-    state.launch("kernel", "copy_", state.key(target.device.index), seconds, action, uses, share=share)
+    key = state.key(target.device.index)
+    state.launch(Work("kernel", "copy_", key, seconds, "compute", share, action), uses)
 
 
 def _between(target: torch.Tensor, source: torch.Tensor) -> None:
@@ -51,11 +53,12 @@ def _between(target: torch.Tensor, source: torch.Tensor) -> None:
     if target.dtype != source.dtype:
         source = source.to(target.dtype)
     there, here = target.device.index, source.device.index
-    uses: Uses = []
+    uses: list = []
     action = functools.partial(lend(target, True, uses).copy_, lend(source, False, uses))
     seconds = copy_seconds(state.profile, _bytes(target), "peer")
-    how = {"host": state.profile.copy_call, "engine": "peer", "after": [state.machine.event(state.key(here))]}
-    work = state.launch("copy", f"GPU {here} to GPU {there}", state.key(there), seconds, action, uses, **how)
+    name, after = f"GPU {here} to GPU {there}", [state.machine.event(state.key(here))]
+    work = Work("copy", name, state.key(there), seconds, "peer", action=action, after=after)
+    state.launch(work, uses, state.profile.copy_call)
     state.machine.event(state.key(here), [work])
 
 
@@ -72,7 +75,7 @@ def _over_the_bus(target: torch.Tensor, source: torch.Tensor, non_blocking: bool
         target.copy_(temporary)
         return
     device, profile, locked = gpu.device.index, state.profile, pinned_of(host)
-    uses: Uses = []
+    uses: list = []
     to, of = lend(target, True, uses), lend(source, False, uses)
     if locked:
         low = host.data_ptr() - locked.address
@@ -82,10 +85,9 @@ def _over_the_bus(target: torch.Tensor, source: torch.Tensor, non_blocking: bool
         of = source.clone()  # the driver has read it when the call returns
     seconds = copy_seconds(profile, _bytes(gpu), "pinned" if locked else "pageable")
     name, engine = ("host to GPU", "to GPU") if down else ("GPU to host", "from GPU")
-    how = {"host": profile.copy_call, "engine": engine}
-    work = state.launch(
-        "copy", name, state.key(device), seconds, functools.partial(to.copy_, of), uses, **how
-    )
+    action = functools.partial(to.copy_, of)
+    work = Work("copy", name, state.key(device), seconds, engine, action=action)
+    state.launch(work, uses, profile.copy_call)
     if locked and non_blocking:
         return
     if non_blocking and down:  # the host is busy with copying to where the driver reads, but it does not wait

@@ -10,6 +10,7 @@ import torch.distributed as dist
 
 from practice_gpu.operators import lend
 from practice_gpu.plans import tensors_in
+from practice_gpu.simulation import Work
 from practice_gpu.state import NAME, state
 
 BACKEND = "practice_gloo"
@@ -46,7 +47,7 @@ def _collective(name: str) -> Callable[..., Any]:
             for device in {tensor.device.index for tensor in gpu}:
                 size = sum(tensor.nbytes for tensor in gpu if tensor.device.index == device)
                 seconds = _START + 2 * size * (group.size() - 1) / group.size() / state.profile.peer
-                state.launch("kernel", name, state.key(device), seconds, None, uses)
+                state.launch(Work("kernel", name, state.key(device), seconds, "compute"), uses)
         future: torch.futures.Future = torch.futures.Future()
         future.set_result(args[0])
         return torch._C._distributed_c10d._create_work_from_future(future)

@@ -9,6 +9,7 @@ import torch
 
 from practice_gpu import generators, memory, streams
 from practice_gpu.modelled import Seconds
+from practice_gpu.simulation import Work
 from practice_gpu.state import NAME, state
 
 _TICKS = 1.5e9  # of the processor's clock, per second: what `_sleep` counts
@@ -17,7 +18,8 @@ _TICKS = 1.5e9  # of the processor's clock, per second: what `_sleep` counts
 def _sleep(ticks: int) -> None:
     """Let the current stream be busy with one small kernel, as ``torch.cuda._sleep`` does."""
     with state.lock:
-        state.launch("kernel", "spin", state.key(state.chosen.device), ticks / _TICKS, share=1e-6)
+        key = state.key(state.chosen.device)
+        state.launch(Work("kernel", "spin", key, ticks / _TICKS, "compute", share=1e-6))
 
 
 def _counted(name: str) -> Any:

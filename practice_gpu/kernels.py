@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -64,12 +65,6 @@ def _set_whole(tensor: torch.Tensor, source: Any) -> torch.Tensor:
     return set_storage(tensor, source, 0, [count], [1])
 
 
-def _set_tensor(tensor: torch.Tensor, source: torch.Tensor) -> torch.Tensor:
-    return set_storage(
-        tensor, source.untyped_storage(), source.storage_offset(), source.size(), source.stride()
-    )
-
-
 def _set_empty(tensor: torch.Tensor) -> torch.Tensor:
     return _set_whole(tensor, empty([0], device=tensor.device).untyped_storage())
 
@@ -90,7 +85,7 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "resize_": resize,
     "resize_as_": _resize_as_,
     "set_": _set_empty,
-    "set_.source_Tensor": _set_tensor,
+    "set_.source_Tensor": functools.partial(torch.ops.aten.set_.source_Tensor.redispatch, ON_CPU),
     "set_.source_Storage": _set_whole,
     "set_.source_Storage_storage_offset": set_storage,
     "record_stream": _record_stream,

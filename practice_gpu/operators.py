@@ -11,19 +11,17 @@ from practice_gpu import generators
 from practice_gpu.forms import ON_CPU, Form, form_of
 from practice_gpu.kernels import resize
 from practice_gpu.memory import lent, room
-from practice_gpu.ordering import Memory
 from practice_gpu.plans import SCALARS_ANYWHERE, Plan, plan_of, refuse_layouts, swapped, tensors_in
-from practice_gpu.state import plain, state
+from practice_gpu.simulation import Work
+from practice_gpu.state import Uses, plain, state
 
 # PyTorch does not take numbers for tensors here, as it does elsewhere.
 _NUMBERS = set("copysign remainder fmod bitwise_and bitwise_or bitwise_xor".split())
 _NUMBERS |= {f"{name}_" for name in _NUMBERS}
 _DRAWS = set("uniform_ normal_ random_ exponential_ cauchy_ geometric_ log_normal_ randperm".split())
 
-Uses = list[tuple[Memory, int, int, bool]]
 
-
-def lend(value: Any, write: bool, uses: Uses) -> Any:
+def lend(value: Any, write: bool, uses: list) -> Any:
     """Return an argument with tensors of the CPU that lie in the memory of practice GPUs; see `lent`."""
     return swapped(value, lambda tensor: tensor if tensor.is_cpu else lent(tensor, write, uses))
 
@@ -74,7 +72,7 @@ class Operator:
             state.check(device)
         for name, shape in plan.resized:
             resize(given[name], shape.size, stride=shape.stride)
-        uses: Uses = []
+        uses: list = []
         host = {name: lend(value, name in written, uses) for name, value in given.items()}
         if "device" in host:
             host["device"] = torch.device("cpu")
@@ -86,7 +84,8 @@ class Operator:
         targets: list[torch.Tensor] = []
         made = _rooms(plan.made, device, targets, uses)
         action = self._action(targets, host)
-        state.launch("kernel", self.name, state.key(device), plan.seconds, action, uses, share=plan.share)
+        key = state.key(device)
+        state.launch(Work("kernel", self.name, key, plan.seconds, "compute", plan.share, action), uses)
         return self._result(made, given)
 
     def _action(self, targets: list[torch.Tensor], host: dict[str, Any]) -> Callable[[], Any]:
@@ -120,7 +119,7 @@ class Operator:
 
         kind, engine = ("copy", "from GPU") if self.name == "_local_scalar_dense" else ("kernel", "compute")
         key = state.key(plan.device)
-        work = state.launch(kind, self.name, key, plan.seconds, action, uses, engine=engine)
+        work = state.launch(Work(kind, self.name, key, plan.seconds, engine, action=action), uses)
         state.wait([work], self.name, plan.device)
         if errors:
             raise errors[0]
@@ -146,7 +145,7 @@ class Operator:
         return results[0] if len(results) == 1 else results
 
 
-def _rooms(made: Any, device: int, targets: list[torch.Tensor], uses: Uses) -> Any:
+def _rooms(made: Any, device: int, targets: list[torch.Tensor], uses: list) -> Any:
     """Return tensors of the forms in `made`, and add to `targets` the same of the CPU."""
 
     def in_room(shape: Form) -> torch.Tensor:

@@ -39,7 +39,7 @@ class Work:
         name: What the log calls it.
         key: Its device and stream.
         seconds: How long it runs.
-        engine: What it shares with other streams of the device, or None.
+        engine: What of the device it shares with other streams: ``"compute"``, a direction of copies, or None.
         share: How much of the engine it fills (0 to 1).
         action: What it does to memory.
         after: Work of other streams that must have ended.
@@ -57,7 +57,7 @@ class Work:
     name: str
     key: Key
     seconds: float = 0.0
-    engine: Any = None
+    engine: str | None = None
     share: float = 1.0
     action: Callable[[], Any] | None = None
     after: Sequence[Work] = ()
@@ -106,8 +106,10 @@ class Machine:
         self.known: Mapping[Key, int] = {}
         self.log: deque[Entry] = deque(maxlen=200_000)
         self.perform = perform or (lambda works: [work.action() for work in works])
-        self._busy: dict[Any, list[tuple[float, float]]] = {}  # of an engine: (end, share) of what runs
-        self._begun: dict[Any, float] = {}  # of an engine: the last start
+        self._busy: defaultdict[Any, list[tuple[float, float]]] = defaultdict(
+            list
+        )  # of an engine: ends and shares
+        self._begun: defaultdict[Any, float] = defaultdict(float)  # of an engine: the last start
         self._ended: list[tuple[float, int, Work]] = []  # heap of work whose action is to be carried out
         self._number = 0
 
@@ -129,34 +131,35 @@ class Machine:
         """Put a point into a stream that takes no time; what comes later waits for `after`, too."""
         return self.submit(Work("event", "", key, after=after))
 
-    def _free(self, engine: Any, ready: float, share: float) -> float:
-        """Return when an engine has room for a share of it."""
-        ready = max(ready, self._begun.get(engine, 0.0))  # starts are fixed in the order of time
-        busy = sorted(item for item in self._busy.get(engine, ()) if item[0] > ready)
+    def _start(self, work: Work, queue: Queue) -> tuple[float, float] | None:
+        """Return when work at the head of its stream could begin, and from when on it waits for its engine only."""
+        ready = max(work.issued, queue.free)
+        for other in work.after:
+            if other.end is None:
+                return None
+            ready = max(ready, other.end)
+        if work.engine is None:
+            return ready, ready
+        engine = work.key[0], work.engine
+        start = max(ready, self._begun[engine])  # starts are fixed in the order of time
+        busy = sorted(item for item in self._busy[engine] if item[0] > start)
         used = sum(share for _, share in busy)
         for end, freed in busy:
-            if used + share <= 1 + 1e-9:
+            if used + work.share <= 1 + 1e-9:
                 break
-            ready, used = end, used - freed
-        return ready
+            start, used = end, used - freed
+        return start, ready
 
     def advance(self, until: float, goal: Work | None = None) -> None:
         """Fix the start of all work that begins no later than `until`, or of all that begins before `goal` ends."""
         while goal is None or goal.end is None:
             best: tuple[float, float, int, Work, Queue] | None = None
             for queue in self.queues.values():
-                if not queue.waiting:
-                    continue
-                work = queue.waiting[0]
-                ready = max(work.issued, queue.free)
-                for other in work.after:
-                    if other.end is None:
-                        break
-                    ready = max(ready, other.end)
-                else:
-                    start = ready if work.engine is None else self._free(work.engine, ready, work.share)
-                    if best is None or (start, ready, work.number) < best[:3]:
-                        best = start, ready, work.number, work, queue
+                if queue.waiting:
+                    work = queue.waiting[0]
+                    times = self._start(work, queue)
+                    if times and (best is None or (*times, work.number) < best[:3]):
+                        best = *times, work.number, work, queue
             if best is None or (goal is None and best[0] > until):
                 return
             start, _, number, work, queue = best
@@ -164,9 +167,9 @@ class Machine:
             work.start, work.end = start, start + work.seconds
             work.after, queue.free = (), work.end
             if work.engine is not None:
-                self._begun[work.engine] = start
-                running = [item for item in self._busy.get(work.engine, ()) if item[0] > start]
-                self._busy[work.engine] = [*running, (work.end, work.share)]
+                engine = work.key[0], work.engine
+                running = [item for item in self._busy[engine] if item[0] > start]
+                self._begun[engine], self._busy[engine] = start, [*running, (work.end, work.share)]
             if work.kind != "event":
                 self.log.append(Entry(work.kind, work.name, *work.key, start, work.end))
             if work.action is not None:

@@ -52,7 +52,7 @@ def on_machine(program: list[Any]) -> tuple[Any, ...]:
                 def action(source: int = source, target: int = target, number: int = number) -> None:
                     values[target] = values[source] * 3 + number
 
-                work = Work("kernel", str(number), key, seconds, (key[0], engine), share, action, (), number)
+                work = Work("kernel", str(number), key, seconds, engine, share, action, (), number)
                 machine.submit(work)
                 names[work] = number
                 for memory, write in ((source, False), (target, True)):
@@ -261,12 +261,12 @@ FAULTS = [
     ),
     ("simulation.Machine.submit", "queue.known, self.now,", "queue.known, 0.0,"),
     ("simulation.Machine.submit", "queue.last = work", "pass"),
-    ("simulation.Machine._free", "used + share <= 1 + 1e-9", "used + share < 1"),
-    ("simulation.Machine._free", "ready, used = end, used - freed", "ready, used = end, used"),
-    ("simulation.Machine._free", "if item[0] > ready", "if item[0] > ready + 2"),
-    ("simulation.Machine.advance", "ready = max(work.issued, queue.free)", "ready = work.issued"),
-    ("simulation.Machine.advance", "ready = max(ready, other.end)", "pass"),
-    ("simulation.Machine.advance", "best is None or (start, ready, work.number) < best[:3]", "best is None"),
+    ("simulation.Machine._start", "used + work.share <= 1 + 1e-9", "used + work.share < 1"),
+    ("simulation.Machine._start", "start, used = end, used - freed", "start, used = end, used"),
+    ("simulation.Machine._start", "if item[0] > start", "if item[0] > start + 2"),
+    ("simulation.Machine._start", "ready = max(work.issued, queue.free)", "ready = work.issued"),
+    ("simulation.Machine._start", "ready = max(ready, other.end)", "pass"),
+    ("simulation.Machine.advance", "(best is None or (*times, work.number) < best[:3])", "best is None"),
     (
         "simulation.Machine.advance",
         "goal is None and best[0] > until",
