@@ -149,6 +149,9 @@ for folder in sys.argv[1:]:
 def test_the_tests_of_the_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     monkeypatch.setenv("PYTHONPATH", str(FOLDER.parent))
+    monkeypatch.setenv(
+        "OMP_NUM_THREADS", "1"
+    )  # beside other tests, two threads wait for each other most of the time
     for test, (right, wrong) in FAULTS.items():
         (tmp_path / f"fault{test}").mkdir()
         for block in BLOCKS[1:]:
