@@ -28,10 +28,6 @@ class Group(dist.ProcessGroup):
         """Return the name of the backend."""
         return BACKEND
 
-    def barrier(self, opts: Any = None) -> Any:
-        """Wait for all processes."""
-        return self.gloo.barrier()
-
 
 def _collective(name: str) -> Callable[..., Any]:
     def run(group: Group, *args: Any) -> Any:
@@ -62,7 +58,7 @@ _OTHER_NAMES = {
 }
 for _name in (
     "allreduce allreduce_coalesced broadcast allgather _allgather_base reduce reduce_scatter _reduce_scatter_base gather "
-    "scatter alltoall alltoall_base send recv all_gather_single reduce_scatter_single all_to_all_single"
+    "scatter alltoall alltoall_base send recv barrier all_gather_single reduce_scatter_single all_to_all_single"
 ).split():
     setattr(Group, _name, _collective(_OTHER_NAMES.get(_name, _name)))
 

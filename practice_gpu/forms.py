@@ -67,12 +67,3 @@ def form(dtype: torch.dtype, size: tuple[int, ...], stride: tuple[int, ...]) -> 
 def form_of(tensor: torch.Tensor) -> Form:
     """Return the form of a tensor."""
     return form(tensor.dtype, tensor.size(), tensor.stride())
-
-
-def contiguous(size: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the strides of a contiguous tensor."""
-    strides, step = [], 1
-    for n in reversed(size):
-        strides.append(step)
-        step *= max(1, n)
-    return tuple(reversed(strides))

@@ -8,20 +8,21 @@ from typing import Any
 
 import torch
 
-from practice_gpu.forms import ON_CPU, contiguous, form
+from practice_gpu.forms import ON_CPU, form
 from practice_gpu.memory import block_of, new
 from practice_gpu.state import state
+
+
+def _stride(size: Any, memory_format: Any = None) -> tuple[int, ...]:
+    memory_format = memory_format or torch.contiguous_format
+    return torch.empty(size, device="meta", memory_format=memory_format).stride()
 
 
 def empty(
     size: Any, *, dtype: Any = None, device: Any = None, memory_format: Any = None, **_: Any
 ) -> torch.Tensor:
     """Return a tensor whose memory holds whatever it held before."""
-    size = tuple(size)
-    stride = contiguous(size)
-    if memory_format not in (None, torch.contiguous_format):
-        stride = torch.empty(size, device="meta", memory_format=memory_format).stride()
-    return empty_strided(size, stride, dtype=dtype, device=device)
+    return empty_strided(size, _stride(size, memory_format), dtype=dtype, device=device)
 
 
 def empty_strided(size: Any, stride: Any, *, dtype: Any = None, device: Any = None, **_: Any) -> torch.Tensor:
@@ -35,12 +36,8 @@ def resize(tensor: torch.Tensor, size: Any, *, memory_format: Any = None, stride
     Raises:
         NotImplementedError: Other tensors share the memory: they would stay behind.
     """
-    size = tuple(size)
-    if stride is None:
-        stride = torch.empty(
-            size, device="meta", memory_format=memory_format or torch.contiguous_format
-        ).stride()
-    wanted, storage = form(tensor.dtype, size, tuple(stride)), tensor.untyped_storage()
+    stride = stride or _stride(size, memory_format)
+    wanted, storage = form(tensor.dtype, tuple(size), tuple(stride)), tensor.untyped_storage()
     start = tensor.storage_offset()
     if storage.nbytes() < wanted.bytes + start * tensor.dtype.itemsize:
         if torch._C._storage_Use_Count(storage._cdata) > 2 or start:
@@ -57,7 +54,7 @@ def resize(tensor: torch.Tensor, size: Any, *, memory_format: Any = None, stride
 def set_storage(tensor: torch.Tensor, source: Any, offset: int, size: Any, stride: Any = ()) -> torch.Tensor:
     """Let a tensor lie in another memory."""
     set_ = torch.ops.aten.set_.source_Storage_storage_offset
-    return set_.redispatch(ON_CPU, tensor, source, offset, size, stride or contiguous(size))
+    return set_.redispatch(ON_CPU, tensor, source, offset, size, stride or _stride(size))
 
 
 def _set_whole(tensor: torch.Tensor, source: Any) -> torch.Tensor:
