@@ -65,7 +65,7 @@ def test_every_text_is_used(path: Path) -> None:
     """Each question, claim and caption of a room is named in its notebook or in the room's modules."""
     number, folder = path.name[:2], ROOT / "notebooks"
     code = [cell.source for cell in read(path).cells if cell.cell_type == "code"]
-    code += [file.read_text(encoding="utf-8") for file in (folder / room(number)).glob("*.py")]
+    code += [file.read_text(encoding="utf-8") for file in (folder / room(number)).rglob("*.py")]
     names = [name for kind in KINDS for name in all_texts(number)[kind]]
     assert names
     assert [name for name in names if f'"{name}"' not in "\n".join(code)] == []
