@@ -20,13 +20,9 @@ from shared.measured_curve import loglog_interpolate
 
 MEMORY = 500e9  # bytes per second, of a mid-range card; it hardly changes the result
 BYTES = 12  # per matrix element: two float32 inputs, one output
-
-
 MODEL = Bilingual("GPU model", "GPU 模型")
-LAUNCH, SPEED = (
-    10e-6,
-    8e12,
-)  # the model GPU before the learner changes it: seconds, float32 operations per second
+# Of the model GPU before the learner changes it: seconds, float32 operations per second.
+LAUNCH, SPEED = 10e-6, 8e12
 
 
 def model_seconds(n: np.ndarray, *, launch: float = LAUNCH, speed: float = SPEED) -> np.ndarray:
