@@ -37,7 +37,7 @@ def caption_and_parts(name: str) -> tuple[Bilingual, dict[str, figures.Axis]]:
 
 
 def enumerated(texts: Iterable[Bilingual | figures.Axis]) -> Bilingual:
-    """Return texts one after the other: "a, b" · 「甲、乙」."""
+    """Return texts one after the other: "a, b" · 「A、B」."""
     both = list(texts)
     return Bilingual(", ".join(each.en for each in both), "、".join(each.zh for each in both))
 
