@@ -181,60 +181,47 @@ def compute(
     )
 
 
-def _mark_choice(axes: Any, x: float, y: float) -> None:
-    """Draw the point of the chosen batch size."""
-    axes.plot(
-        [x], [y], "o", color=figures.RECORDED, markersize=11, label=Bilingual("chosen", "選定"), zorder=5
-    )
+def _draw(
+    axes: Any, result: Batch, curve: Any, points: Any, chosen: float, title: Bilingual, unit: str
+) -> None:
+    """Draw a curve over the batch size with the measured `points` and the chosen one; `unit` is of the y axis."""
+    axes.plot(result.sizes, curve, color=figures.YOURS)
+    axes.plot(*points, "o", color=figures.YOURS, label=Bilingual("measured", "實測"))
+    choice = {"color": figures.RECORDED, "markersize": 11, "label": Bilingual("chosen", "選定"), "zorder": 5}
+    axes.plot([result.batch], [chosen], "o", **choice)
+    figures.logarithmic(axes.xaxis)
+    figures.logarithmic(axes.yaxis, unit)
+    axes.set_xlabel(Bilingual("batch size", "批次大小"))
+    axes.set_title(title)
 
 
 def _draw_throughput(axes: Any, result: Batch) -> None:
     """Draw examples per second over the batch size, with the knee."""
-    axes.plot(result.sizes, result.throughputs, color=figures.YOURS)
     sizes, seconds = result.points
-    axes.plot(sizes, sizes / seconds, "o", color=figures.YOURS, label=Bilingual("measured", "實測"))
-    axes.axvline(
-        result.knee, color=figures.THIRD, linestyle="--", label=f"{Bilingual('knee', '轉折點')} {result.knee}"
-    )
-    _mark_choice(axes, result.batch, result.throughput)
-    figures.logarithmic(axes.xaxis)
-    figures.logarithmic(axes.yaxis, "/s")
-    axes.set_xlabel(Bilingual("batch size", "批次大小"))
-    axes.set_title(Bilingual("examples per second", "每秒筆數"))
+    title = Bilingual("examples per second", "每秒筆數")
+    _draw(axes, result, result.throughputs, (sizes, sizes / seconds), result.throughput, title, "/s")
+    knee = f"{Bilingual('knee', '轉折點')} {result.knee}"
+    axes.axvline(result.knee, color=figures.THIRD, linestyle="--", label=knee)
     axes.legend(loc="lower right", fontsize=9)
 
 
 def _draw_memory(axes: Any, result: Batch, memory: Memory) -> None:
     """Draw bytes over the batch size, with the budget."""
-    axes.plot(result.sizes, memory.fixed + memory.per_example * result.sizes, color=figures.YOURS)
-    axes.plot(*memory.points, "o", color=figures.YOURS, label=Bilingual("measured", "實測"))
-    axes.axhline(
-        memory.budget,
-        color=figures.FOURTH,
-        linestyle="--",
-        label=f"{Bilingual('budget', '上限')} {figures.amount(memory.budget)}",
-    )
-    _mark_choice(axes, result.batch, memory.used)
-    figures.logarithmic(axes.xaxis)
-    figures.logarithmic(axes.yaxis, "B")
+    line = memory.fixed + memory.per_example * result.sizes
+    _draw(axes, result, line, memory.points, memory.used, Bilingual("memory", "記憶體"), "B")
+    budget = f"{Bilingual('budget', '上限')} {figures.amount(memory.budget)}"
+    axes.axhline(memory.budget, color=figures.FOURTH, linestyle="--", label=budget)
     low, high = axes.get_ylim()
     high = max(high, memory.budget * 2)
     axes.axhspan(memory.budget, high, color=figures.FOURTH, alpha=0.15, linewidth=0)
     axes.set_ylim(low, high)
-    axes.set_xlabel(Bilingual("batch size", "批次大小"))
-    axes.set_title(Bilingual("memory", "記憶體"))
     axes.legend(loc="best", fontsize=9)
 
 
 def _draw_latency(axes: Any, result: Batch) -> None:
     """Draw seconds per step over the batch size."""
-    axes.plot(result.sizes, result.sizes / result.throughputs, color=figures.YOURS)
-    axes.plot(*result.points, "o", color=figures.YOURS, label=Bilingual("measured", "實測"))
-    _mark_choice(axes, result.batch, result.seconds)
-    figures.logarithmic(axes.xaxis)
-    figures.logarithmic(axes.yaxis, "s")
-    axes.set_xlabel(Bilingual("batch size", "批次大小"))
-    axes.set_title(Bilingual("time of one step", "一步的時間"))
+    title, seconds = Bilingual("time of one step", "一步的時間"), result.sizes / result.throughputs
+    _draw(axes, result, seconds, result.points, result.seconds, title, "s")
     axes.legend(loc="upper left", fontsize=9)
 
 

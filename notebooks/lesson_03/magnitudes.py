@@ -9,7 +9,7 @@ from matplotlib import ticker
 
 from bilingual import Bilingual, joined
 from course_utils import figures
-from shared.charts import caption_and_parts
+from shared.charts import caption_and_parts, enumerated
 
 
 def histogram(name: str, groups: dict[str, Any], *, marks: dict[str, float]) -> None:
@@ -39,24 +39,14 @@ def histogram(name: str, groups: dict[str, Any], *, marks: dict[str, float]) -> 
         axes.axvline(np.log2(place), color="#445", linestyle="--", linewidth=1.2)
         # Above the bars, in two lines: beside the line it would cover them. The first two lines may be close together.
         position = {"xy": (np.log2(place), 1), "xycoords": ("data", "axes fraction")}
-        offset = {"xytext": (0, 4), "textcoords": "offset points"}
+        offset = {"xytext": (0, 4), "textcoords": "offset points", "va": "bottom", "fontsize": 9}
         side = ("right", "left", "center")[min(number, 2)]
-        axes.annotate(
-            joined(parts[mark].en, parts[mark].zh, "\n"),
-            **position,
-            **offset,
-            ha=side,
-            va="bottom",
-            fontsize=9,
-        )
+        axes.annotate(joined(parts[mark].en, parts[mark].zh, "\n"), **position, **offset, ha=side)
     axes.xaxis.set_major_formatter(ticker.FuncFormatter(lambda power, _: f"2^{power:g}"))
     axes.xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
     axes.set_xlabel(x.label)
     axes.set_ylabel(y.label)
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1.14), ncols=2)
-    shown = [parts[group] for group in groups]
-    alternative = Bilingual(
-        f"Histogram of the {x.en} ({', '.join(part.en for part in shown)}).",
-        f"直方圖，顯示{x.zh}的分布（{'、'.join(part.zh for part in shown)}）。",
-    )
-    figures.show(figure, caption=caption, alternative=alternative)
+    alternative = Bilingual("Histogram of the {what} ({parts}).", "直方圖，顯示{what}的分布（{parts}）。")
+    shown = alternative.format(what=Bilingual(x.en, x.zh), parts=enumerated(parts[group] for group in groups))
+    figures.show(figure, caption=caption, alternative=shown)

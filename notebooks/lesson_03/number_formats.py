@@ -15,25 +15,8 @@ from course_utils.explorer import Control, Explorer
 from lesson_03.float_formats import FORMATS, Format, Stored, compute
 
 VALUES = (
-    "1e-46",
-    "1e-40",
-    "1e-8",
-    "1e-5",
-    "0.1",
-    "1/3",
-    "1",
-    "3.14159265",
-    "257",
-    "300",
-    "2048",
-    "2049",
-    "65504",
-    "65519",
-    "65520",
-    "16777217",
-    "1e38",
-    "1e39",
-)
+    "1e-46 1e-40 1e-8 1e-5 0.1 1/3 1 3.14159265 257 300 2048 2049 65504 65519 65520 16777217 1e38 1e39"
+).split()
 
 SIGN, EXPONENT, FRACTION = figures.FOURTH, figures.RECORDED, figures.YOURS
 _DARK = "#445"
@@ -78,12 +61,9 @@ def _draw_bits(axes: Any, result: Stored) -> None:
     for x, colour, name in names:
         axes.add_patch(figures.rectangle(x, 0.4, 0.6, 0.5, colour))
         axes.text(x + 0.9, 0.65, name, va="center", fontsize=10)
-    digits = [
-        *((digit, SIGN) for digit in result.sign),
-        *((digit, EXPONENT) for digit in result.exponent),
-        *((digit, FRACTION) for digit in result.fraction),
-        *(("", figures.PALE),) * kind.unused,
-    ]
+    parts = ((result.sign, SIGN), (result.exponent, EXPONENT), (result.fraction, FRACTION))
+    digits = [(digit, colour) for part, colour in parts for digit in part]
+    digits += [("", figures.PALE)] * kind.unused
     for index, (digit, colour) in enumerate(digits):
         x, y = index % _PER_ROW, -(index // _PER_ROW)
         axes.add_patch(figures.rectangle(x + 0.04, y - 0.86, 0.92, 0.9, colour))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from bilingual import Bilingual, joined, measured
@@ -34,6 +34,12 @@ def caption_and_parts(name: str) -> tuple[Bilingual, dict[str, figures.Axis]]:
         part["key"]: figures.Axis(part["en"], part["zh"], part.get("unit", "")) for part in found["parts"]
     }
     return Bilingual(found["en"], found["zh"]), parts
+
+
+def enumerated(texts: Iterable[Bilingual | figures.Axis]) -> Bilingual:
+    """Return texts one after the other: "a, b" · 「A、B」."""
+    both = list(texts)
+    return Bilingual(", ".join(each.en for each in both), "、".join(each.zh for each in both))
 
 
 def columns(name: str, values: Mapping[figures.Label, float]) -> None:
@@ -135,13 +141,13 @@ def panels(name: str, values: Mapping[str, Mapping[figures.Label, float]]) -> No
         grid[0][0].invert_yaxis()
         return figure
 
-    titles_en, titles_zh = ", ".join(p.en for p in parts.values()), "、".join(p.zh for p in parts.values())
+    alternative = Bilingual("Bar charts side by side: {titles}.", "並排的長條圖：{titles}。")
     figures.show_measured(
         name,
         {"panels": numbers},
         draw,
         caption,
-        Bilingual(f"Bar charts side by side: {titles_en}.", f"並排的長條圖：{titles_zh}。"),
+        alternative.format(titles=enumerated(parts.values())),
         series_vary=figures.series_vary(name),
     )
 
@@ -175,18 +181,12 @@ def stacked(name: str, rows: Mapping[figures.Label, Mapping[str, float]]) -> Non
         raise ValueError(f"figure {name!r} has texts for {list(parts)}, but got {unknown}.")
     figure, axes = figures.new(height=1.35 + 0.42 * len(rows))
     totals = _draw_layers(axes, {figures.lettering(name): row for name, row in rows.items()}, parts)
-    layers_en, layers_zh = ", ".join(p.en for p in parts.values()), "、".join(p.zh for p in parts.values())
     numbers = [measured(amount(total)) for total in totals.values()]
     list_ = figures.listed(dict(zip(rows, numbers, strict=True)))
     caption = Bilingual(f"{caption.en} Totals: {list_.en}.", f"{caption.zh}總計：{list_.zh}。")
-    alternative = Bilingual(
-        f"Stacked bars of bytes: {layers_en}.", f"堆疊長條圖，依用途分的位元組數：{layers_zh}。"
-    )
-    display(
-        figures.Picture(
-            figure, caption, alternative, "; ".join(f"{figures.key(r)}: {', '.join(rows[r])}" for r in rows)
-        )
-    )
+    alternative = Bilingual("Stacked bars of bytes: {layers}.", "堆疊長條圖，依用途分的位元組數：{layers}。")
+    kinds = "; ".join(f"{figures.key(name)}: {', '.join(row)}" for name, row in rows.items())
+    display(figures.Picture(figure, caption, alternative.format(layers=enumerated(parts.values())), kinds))
 
 
 def _draw_layers(

@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from matplotlib import ticker
 
@@ -123,23 +123,11 @@ def board(entries: Mapping[str, Entry], lesson: str) -> figures.Picture:
     return figures.Picture(figure, caption, TEXTS["alternative"], beside=beside)
 
 
-class Bar(Protocol):
-    """What a bar shows: a rate, whose it is, and what it can be compared with."""
-
-    @property
-    def rate(self) -> float: ...  # noqa: D102
-    @property
-    def machine(self) -> str: ...  # noqa: D102
-    @property
-    def torch(self) -> str: ...  # noqa: D102
-    def comparable(self, other: Any) -> bool: ...  # noqa: D102
-
-
 def draw_bars(
     axes: Any,
     names: Mapping[str, str],
-    entries: Mapping[str, Bar],
-    now: Bar,
+    entries: Mapping[str, Any],
+    now: Any,
     there: Mapping[str, float],
     unit: figures.Label = IMAGES_PER_SECOND,
 ) -> None:
@@ -148,7 +136,7 @@ def draw_bars(
     Args:
         axes: Where.
         names: All stages and what stands beside their bars, from top to bottom.
-        entries: What was reached, by stage.
+        entries: What was reached, by stage: like an :class:`Entry` with rate, machine, torch and comparable().
         now: The last of them; what cannot be compared with it is hatched.
         there: What a recorded machine reached, by stage.
         unit: Of the rates, in both languages.

@@ -8,6 +8,7 @@ from bilingual import Bilingual, measured
 from course_utils import figures
 from course_utils.lesson import text
 from shared import timeline
+from shared.charts import enumerated
 from shared.timeline import Timeline
 
 
@@ -19,16 +20,16 @@ def picture(ways: Mapping[figures.Label, Timeline], caption: Bilingual) -> figur
         timeline.draw(axes, way, lanes=sorted(way.lanes()), until=longest)
         axes.set_title(figures.lettering(name, " · "), loc="left", fontsize=10)
     times = figures.listed({name: figures.duration(way.seconds()) for name, way in ways.items()})
-    names = [figures.quoted(name) for name in ways]
+    alternative = Bilingual(
+        "Timelines one above the other, with a row per device or thread: {names}.",
+        "上下排列的時間軸，每個裝置或執行緒一列：{names}。",
+    )
     return figures.Picture(
         figure,
         Bilingual(
             f"{caption.en} Here: {measured(times.en)}.", f"{caption.zh}這台機器：{measured(times.zh)}。"
         ),
-        Bilingual(
-            f"Timelines one above the other, with a row per device or thread: {', '.join(n.en for n in names)}.",
-            f"上下排列的時間軸，每個裝置或執行緒一列：{'、'.join(n.zh for n in names)}。",
-        ),
+        alternative.format(names=enumerated(map(figures.quoted, ways))),
     )
 
 

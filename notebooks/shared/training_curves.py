@@ -14,7 +14,7 @@ from matplotlib import ticker
 from bilingual import Bilingual, joined, measured
 from course_utils import figures, recordings, run_mode
 from course_utils.figures import Axis, Picture
-from shared.charts import caption_and_parts
+from shared.charts import caption_and_parts, enumerated
 
 Lines = dict[str, dict[figures.Label, list[float]]]  # panel → line → one value per round
 
@@ -55,14 +55,14 @@ def picture(
         }
         or {"-": "-"}
     )
-    titles_en, titles_zh = ", ".join(p.en for p in parts.values()), "、".join(p.zh for p in parts.values())
+    alternative = Bilingual("Line charts over the epochs: {titles}.", "隨訓練週期變化的折線圖：{titles}。")
     return Picture(
         figure,
         Bilingual(
             f"{caption.en} Last values here: {measured(last.en)}.",
             f"{caption.zh}這台機器最後的數值：{measured(last.zh.replace(', ', '、'))}。",
         ),
-        Bilingual(f"Line charts over the epochs: {titles_en}.", f"隨訓練週期變化的折線圖：{titles_zh}。"),
+        alternative.format(titles=enumerated(parts.values())),
         beside=beside,
     )
 

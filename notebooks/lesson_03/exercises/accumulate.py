@@ -11,6 +11,7 @@ from torch import nn
 from bilingual import Bilingual, Block
 from course_utils.exercises import Mistakes
 from course_utils.tables import YOURS, table, value
+from shared.charts import enumerated
 
 EQUAL, UNEQUAL = (5, 5, 5, 5), (6, 6, 2)  # four of five: dividing by the wrong one of the two is noticed
 _loss_fn = nn.functional.mse_loss
@@ -98,8 +99,7 @@ def show(answer: Any) -> Block:
     """Return, for pieces of 6, 6 and 2 examples, in which order passes ran, and the gradient beside the right one."""
     batch = _Batch(UNEQUAL)
     got = batch.run(answer)
-    passes = [_WORDS[which] for which in batch.passes] or [Bilingual("none", "沒有")]
-    ran = Bilingual(", ".join(each.en for each in passes), "、".join(each.zh for each in passes))
+    passes = enumerated([_WORDS[which] for which in batch.passes] or [Bilingual("none", "沒有")])
     norms = ["–" if found is None else value(round(found.norm().item(), 4)) for found in (got, batch.right)]
     head = (
         Bilingual("pieces of 6, 6 and 2 examples", "分成 6、6、2 筆"),
@@ -107,7 +107,7 @@ def show(answer: Any) -> Block:
         Bilingual("whole batch", "整個批次"),
     )
     rows = [
-        (Bilingual("passes", "執行順序"), ran, Bilingual("forward, backward", "前向、反向")),
+        (Bilingual("passes", "執行順序"), passes, Bilingual("forward, backward", "前向、反向")),
         (Bilingual("norm of the gradient", "梯度的範數"), *norms),
     ]
     return table(head, rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import matplotlib as mpl
@@ -25,6 +26,7 @@ COLOURS = {
 }
 _OTHERS = (figures.FOURTH, "#56B4E9", figures.RECORDED, "#8C6D31", "#7F7F7F")
 TOGETHER = "#F0E442"  # shading of the time in which both lanes are busy
+ROUNDING = 1e-6  # what is a smaller share of the axis is rounding
 _INCHES = 6.0  # about the width of the drawing area: which names fit
 
 
@@ -89,16 +91,14 @@ def draw(
     rows = list(lanes) or timeline.lanes()
     begin = min(span.start for span in timeline.spans)
     right = until or timeline.seconds() or 1e-9
-    slack = 1e-6 * right  # what is shorter is rounding
     kinds = dict.fromkeys(_kind(span) for span in timeline.spans)
     others = iter(_OTHERS * len(kinds))
     colours = {kind: COLOURS.get(kind) or next(others) for kind in kinds}
     if len(shade) == 2:
         shared = intersection(*timeline.lane_pair(*shade))
-        together = [(start - begin, end - start) for start, end in shared if end - start > slack]
-        axes.broken_barh(
-            together, (-0.5, len(rows)), facecolors=TOGETHER, alpha=0.45, zorder=0.5, linewidth=0
-        )
+        together = [(start - begin, end - start) for start, end in shared if end - start > ROUNDING * right]
+        shading = {"facecolors": TOGETHER, "alpha": 0.45, "zorder": 0.5, "linewidth": 0}
+        axes.broken_barh(together, (-0.5, len(rows)), **shading)
         if together:
             label = Bilingual("at the same time", "同時進行")
             legend = [*legend, Patch(facecolor=TOGETHER, alpha=0.45, label=label)]
@@ -107,9 +107,12 @@ def draw(
         axes.legend(handles=legend, **where, frameon=False, fontsize=9)
     for row, lane in enumerate(rows):
         height = len(rows) - 1 - row
-        spans = sorted((s for s in timeline.spans if s.lane == lane), key=lambda s: (s.start, -s.end))
-        _draw_bars(axes, spans, height, begin, right, colours, slack)
-        _write_names(axes, spans, height, begin, _INCHES / right, colours, slack)
+        spans = [
+            replace(s, start=s.start - begin, end=s.end - begin) for s in timeline.spans if s.lane == lane
+        ]
+        spans.sort(key=lambda s: (s.start, -s.end))
+        _draw_bars(axes, spans, height, right, colours)
+        _write_names(axes, spans, height, right, colours)
     axes.set_xlim(0, right * 1.005)
     axes.set_ylim(-0.5, len(rows) - 0.5)
     names = [str((labels or {}).get(lane) or figures.lettering(lane_name(lane))) for lane in reversed(rows)]
@@ -123,25 +126,17 @@ def draw(
     axes.grid(visible=False, axis="y")
 
 
-def _draw_bars(
-    axes: Any,
-    spans: list[Span],
-    height: float,
-    begin: float,
-    right: float,
-    colours: dict[str, str],
-    slack: float,
-) -> None:
+def _draw_bars(axes: Any, spans: list[Span], height: float, right: float, colours: Mapping[str, str]) -> None:
     """Draw the spans of one lane as bars; what is nested is drawn lower, so that both stay visible."""
     bars: dict[tuple[str, int, bool], list[Interval]] = defaultdict(list)
     ends: list[float] = []  # of the bars around the present one
     for span in spans:
-        while ends and ends[-1] <= span.start + slack:
+        while ends and ends[-1] <= span.start + ROUNDING * right:
             ends.pop()
         width = span.end - span.start
         # Bars with an edge can be told from their neighbours; the shortest would be all edge.
         key = (_kind(span), min(len(ends), 2), width > 0.008 * right)
-        bars[key].append((span.start - begin, max(width, 0.0015 * right)))
+        bars[key].append((span.start, max(width, 0.0015 * right)))
         ends.append(span.end)
     for (kind, depth, edged), intervals in bars.items():
         axes.broken_barh(
@@ -155,16 +150,10 @@ def _draw_bars(
 
 
 def _write_names(
-    axes: Any,
-    spans: list[Span],
-    height: float,
-    begin: float,
-    scale: float,
-    colours: dict[str, str],
-    slack: float,
+    axes: Any, spans: list[Span], height: float, right: float, colours: Mapping[str, str]
 ) -> None:
     """Write names where they fit: once for neighbours of the same name, and not over what is nested."""
-    runs: list[list[Span]] = []
+    slack, runs = ROUNDING * right, list[list[Span]]()
     for span in spans:
         if runs and runs[-1][-1].name == span.name and span.start >= runs[-1][-1].end - slack:
             runs[-1].append(span)
@@ -176,23 +165,12 @@ def _write_names(
             continue  # something is nested in it
         if total_length((span.start, span.end) for span in run) < 0.85 * (end - start):
             continue  # more gap than bar to write on
-        name = next(
-            (t for t in (run[0].name, run[0].name.split(" ")[-1]) if _inches(t) < (end - start) * scale), ""
-        )
-        if name and name != run[0].name and not name.isdigit():
-            continue  # half a name says nothing; a number does
-        if name:
-            axes.text(
-                (start + end) / 2 - begin,
-                height,
-                name,
-                ha="center",
-                va="center",
-                fontsize=8.5,
-                color=_ink(colours[_kind(run[0])]),
-                zorder=9,
-                clip_on=True,
-            )
+        whole, room = run[0].name, (end - start) * _INCHES / right
+        last = whole.split(" ")[-1]
+        # Half a name says nothing; a number does.
+        if name := next((t for t in (whole, last * last.isdigit()) if _inches(t) < room), ""):
+            style = {"ha": "center", "va": "center", "fontsize": 8.5, "zorder": 9, "clip_on": True}
+            axes.text((start + end) / 2, height, name, color=_ink(colours[_kind(run[0])]), **style)
 
 
 def _inches(name: str) -> float:
