@@ -23,7 +23,7 @@ from nbval.plugin import IPyNbCell, IPyNbFile, NbCellError
 from tools import claim_summary
 from tools.written import workplace
 
-pytest_plugins = ["tools.scheduling"]
+pytest_plugins = ["tools.cpu_seconds", "tools.scheduling"]
 
 ROOT = Path(__file__).parent
 CELL_TIMEOUT = 300.0  # nbval's own default is 2000 seconds

@@ -18,7 +18,7 @@ Whatever else an answer does (raise, loop endlessly, return nonsense) becomes a 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -38,17 +38,6 @@ LEVELS = {
 Mistakes = Iterator[tuple[Any, ...]]  # whether it was made, its key, and perhaps a dictionary of values
 
 
-class Wrong(Exception):  # TRANSITION: until each lesson has the new form
-    """The old form of a mistake."""
-
-    def __init__(self, *, en: str, zh: str) -> None:
-        super().__init__(en)
-        self.hint = Bilingual(_short(en), _short(zh))
-
-
-NO_RETURN = {"en": HINTS["returned_none"].en, "zh": HINTS["returned_none"].zh}  # TRANSITION
-
-
 class NotYet(Exception):
     """The answer is still the stub; without a key the learner is told to replace the ``...``.
 
@@ -60,7 +49,6 @@ class NotYet(Exception):
     def __init__(self, key: str = "not_yet", /, **values: object) -> None:
         super().__init__(key)
         self.key, self.values = key, values
-        self.hint = Bilingual(**values) if "en" in values else None  # TRANSITION
 
 
 class Mistake(Exception):
@@ -95,18 +83,13 @@ class Exercise:
 
     name: str
     title: Bilingual
-    judge: Callable[[Any], Iterable[tuple[Any, ...]] | None]
+    judge: Callable[[Any], Mistakes]
     hints: tuple[Bilingual, ...] = ()
     mistakes: Mapping[str, Bilingual] = field(default_factory=dict)
     seconds: float = LIMIT_SECONDS
     level: str | None = None
     show: Callable[[Any], Any] | None = None
     wrong: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-    @property
-    def examine(self) -> Any:  # TRANSITION
-        """The old name."""
-        return self.judge
 
     def hint(self, key: str, values: Mapping[str, object] = MappingProxyType({})) -> Bilingual:
         """Return the hint for a mistake: the exercise's own text, else the general one of that key.
@@ -136,10 +119,8 @@ def exercises_of(number: str) -> Mapping[str, Exercise]:
     """
     room = lesson.room(number)
     file = lesson.notebooks() / room / "exercises.toml"
-    if not file.with_name("checks.py").exists() and not file.exists():
-        return {}
     if not file.exists():
-        return {e.name: e for e in import_module(f"{room}.checks").EXERCISES}  # TRANSITION
+        return {}
     found = {}
     for name, own in tomllib.loads(file.read_text(encoding="utf-8")).items():
         module = import_module(f"{room}.exercises.{name}")
@@ -190,14 +171,10 @@ def examine(exercise: Exercise, answer: Any, *, seconds: float | None = None) ->
         with limited(limit):
             if is_stub(answer):
                 return Answer("notyet", HINTS["not_yet"], "not_yet")
-            for made, key, *values in exercise.judge(answer) or ():
+            for made, key, *values in exercise.judge(answer):
                 if made:
                     return Answer("wrong", exercise.hint(key, *values), key)
-    except Wrong as wrong:  # TRANSITION
-        return Answer("wrong", wrong.hint)
     except NotYet as stub:
-        if stub.hint:  # TRANSITION
-            return Answer("notyet", stub.hint)
         return Answer("notyet", exercise.hint(stub.key, stub.values), stub.key)
     except Mistake as mistake:
         return Answer("wrong", exercise.hint(mistake.key, mistake.values), mistake.key)

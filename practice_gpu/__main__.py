@@ -11,23 +11,16 @@ from pathlib import Path
 
 import practice_gpu
 
-_HELP = {
-    "description": """\
+_DESCRIPTION = """\
 Run a device-agnostic script (torch.accelerator, or practice_gpu.device()) on practice GPUs, and say what they did.
 用練習 GPU 執行不限定裝置種類的程式（torch.accelerator 或 practice_gpu.device()），再列出 GPU 做了什麼。
-""",
-    "epilog": """\
+"""
+_EPILOG = """\
 Other options belong to the script, and so does everything after "--".
 其他選項都交給程式；「--」之後的也是。
 Exit status: 0; 1 a budget is exceeded, or the script failed; 2 the command was typed wrong.
 結束代碼（exit status）：0 表示成功，1 表示超出額度或程式失敗，2 表示指令打錯。
-""",
-    "script": "the script · 要執行的程式",
-    "gpu": "the card that is modelled (default: T4) · 要模擬的顯示卡（預設為 T4）",
-    "count": "how many GPUs (default: 1) · 幾張 GPU（預設為 1）",
-    "memory": "of each GPU; what needs more fails · 每張 GPU 的記憶體；超過就失敗",
-    "budget_waits": "how often the host may wait for a GPU · 主機最多可以等 GPU 幾次",
-}
+"""
 
 
 def _size(text: str) -> int:
@@ -42,17 +35,21 @@ def _size(text: str) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m practice_gpu",
-        description=_HELP["description"],
-        epilog=_HELP["epilog"],
+        "python -m practice_gpu",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("script", help=_HELP["script"])
-    parser.add_argument("--gpu", default="T4", metavar="CARD", help=_HELP["gpu"])
-    parser.add_argument("--count", type=int, default=1, metavar="N", help=_HELP["count"])
-    parser.add_argument("--memory", type=_size, metavar="4GiB", help=_HELP["memory"])
-    parser.add_argument("--budget-waits", type=int, metavar="N", help=_HELP["budget_waits"])
+    add = parser.add_argument
+    add("script", help="the script · 要執行的程式")
+    card = "the card that is modelled (default: T4) · 要模擬的顯示卡（預設為 T4）"
+    add("--gpu", default="T4", metavar="CARD", help=card)
+    add("--count", type=int, default=1, metavar="N", help="how many GPUs (default: 1) · 幾張 GPU（預設為 1）")
+    memory = "of each GPU; what needs more fails · 每張 GPU 的記憶體；超過就失敗"
+    add("--memory", type=_size, metavar="4GiB", help=memory)
+    waits = "how often the host may wait for a GPU · 主機最多可以等 GPU 幾次"
+    add("--budget-waits", type=int, metavar="N", help=waits)
     return parser
 
 
@@ -71,12 +68,11 @@ def report() -> str:
     import torch
 
     gpu, waits, races = torch.get_device_module("practice"), practice_gpu.waits(), practice_gpu.races()
-    lines = []
-    for device in range(gpu.device_count()):
-        lines.append(
-            f"GPU {device}: peak memory · 記憶體最高用量 {gpu.max_memory_allocated(device) / 2**20:.1f} MiB,"
-            f" busy · 計算中 {_busy(device):.0%}"
-        )
+    lines = [
+        f"GPU {device}: peak memory · 記憶體最高用量 {gpu.max_memory_allocated(device) / 2**20:.1f} MiB,"
+        f" busy · 計算中 {_busy(device):.0%}"
+        for device in range(gpu.device_count())
+    ]
     lines.append(f"waits · 等待: {sum(waits.values())}")
     lines += [f"  {number:6} × {place}" for place, number in waits.most_common()]
     lines.append(f"races · 競爭條件: {len(races)}")
@@ -91,9 +87,8 @@ def _run(script: str, arguments: list[str]) -> int:
 
     try:
         runpy.run_path(script, run_name="__main__")
-        state.machine.run(
-            float("inf")
-        )  # a process ends when its kernels have; then errors show that nobody waited for
+        # A process ends when its kernels have; then errors show that nobody waited for.
+        state.machine.run(float("inf"))
         for device in range(state.count):
             state.check(device)
     except SystemExit as end:

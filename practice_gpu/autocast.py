@@ -7,10 +7,9 @@ from typing import Any
 
 import torch
 
-from practice_gpu.operators import swapped
+from practice_gpu.plans import swapped, tensors_in
 from practice_gpu.state import NAME
 
-aten = torch.ops.aten
 _LOW = """_convolution conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d.input conv_transpose3d.input convolution
 prelu addmm addmv addr matmul einsum mm mv linalg_vecdot linear addbmm baddbmm bmm chain_matmul linalg_multi_dot lstm_cell
 gru_cell rnn_tanh_cell rnn_relu_cell scaled_dot_product_attention""".split()
@@ -30,11 +29,9 @@ def register(library: Any) -> Any:
     for names, rule in ((_LOW, "low"), (_FLOAT, "float"), (_WIDEST, "widest")):
         for name in names:
             base, _, overload = name.partition(".")
-            packet = getattr(aten, base, None)
-            if packet is not None and (overload or "default") in packet.overloads():
-                library.impl(
-                    name, "AutocastPrivateUse1", _casting(getattr(packet, overload or "default"), rule)
-                )
+            op = getattr(getattr(torch.ops.aten, base, None), overload or "default", None)
+            if op is not None:
+                library.impl(name, "AutocastPrivateUse1", _casting(op, rule))
     others = torch._C._dispatch_library("IMPL", "_", "AutocastPrivateUse1")
     others.fallback_fallthrough()
     return others
@@ -42,19 +39,18 @@ def register(library: Any) -> Any:
 
 def _casting(op: Any, rule: str) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
-        dtypes = set()
-        swapped([args, [*kwargs.values()]], lambda t: dtypes.add(t.dtype))
-        low = torch.get_autocast_dtype(NAME)
-        wanted = torch.float32 if rule == "float" or (rule == "widest" and torch.float32 in dtypes) else low
+        wanted = torch.get_autocast_dtype(NAME)
+        if rule == "float" or (
+            rule == "widest" and any(t.dtype == torch.float32 for t in tensors_in((args, [*kwargs.values()])))
+        ):
+            wanted = torch.float32
 
         def cast(tensor: torch.Tensor) -> torch.Tensor:
             lowered = tensor.dtype in (torch.float16, torch.bfloat16, torch.float32) and not tensor.is_cpu
             return tensor.to(wanted) if lowered else tensor
 
         with torch._C._ExcludeDispatchKeyGuard(_CAST):
-            return op(
-                *[swapped(a, cast) for a in args],
-                **{name: swapped(value, cast) for name, value in kwargs.items()},
-            )
+            named = {name: swapped(value, cast) for name, value in kwargs.items()}
+            return op(*[swapped(value, cast) for value in args], **named)
 
     return run

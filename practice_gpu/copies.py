@@ -11,10 +11,12 @@ from torch.utils._device import DeviceContext
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from practice_gpu.costs import copy_seconds, kernel_seconds
-from practice_gpu.memory import form_of, new, pin, pinned
-from practice_gpu.operators import as_meta, lend, tensors_in
-from practice_gpu.ordering import Memory
+from practice_gpu.forms import form_of
+from practice_gpu.memory import new, pin, pinned, pinned_of
+from practice_gpu.operators import lend
 from practice_gpu.places import users_line
+from practice_gpu.plans import as_meta, tensors_in
+from practice_gpu.simulation import Work
 from practice_gpu.state import NAME, state
 
 _PINNING = 5e9  # bytes per second: the pages are locked one by one (assumed)
@@ -40,11 +42,10 @@ def copy_(target: torch.Tensor, source: torch.Tensor, non_blocking: bool = False
 
 def _inside(target: torch.Tensor, source: torch.Tensor) -> None:
     uses: list = []
-    to, of = lend(target, True, uses), lend(source, False, uses)
+    action = functools.partial(lend(target, True, uses).copy_, lend(source, False, uses))
     seconds, share = kernel_seconds(state.profile, "copy", [as_meta(source)], [as_meta(target)], False)
-    state.launch(
-        "kernel", "copy_", state.key(target.device.index), seconds, lambda: to.copy_(of), uses, share=share
-    )
+    key = state.key(target.device.index)
+    state.launch(Work("kernel", "copy_", key, seconds, "compute", share, action), uses)
 
 
 def _between(target: torch.Tensor, source: torch.Tensor) -> None:
@@ -53,54 +54,50 @@ def _between(target: torch.Tensor, source: torch.Tensor) -> None:
         source = source.to(target.dtype)
     there, here = target.device.index, source.device.index
     uses: list = []
-    to, of = lend(target, True, uses), lend(source, False, uses)
-    machine = state.machine
-    ready = machine.submit("event", "", state.key(here))
-    seconds = copy_seconds(state.profile, form_of(target).numel * target.dtype.itemsize, "peer")
-    how = {"host": state.profile.copy_call, "engine": "peer", "after": [ready]}
-    work = state.launch(
-        "copy", f"GPU {here} to GPU {there}", state.key(there), seconds, lambda: to.copy_(of), uses, **how
-    )
-    machine.submit("event", "", state.key(here), after=[work])
+    action = functools.partial(lend(target, True, uses).copy_, lend(source, False, uses))
+    seconds = copy_seconds(state.profile, _bytes(target), "peer")
+    name, after = f"GPU {here} to GPU {there}", [state.machine.event(state.key(here))]
+    work = Work("copy", name, state.key(there), seconds, "peer", action=action, after=after)
+    state.launch(work, uses, state.profile.copy_call)
+    state.machine.event(state.key(here), [work])
 
 
 def _over_the_bus(target: torch.Tensor, source: torch.Tensor, non_blocking: bool) -> None:
     down = source.is_cpu  # to the GPU
     gpu, host = (target, source) if down else (source, target)
     if target.dtype != source.dtype or (down and not source.is_contiguous()):
-        temporary = source.to(target.dtype).contiguous()
-        return _over_the_bus(target, temporary, non_blocking)
-    if not down and not (target.is_contiguous() and source.is_contiguous()):
-        if form_of(source) is not form_of(target):
-            temporary = torch.empty_like(target, memory_format=torch.contiguous_format)
-            _over_the_bus(temporary, source.contiguous(), False)
-            target.copy_(temporary)
-            return None
-    device, profile = gpu.device.index, state.profile
-    locked = is_pinned(host)
+        _over_the_bus(target, source.to(target.dtype).contiguous(), non_blocking)
+        return
+    packed = target.is_contiguous() and source.is_contiguous()
+    if not down and not packed and form_of(source) is not form_of(target):
+        temporary = torch.empty_like(target, memory_format=torch.contiguous_format)
+        _over_the_bus(temporary, source.contiguous(), False)
+        target.copy_(temporary)
+        return
+    device, profile, locked = gpu.device.index, state.profile, pinned_of(host)
     uses: list = []
     to, of = lend(target, True, uses), lend(source, False, uses)
     if locked:
-        low = host.storage_offset() * host.dtype.itemsize
-        uses.append((_memory(host), low, low + form_of(host).bytes, not down))
+        low = host.data_ptr() - locked.address
+        uses.append((locked, low, low + form_of(host).bytes, not down))
         watch_the_host()
-    if down and not locked:
+    elif down:
         of = source.clone()  # the driver has read it when the call returns
-    size = form_of(gpu).numel * gpu.dtype.itemsize
-    seconds = copy_seconds(profile, size, "pinned" if locked else "pageable")
+    seconds = copy_seconds(profile, _bytes(gpu), "pinned" if locked else "pageable")
     name, engine = ("host to GPU", "to GPU") if down else ("GPU to host", "from GPU")
     action = functools.partial(to.copy_, of)
-    work = state.launch(
-        "copy", name, state.key(device), seconds, action, uses, host=profile.copy_call, engine=engine
-    )
-    if not (non_blocking and locked):
-        if (
-            non_blocking and down
-        ):  # the host is busy with copying to where the driver reads, but it does not wait
-            state.machine.wait([work], "pageable copy")
-        else:
-            state.wait([work], "copy_", device)
-    return None
+    work = Work("copy", name, state.key(device), seconds, engine, action=action)
+    state.launch(work, uses, profile.copy_call)
+    if locked and non_blocking:
+        return
+    if non_blocking and down:  # the host is busy with copying to where the driver reads, but it does not wait
+        state.machine.wait([work], "pageable copy")
+    else:
+        state.wait([work], "copy_", device)
+
+
+def _bytes(tensor: torch.Tensor) -> int:
+    return tensor.numel() * tensor.dtype.itemsize
 
 
 def to_copy(
@@ -115,9 +112,8 @@ def to_copy(
 ) -> torch.Tensor:
     """Return a copy with another dtype or on another device: the kernel of ``Tensor.to``."""
     device = tensor.device if device is None else torch.device(device)
-    like = torch.empty_like(
-        as_meta(tensor), dtype=dtype, memory_format=memory_format or torch.preserve_format
-    )
+    memory_format = memory_format or torch.preserve_format
+    like = torch.empty_like(as_meta(tensor), dtype=dtype, memory_format=memory_format)
     if device.type == NAME:
         made = new(form_of(like), state.index(device))
     else:
@@ -130,13 +126,9 @@ def to_copy(
 # --- pinned memory ------------------------------------------------------------------------------------------------
 
 
-def _memory(tensor: torch.Tensor) -> Memory | None:
-    return pinned.get(tensor.untyped_storage().data_ptr())
-
-
 def is_pinned(tensor: torch.Tensor, device: Any = None) -> bool:
     """Return whether a tensor of the CPU lies in pinned memory."""
-    return _memory(tensor) is not None
+    return pinned_of(tensor) is not None
 
 
 def pin_memory(tensor: torch.Tensor, device: Any = None) -> torch.Tensor:
@@ -151,22 +143,21 @@ class _Uses(TorchDispatchMode):
     """Enters what operators of the CPU do to pinned memory."""
 
     def __torch_dispatch__(self, op: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        result = op(*args, **kwargs)
-        given = [*zip(op._schema.arguments, args, strict=False)]
-        given += [(a, kwargs[a.name]) for a in op._schema.arguments if a.name in kwargs]
-        looks = any(r.alias_info and not r.alias_info.is_write for r in op._schema.returns)  # a view
-        if not looks and all(tensor.is_cpu for _, value in given for tensor in tensors_in((value,))):
-            for argument, value in given:
-                for tensor in tensors_in((value,)):
+        result, schema = op(*args, **(kwargs or {})), op._schema
+        given = dict(zip([argument.name for argument in schema.arguments], args, strict=False))
+        given |= kwargs or {}
+        looks = any(r.alias_info and not r.alias_info.is_write for r in schema.returns)  # a view
+        if not looks and all(tensor.is_cpu for tensor in tensors_in(given.values())):
+            for argument in schema.arguments:
+                for tensor in tensors_in((given.get(argument.name),)):
                     _host_use(tensor, bool(argument.alias_info and argument.alias_info.is_write))
         return result
 
 
 def _host_use(tensor: torch.Tensor, write: bool) -> None:
-    memory = _memory(tensor)
+    memory = pinned_of(tensor)
     if memory is not None:
-        low = tensor.storage_offset() * tensor.dtype.itemsize
+        low = tensor.data_ptr() - memory.address
         state.races.host(memory, low, low + form_of(tensor).bytes, write, users_line())
 
 

@@ -8,7 +8,9 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from practice_gpu.operators import lend, tensors_in
+from practice_gpu.operators import lend
+from practice_gpu.plans import tensors_in
+from practice_gpu.simulation import Work
 from practice_gpu.state import NAME, state
 
 BACKEND = "practice_gloo"
@@ -26,10 +28,6 @@ class Group(dist.ProcessGroup):
         """Return the name of the backend."""
         return BACKEND
 
-    def barrier(self, opts: Any = None) -> Any:
-        """Wait for all processes."""
-        return self.gloo.barrier()
-
 
 def _collective(name: str) -> Callable[..., Any]:
     def run(group: Group, *args: Any) -> Any:
@@ -45,7 +43,7 @@ def _collective(name: str) -> Callable[..., Any]:
             for device in {tensor.device.index for tensor in gpu}:
                 size = sum(tensor.nbytes for tensor in gpu if tensor.device.index == device)
                 seconds = _START + 2 * size * (group.size() - 1) / group.size() / state.profile.peer
-                state.launch("kernel", name, state.key(device), seconds, None, uses)
+                state.launch(Work("kernel", name, state.key(device), seconds, "compute"), uses)
         future: torch.futures.Future = torch.futures.Future()
         future.set_result(args[0])
         return torch._C._distributed_c10d._create_work_from_future(future)
@@ -60,7 +58,7 @@ _OTHER_NAMES = {
 }
 for _name in (
     "allreduce allreduce_coalesced broadcast allgather _allgather_base reduce reduce_scatter _reduce_scatter_base gather "
-    "scatter alltoall alltoall_base send recv all_gather_single reduce_scatter_single all_to_all_single"
+    "scatter alltoall alltoall_base send recv barrier all_gather_single reduce_scatter_single all_to_all_single"
 ).split():
     setattr(Group, _name, _collective(_OTHER_NAMES.get(_name, _name)))
 

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
-from practice_gpu.memory import block_of, contiguous, form, new
-from practice_gpu.operators import resize, set_storage
+from practice_gpu.forms import ON_CPU, form
+from practice_gpu.memory import block_of, new
 from practice_gpu.state import state
+
+
+def _stride(size: Any, memory_format: Any = None) -> tuple[int, ...]:
+    memory_format = memory_format or torch.contiguous_format
+    return torch.empty(size, device="meta", memory_format=memory_format).stride()
 
 
 def empty(
     size: Any, *, dtype: Any = None, device: Any = None, memory_format: Any = None, **_: Any
 ) -> torch.Tensor:
     """Return a tensor whose memory holds whatever it held before."""
-    size = tuple(size)
-    stride = contiguous(size)
-    if memory_format not in (None, torch.contiguous_format):
-        stride = torch.empty(size, device="meta", memory_format=memory_format).stride()
-    return empty_strided(size, stride, dtype=dtype, device=device)
+    return empty_strided(size, _stride(size, memory_format), dtype=dtype, device=device)
 
 
 def empty_strided(size: Any, stride: Any, *, dtype: Any = None, device: Any = None, **_: Any) -> torch.Tensor:
@@ -28,15 +30,36 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, device: Any = No
     return new(form(dtype or torch.get_default_dtype(), tuple(size), tuple(stride)), state.index(device))
 
 
+def resize(tensor: torch.Tensor, size: Any, *, memory_format: Any = None, stride: Any = None) -> torch.Tensor:
+    """Resize a tensor in place; what does not fit moves to new memory, on the device.
+
+    Raises:
+        NotImplementedError: Other tensors share the memory: they would stay behind.
+    """
+    stride = stride or _stride(size, memory_format)
+    wanted, storage = form(tensor.dtype, tuple(size), tuple(stride)), tensor.untyped_storage()
+    start = tensor.storage_offset()
+    if storage.nbytes() < wanted.bytes + start * tensor.dtype.itemsize:
+        if torch._C._storage_Use_Count(storage._cdata) > 2 or start:
+            raise NotImplementedError("practice_gpu: memory that several tensors share cannot be enlarged")
+        old = form(tensor.dtype, (storage.nbytes() // tensor.dtype.itemsize,), (1,))
+        fresh = new(wanted, tensor.device.index)
+        if old.numel:
+            source = set_storage(torch.empty_like(tensor), storage, 0, old.size, old.stride)
+            torch.ops.aten.as_strided(fresh, old.size, old.stride).copy_(source)
+        storage = fresh.untyped_storage()
+    return set_storage(tensor, storage, start, size, stride)
+
+
+def set_storage(tensor: torch.Tensor, source: Any, offset: int, size: Any, stride: Any = ()) -> torch.Tensor:
+    """Let a tensor lie in another memory."""
+    set_ = torch.ops.aten.set_.source_Storage_storage_offset
+    return set_.redispatch(ON_CPU, tensor, source, offset, size, stride or _stride(size))
+
+
 def _set_whole(tensor: torch.Tensor, source: Any) -> torch.Tensor:
     count = source.nbytes() // tensor.dtype.itemsize
     return set_storage(tensor, source, 0, [count], [1])
-
-
-def _set_tensor(tensor: torch.Tensor, source: torch.Tensor) -> torch.Tensor:
-    return set_storage(
-        tensor, source.untyped_storage(), source.storage_offset(), source.size(), source.stride()
-    )
 
 
 def _set_empty(tensor: torch.Tensor) -> torch.Tensor:
@@ -59,7 +82,7 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "resize_": resize,
     "resize_as_": _resize_as_,
     "set_": _set_empty,
-    "set_.source_Tensor": _set_tensor,
+    "set_.source_Tensor": functools.partial(torch.ops.aten.set_.source_Tensor.redispatch, ON_CPU),
     "set_.source_Storage": _set_whole,
     "set_.source_Storage_storage_offset": set_storage,
     "record_stream": _record_stream,

@@ -1,17 +1,46 @@
-"""The log, drawn as text."""
+"""What practice GPUs did: the clock, the log, waits and races, and a timeline as text."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
 
 from practice_gpu.modelled import Seconds
+from practice_gpu.ordering import Race
+from practice_gpu.places import Place
 from practice_gpu.simulation import Entry
+from practice_gpu.state import state
 
 _SIGNS = {"kernel": "#", "copy": "c", "wait": "w"}
 
 
-def drawn(entries: Sequence[Entry], width: int) -> str:
-    """Return entries as text, a row per stream and one for the host, over the time that they span."""
+def clock() -> Seconds:
+    """Return the host's virtual clock: modelled seconds since `start`; the host's own work takes none of them."""
+    return Seconds(state.machine.now)
+
+
+def log() -> list[Entry]:
+    """Return the kernels, copies and waits so far, in the order of their starts."""
+    return [entry._replace(start=Seconds(entry.start), end=Seconds(entry.end)) for entry in state.machine.log]
+
+
+def waits() -> Counter[Place]:
+    """Return how often the host waited for a device, by line of the user's code."""
+    return state.waits
+
+
+def races() -> list[Race]:
+    """Return the pairs of uses of one memory, one of them a write, that nothing orders."""
+    return list(state.races.found.values())
+
+
+def timeline(width: int = 72, since: float = 0.0) -> str:
+    """Return the log as text: a row per stream and one for the host; ``#`` kernel, ``c`` copy, ``w`` the host waits.
+
+    Args:
+        width: Characters of a row.
+        since: Where it begins, in seconds of the virtual clock.
+    """
+    entries = [entry for entry in log() if entry.start >= since]
     if not entries:
         return ""
     begin, end = min(entry.start for entry in entries), max(entry.end for entry in entries)

@@ -1,112 +1,56 @@
-"""Memory of the practice GPUs: buffers of the host that PyTorch is handed as tensors of another device, by DLPack."""
+"""Memory of the practice GPUs, which are buffers of the host; and the pinned memory of the host."""
 
 from __future__ import annotations
 
-import ctypes
-import struct
+import dataclasses
 import weakref
 from collections import defaultdict, deque
 from typing import Any
 
 import torch
 
+from practice_gpu.forms import Form, form_of
 from practice_gpu.ordering import Memory
 from practice_gpu.simulation import Key, Work
 from practice_gpu.state import NAME, state
-
-_CPU, _EXTENSION = 1, 12  # DLPack's numbers of devices
-_CODES = {torch.bool: 6, torch.bfloat16: 4} | dict.fromkeys(
-    (torch.complex32, torch.complex64, torch.complex128), 5
-)
-_CODES |= dict.fromkeys((torch.float16, torch.float32, torch.float64), 2)
-_CODES |= dict.fromkeys((torch.int8, torch.int16, torch.int32, torch.int64), 0)
-_CODES |= dict.fromkeys((torch.uint8, torch.uint16, torch.uint32, torch.uint64), 1)
-
-# One DLManagedTensor for all: PyTorch reads it at once, and there is no deleter for which it would have to stay.
-_LAYOUT = struct.Struct("<QiiiBBHQQQQQ")
-_managed = ctypes.create_string_buffer(_LAYOUT.size)
-_address = ctypes.addressof(_managed)
-_capsule = ctypes.pythonapi.PyCapsule_New
-_capsule.restype, _capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-ON_CPU = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
-
-
-class Form:
-    """A dtype with sizes and strides, as DLPack wants them. One object per form: `form` finds it."""
-
-    __slots__ = ("dtype", "size", "stride", "numel", "bytes", "_arrays", "_numbers", "meta")
-
-    def __init__(self, dtype: torch.dtype, size: tuple[int, ...], stride: tuple[int, ...]) -> None:
-        self.dtype, self.size, self.stride = dtype, size, stride
-        self.meta = torch.empty_strided(size, stride, dtype=dtype, device="meta")
-        self.numel = self.meta.numel()
-        last = sum((n - 1) * step for n, step in zip(size, stride, strict=True))
-        self.bytes = (last + 1) * dtype.itemsize if self.numel else 0
-        array = ctypes.c_int64 * max(1, len(size))
-        self._arrays = array(*size), array(*stride)
-        code = _CODES.get(dtype)
-        bits = 8 * dtype.itemsize
-        shape, steps = map(ctypes.addressof, self._arrays)
-        self._numbers = len(size), 1 if code is None else code, bits, 1, shape, steps, 0, 0, 0
-
-    def tensor(self, address: int, device: int | None = None) -> torch.Tensor:
-        """Return a tensor of this form at an address of the host, as one of the CPU or of a practice GPU."""
-        kind, index = (_CPU, 0) if device is None else (_EXTENSION, device)
-        _LAYOUT.pack_into(_managed, 0, address, kind, index, *self._numbers)
-        made = torch._C._from_dlpack(_capsule(_address, b"dltensor", None))
-        if self.dtype in _CODES:
-            return made
-        return torch.ops.aten.view.dtype.redispatch(ON_CPU, made, self.dtype)  # float8, say
-
-
-_forms: dict[Any, Form] = {}
-
-
-def form(dtype: torch.dtype, size: tuple[int, ...], stride: tuple[int, ...]) -> Form:
-    """Return the form of a tensor."""
-    key = dtype, size, stride
-    found = _forms.get(key)
-    if found is None:
-        if len(_forms) > 20_000:
-            _forms.clear()
-        found = _forms[key] = Form(dtype, tuple(size), tuple(stride))
-    return found
-
-
-def form_of(tensor: torch.Tensor) -> Form:
-    """Return the form of a tensor."""
-    return form(tensor.dtype, tensor.size(), tensor.stride())
-
-
-def contiguous(size: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the strides of a contiguous tensor."""
-    strides, step = [], 1
-    for n in reversed(size):
-        strides.append(step)
-        step *= max(1, n)
-    return tuple(reversed(strides))
 
 
 class Block(Memory):
     """A buffer and who has it. `users` are other streams that `record_stream` named."""
 
-    __slots__ = ("host", "address", "size", "key", "users", "owner", "__weakref__")
+    __slots__ = ("host", "address", "size", "key", "users", "owner", "_lent", "__weakref__")
 
     def __init__(self, size: int, key: Key) -> None:
         super().__init__()
-        self.host = torch.zeros(
-            size, dtype=torch.uint8
-        )  # zeros: what is read too early is the same in every run
+        # Zeros: what is read too early is the same in every run.
+        self.host = torch.zeros(size, dtype=torch.uint8)
         self.address, self.size, self.key, self.users = self.host.data_ptr(), size, key, set()
+        self._lent: tuple[Form | None, int, Any] = None, 0, None
+
+    def lend(self, shape: Form, address: int) -> torch.Tensor:
+        """Return a tensor of the CPU of a form at an address in it; mostly it is the one that was asked for last."""
+        if self._lent[0] is not shape or self._lent[1] != address:
+            self._lent = shape, address, shape.tensor(address)
+        return self._lent[2]
 
 
+class Pinned(Memory):
+    """Pinned memory of the host."""
+
+    def __init__(self, address: int, size: int) -> None:
+        super().__init__()
+        self.address, self.size = address, size
+
+
+@dataclasses.dataclass(slots=True)
 class Statistics:
-    """Bytes of one device, now and at most."""
+    """Bytes of one device, now and at most; and how often there were too few."""
 
-    __slots__ = ("allocated", "reserved", "allocated_peak", "reserved_peak", "ooms")
-
-    def __init__(self) -> None:
-        self.allocated = self.reserved = self.allocated_peak = self.reserved_peak = self.ooms = 0
+    allocated: int = 0
+    reserved: int = 0
+    allocated_peak: int = 0
+    reserved_peak: int = 0
+    ooms: int = 0
 
     def reset_peaks(self) -> None:
         """Let the peaks be what there is now."""
@@ -114,7 +58,7 @@ class Statistics:
 
 
 blocks: dict[int, Block] = {}  # by address, those in use
-pinned: dict[int, Memory] = {}  # by address: pinned memory of the host
+pinned: dict[int, Pinned] = {}  # by address
 statistics: defaultdict[int, Statistics] = defaultdict(Statistics)
 _freed: deque[int] = deque()  # addresses of storages that are gone
 _cache: defaultdict[tuple[Key, int], list[Block]] = defaultdict(list)
@@ -126,12 +70,19 @@ def reap() -> None:
     while _freed:
         block = blocks.pop(_freed.popleft())
         statistics[block.key[0]].allocated -= block.size
-        users = [queue.last for key in block.users if (queue := state.machine.queues.get(key)) and queue.last]
+        users = [last for key in block.users if (last := state.machine.queues[key].last)]
         block.users, block.owner = set(), None
         if users:
             _late.append((users, block))
         else:
             _cache[block.key, block.size].append(block)
+
+
+def counts(device: int) -> Statistics:
+    """Return the bytes of a device."""
+    with state.lock:
+        reap()
+        return statistics[device]
 
 
 def _return_late() -> None:
@@ -155,14 +106,8 @@ def empty_cache(device: int | None = None) -> None:
 
 
 def forget() -> None:
-    """Give back what is not allocated, and forget who used the rest; nothing is under way any more."""
-    reap()
-    for _, block in _late:
-        _cache[block.key, block.size].append(block)
-    _late.clear()
-    for (key, size), found in [*_cache.items()]:
-        statistics[key[0]].reserved -= size * len(found)
-    _cache.clear()
+    """Give back what is not allocated, and forget who used the rest."""
+    empty_cache()
     for block in blocks.values():
         block.uses.clear()
     for counted in statistics.values():
@@ -229,13 +174,13 @@ def block_of(tensor: torch.Tensor) -> Block:
 
 def lent(tensor: torch.Tensor, write: bool, uses: list[tuple[Memory, int, int, bool]]) -> torch.Tensor:
     """Return a tensor of the CPU with the memory of one of a practice GPU, and add to `uses` what it uses."""
-    shape = form(tensor.dtype, tensor.size(), tensor.stride())
+    shape = form_of(tensor)
     if not shape.numel:
         return torch.empty_like(shape.meta, device="cpu")
     address, block = tensor.data_ptr(), block_of(tensor)
     low = address - block.address
     uses.append((block, low, low + shape.bytes, write))
-    made = shape.tensor(address)
+    made = block.lend(shape, address)
     if tensor.is_neg():
         made = torch._neg_view(made)
     return torch._conj(made) if tensor.is_conj() else made
@@ -244,7 +189,13 @@ def lent(tensor: torch.Tensor, write: bool, uses: list[tuple[Memory, int, int, b
 def pin(tensor: torch.Tensor) -> torch.Tensor:
     """Declare the memory of a tensor of the CPU to be pinned, and return the tensor."""
     storage = tensor.untyped_storage()
-    address = storage.data_ptr()
-    weakref.finalize(storage, pinned.pop, address, None).atexit = False
-    pinned[address] = Memory()
+    made = Pinned(storage.data_ptr(), storage.nbytes())
+    weakref.finalize(storage, pinned.pop, made.address, None).atexit = False
+    pinned[made.address] = made
     return tensor
+
+
+def pinned_of(tensor: torch.Tensor) -> Pinned | None:
+    """Return the pinned memory that a tensor of the CPU lies in, if it does."""
+    address = tensor.untyped_storage().data_ptr()
+    return next((p for p in pinned.values() if p.address <= address < p.address + p.size), None)

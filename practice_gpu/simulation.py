@@ -8,10 +8,11 @@ clock reaches the end of the work, never earlier: until then the host and other 
 
 from __future__ import annotations
 
+import dataclasses
 import heapq
 import threading
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 Key = tuple[int, int]  # device, stream
@@ -29,41 +30,49 @@ class Entry(NamedTuple):
     end: float
 
 
+@dataclasses.dataclass(slots=True, eq=False)
 class Work:
-    """A piece of work in a stream.
+    """A piece of work in a stream. What has a default below `held` is known once it is in the stream.
 
     Attributes:
         kind: ``"kernel"``, ``"copy"`` or ``"event"``.
         name: What the log calls it.
         key: Its device and stream.
         seconds: How long it runs.
-        engine: What it shares with other streams of the device, or None.
+        engine: What of the device it shares with other streams: ``"compute"``, a direction of copies, or None.
         share: How much of the engine it fills (0 to 1).
         action: What it does to memory.
         after: Work of other streams that must have ended.
-        issued: When the host put it in.
-        start: When it begins; None while that is open.
-        end: When it ends; None while that is open.
-        order: Its number in its stream.
-        known: What has surely ended when it begins: the last order of other streams.
         place: Where the user's code asked for it.
         held: What must stay alive until the action is over.
+        known: What has surely ended when it begins: the last order of other streams.
+        issued: When the host put it in.
+        number: Its number among all work.
+        order: Its number in its stream.
+        start: When it begins; None while that is open.
+        end: When it ends; None while that is open.
     """
 
-    __slots__ = (
-        "kind", "name", "key", "seconds", "engine", "share", "action", "after", "issued", "start", "end",
-        "number", "order", "known", "place", "held",
-    )  # fmt: skip
-
-    def __repr__(self) -> str:
-        """Name the work, its stream and its times."""
-        return f"<{self.kind} {self.name} on {self.key}: {self.start} to {self.end}>"
+    kind: str
+    name: str
+    key: Key
+    seconds: float = 0.0
+    engine: str | None = None
+    share: float = 1.0
+    action: Callable[[], Any] | None = None
+    after: Sequence[Work] = ()
+    place: Any = None
+    held: Any = None
+    known: Mapping[Key, int] = dataclasses.field(default_factory=dict)
+    issued: float = 0.0
+    number: int = 0
+    order: int = 0
+    start: float | None = None
+    end: float | None = None
 
 
 class Queue:
     """A stream: the work that has not begun, and what the next piece of work can rely on."""
-
-    __slots__ = ("waiting", "free", "last", "known", "host", "count")
 
     def __init__(self) -> None:
         self.waiting: deque[Work] = deque()
@@ -93,92 +102,64 @@ class Machine:
     def __init__(self, perform: Callable[[list[Work]], None] | None = None) -> None:
         self.lock = threading.RLock()
         self.now = 0.0
-        self.queues: dict[Key, Queue] = {}
+        self.queues: defaultdict[Key, Queue] = defaultdict(Queue)
         self.known: Mapping[Key, int] = {}
         self.log: deque[Entry] = deque(maxlen=200_000)
         self.perform = perform or (lambda works: [work.action() for work in works])
-        self._busy: dict[Any, list[tuple[float, float]]] = {}  # of an engine: (end, share) of what runs
-        self._begun: dict[Any, float] = {}  # of an engine: the last start
+        self._busy: defaultdict[Any, list[tuple[float, float]]] = defaultdict(
+            list
+        )  # of an engine: ends and shares
+        self._begun: defaultdict[Any, float] = defaultdict(float)  # of an engine: the last start
         self._ended: list[tuple[float, int, Work]] = []  # heap of work whose action is to be carried out
         self._number = 0
 
-    def queue(self, key: Key) -> Queue:
-        """Return a stream, a new one at its first use."""
-        found = self.queues.get(key)
-        if found is None:
-            found = self.queues[key] = Queue()
-        return found
-
-    def submit(
-        self,
-        kind: str,
-        name: str,
-        key: Key,
-        seconds: float = 0.0,
-        engine: Any = None,
-        share: float = 1.0,
-        action: Callable[[], Any] | None = None,
-        after: Iterable[Work] = (),
-        place: Any = None,
-        held: Any = None,
-    ) -> Work:
-        """Put a piece of work into a stream; nothing runs yet. The arguments are those of `Work`."""
-        queue, work = self.queue(key), Work()
+    def submit(self, work: Work) -> Work:
+        """Put a piece of work into its stream, and return it; nothing runs yet."""
+        queue = self.queues[work.key]
         if queue.host is not self.known:
             queue.host, queue.known = self.known, merged(queue.known, self.known)
-        for other in after:
+        for other in work.after:
             queue.known = merged(queue.known, {**other.known, other.key: other.order})
         self._number += 1
         queue.count += 1
-        work.kind, work.name, work.key, work.seconds, work.engine, work.share = (
-            kind,
-            name,
-            key,
-            seconds,
-            engine,
-            share,
-        )
-        work.action, work.after, work.place, work.number, work.order = (
-            action,
-            after,
-            place,
-            self._number,
-            queue.count,
-        )
-        work.known, work.issued, work.start, work.end = queue.known, self.now, None, None
-        work.held = held
+        work.known, work.issued, work.number, work.order = queue.known, self.now, self._number, queue.count
         queue.waiting.append(work)
         queue.last = work
         return work
 
-    def _free(self, engine: Any, ready: float, share: float) -> float:
-        """Return when an engine has room for a share of it."""
-        ready = max(ready, self._begun.get(engine, 0.0))  # starts are fixed in the order of time
-        busy = sorted(item for item in self._busy.get(engine, ()) if item[0] > ready)
+    def event(self, key: Key, after: Sequence[Work] = ()) -> Work:
+        """Put a point into a stream that takes no time; what comes later waits for `after`, too."""
+        return self.submit(Work("event", "", key, after=after))
+
+    def _start(self, work: Work, queue: Queue) -> tuple[float, float] | None:
+        """Return when work at the head of its stream could begin, and from when on it waits for its engine only."""
+        ready = max(work.issued, queue.free)
+        for other in work.after:
+            if other.end is None:
+                return None
+            ready = max(ready, other.end)
+        if work.engine is None:
+            return ready, ready
+        engine = work.key[0], work.engine
+        start = max(ready, self._begun[engine])  # starts are fixed in the order of time
+        busy = sorted(item for item in self._busy[engine] if item[0] > start)
         used = sum(share for _, share in busy)
         for end, freed in busy:
-            if used + share <= 1 + 1e-9:
+            if used + work.share <= 1 + 1e-9:
                 break
-            ready, used = end, used - freed
-        return ready
+            start, used = end, used - freed
+        return start, ready
 
     def advance(self, until: float, goal: Work | None = None) -> None:
         """Fix the start of all work that begins no later than `until`, or of all that begins before `goal` ends."""
         while goal is None or goal.end is None:
             best: tuple[float, float, int, Work, Queue] | None = None
             for queue in self.queues.values():
-                if not queue.waiting:
-                    continue
-                work = queue.waiting[0]
-                ready = max(work.issued, queue.free)
-                for other in work.after:
-                    if other.end is None:
-                        break
-                    ready = max(ready, other.end)
-                else:
-                    start = ready if work.engine is None else self._free(work.engine, ready, work.share)
-                    if best is None or (start, ready, work.number) < best[:3]:
-                        best = start, ready, work.number, work, queue
+                if queue.waiting:
+                    work = queue.waiting[0]
+                    times = self._start(work, queue)
+                    if times and (best is None or (*times, work.number) < best[:3]):
+                        best = *times, work.number, work, queue
             if best is None or (goal is None and best[0] > until):
                 return
             start, _, number, work, queue = best
@@ -186,9 +167,9 @@ class Machine:
             work.start, work.end = start, start + work.seconds
             work.after, queue.free = (), work.end
             if work.engine is not None:
-                self._begun[work.engine] = start
-                running = [item for item in self._busy.get(work.engine, ()) if item[0] > start]
-                self._busy[work.engine] = [*running, (work.end, work.share)]
+                engine = work.key[0], work.engine
+                running = [item for item in self._busy[engine] if item[0] > start]
+                self._begun[engine], self._busy[engine] = start, [*running, (work.end, work.share)]
             if work.kind != "event":
                 self.log.append(Entry(work.kind, work.name, *work.key, start, work.end))
             if work.action is not None:

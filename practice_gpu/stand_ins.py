@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-from practice_gpu.copies import pin_memory
-from practice_gpu.operators import Generator
+from practice_gpu import copies
+from practice_gpu.generators import Generator
 from practice_gpu.state import NAME
 
 
@@ -71,14 +71,11 @@ def pinned_maker(original: Callable[..., torch.Tensor]) -> Callable[..., torch.T
     @functools.wraps(original)
     def make(*args: Any, pin_memory: bool = False, **kwargs: Any) -> torch.Tensor:
         made = original(*args, **kwargs)
-        return pin_memory_of(made) if pin_memory and made.is_cpu else made
+        if not (pin_memory and made.is_cpu):
+            return made
+        return copies.pin_memory(made.detach()).requires_grad_(made.requires_grad)
 
     return make
-
-
-def pin_memory_of(tensor: torch.Tensor) -> torch.Tensor:
-    """Return a tensor in pinned memory that trains as the given one does."""
-    return pin_memory(tensor.detach()).requires_grad_(tensor.requires_grad)
 
 
 def generator_class(original: type) -> Any:
@@ -139,22 +136,21 @@ def _place(device: int | None) -> torch.device:
     return torch.device("cpu") if device in (-1, None) else torch.device(NAME, device)
 
 
-def scatter(tensor: torch.Tensor, devices: Any, sizes: Any, dim: int, streams: Any) -> list[torch.Tensor]:
-    """Return one part of a tensor on each device."""
+def _scatter(tensor: torch.Tensor, devices: Any, sizes: Any, dim: int, streams: Any) -> list[torch.Tensor]:
     parts = tensor.split(list(sizes), dim) if sizes else tensor.chunk(len(devices), dim)
     return [part.to(_place(device)) for part, device in zip(parts, devices, strict=False)]
 
 
-def gather(tensors: Any, dim: int, device: int | None) -> torch.Tensor:
-    """Return the parts of a tensor, put together on a device."""
+def _gather(tensors: Any, dim: int, device: int | None) -> torch.Tensor:
     return torch.cat([tensor.to(_place(device)) for tensor in tensors], dim)
 
 
-def broadcast(tensor: torch.Tensor, devices: Any) -> list[torch.Tensor]:
-    """Return a tensor on every device."""
+def _broadcast(tensor: torch.Tensor, devices: Any) -> list[torch.Tensor]:
     return [tensor.to(_place(device)) for device in devices]
 
 
-def broadcast_coalesced(tensors: Any, devices: Any, size: int) -> list[list[torch.Tensor]]:
-    """Return several tensors on every device."""
+def _broadcast_coalesced(tensors: Any, devices: Any, size: int) -> list[list[torch.Tensor]]:
     return [[tensor.detach().to(_place(device)) for tensor in tensors] for device in devices]
+
+
+PARALLEL = (_scatter, _gather, _broadcast, _broadcast_coalesced)

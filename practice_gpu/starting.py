@@ -11,23 +11,38 @@ except ImportError as error:
         "practice_gpu needs PyTorch 2.10 or newer, and there is none: pip install torch"
     ) from error
 
-from practice_gpu import copies, memory, operators, patches
+from practice_gpu import copies, generators, patches
+from practice_gpu.memory import forget
 from practice_gpu.profiles import profile
 from practice_gpu.state import NAME, state
-
-_registered: list[bool] = []
 
 
 def _real_gpu() -> torch.device | None:
     """Return the real accelerator of this machine, if it has one."""
     if torch.cuda.is_available():
         return torch.device("cuda")
-    found: Any = None if _registered else torch.accelerator.current_accelerator(check_available=True)
+    found: Any = None if patches.registered() else torch.accelerator.current_accelerator(check_available=True)
     return None if found is None or found.type == NAME else found
 
 
-def start(card: str, count: int, memory_limit: int | None, blocking: bool) -> list[torch.device]:
-    """Start, as `practice_gpu.start` says."""
+def start(
+    card: str = "T4", count: int = 1, *, memory: int | None = None, blocking: bool = False
+) -> list[torch.device]:
+    """Start practice GPUs, or start again with fresh ones: clock at zero, nothing in the log, no errors.
+
+    Args:
+        card: The card whose speed is modelled: a name of ``profiles.toml``.
+        count: How many devices there are.
+        memory: Bytes of each device; without it: those of the card.
+        blocking: Whether every launch waits until its kernel is done, as with ``CUDA_LAUNCH_BLOCKING=1``.
+
+    Returns:
+        The devices: ``practice:0`` and so on.
+
+    Raises:
+        RuntimeError: There is a real GPU, or PyTorch is missing or too old.
+        ValueError: No such card is known, or `count` is not positive.
+    """
     if (real := _real_gpu()) is not None:
         raise RuntimeError(
             f"practice_gpu does not start beside a real GPU: use {real}. PyTorch knows one accelerator at a time, "
@@ -39,25 +54,22 @@ def start(card: str, count: int, memory_limit: int | None, blocking: bool) -> li
         raise ValueError(f"practice_gpu needs at least one device, not {count}")
     chosen = profile(card)
     with state.lock:
-        if not _registered:
-            patches.register()
-            _registered.append(True)
+        patches.register()
         patches.replace()
         state.machine.run(float("inf"))  # what is under way still has its effect
-        memory.forget()
+        forget()
         state.fresh()
-        state.profile, state.count, state.memory = chosen, count, memory_limit or chosen.memory
-        state.blocking, state.sync_debug = blocking, 0
-        state.chosen.device = 0
+        state.profile, state.count, state.memory = chosen, count, memory or chosen.memory
+        state.blocking, state.sync_debug, state.chosen.device = blocking, 0, 0
         state.chosen.streams.clear()
-        operators.generators[:] = [operators.Generator(index) for index in range(count)]
-        for generator in operators.generators:
+        generators.defaults[:] = [generators.Generator(index) for index in range(count)]
+        for generator in generators.defaults:
             generator.manual_seed(torch.initial_seed())
     return [torch.device(NAME, index) for index in range(count)]
 
 
 def stop() -> None:
-    """Stop, as `practice_gpu.stop` says."""
+    """Put back what `start` replaced in PyTorch; tensors on practice GPUs must not be used any more."""
     with state.lock:
         if state.count:
             state.machine.run(float("inf"))
@@ -67,8 +79,8 @@ def stop() -> None:
 
 
 def device() -> torch.device:
-    """Return a device, as `practice_gpu.device` says."""
+    """Return a real GPU if there is one, otherwise a practice GPU, started if need be."""
     real = _real_gpu()
     if real is not None:
         return real
-    return torch.device(NAME, 0) if state.count else start("T4", 1, None, False)[0]
+    return torch.device(NAME, 0) if state.count else start()[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from practice_gpu.profiles import Profile
 
 NAME = "practice"
+Uses = Sequence[tuple[Memory, int, int, bool]]  # of memory: from and to which byte, and whether it is written
 
 # Work is carried out late, in whatever context the program has reached by then; none of it may touch the result.
 _CONTEXTS = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCPU)
@@ -120,47 +121,24 @@ class State:
                 f"below might be incorrect. For debugging start practice_gpu with blocking=True. The kernel said: {self.errors[device]}"
             )
 
-    def launch(
-        self,
-        kind: str,
-        name: str,
-        key: Key,
-        seconds: float,
-        action: Callable[[], Any] | None = None,
-        uses: Iterable[tuple[Memory, int, int, bool]] = (),
-        host: float | None = None,
-        engine: str = "compute",
-        share: float = 1.0,
-        after: Iterable[Work] = (),
-    ) -> Work:
-        """Put work into a stream and let the clock go on.
+    def launch(self, work: Work, uses: Uses = (), host: float | None = None) -> Work:
+        """Put work into its stream, let the clock go on, and return the work.
 
         Args:
-            kind: ``"kernel"`` or ``"copy"``.
-            name: What the log calls it.
-            key: Device and stream.
-            seconds: How long it runs.
-            action: What it does to memory.
+            work: The work; where the user's code asked for it is found here.
             uses: The memory that it uses: from and to which byte, and whether it is written.
-            host: How long the host needs for the call; without it: for a launch.
-            engine: What carries it out.
-            share: How much of the engine it fills.
-            after: Work that must have ended.
-
-        Returns:
-            The work.
+            host: How long the host needs for the call, in seconds; without it: for a launch.
         """
         machine = self.machine
         machine.now += self.profile.launch if host is None else host
-        work = machine.submit(
-            kind, name, key, seconds, (key[0], engine), share, action, after, users_line(), uses
-        )
+        work.place, work.held = users_line(), uses
+        machine.submit(work)
         for memory, low, high, write in uses:
             self.races.touch(memory, work, low, high, write)
         machine.run()
         if self.blocking:
             machine.wait([work], "blocking launch")
-            self.check(key[0])
+            self.check(work.key[0])
         return work
 
     def wait(self, works: Iterable[Work], name: str, device: int, asked: bool = False) -> None:

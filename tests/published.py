@@ -8,7 +8,6 @@ import re
 import tempfile
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
@@ -18,7 +17,6 @@ from lesson_cells import cells
 from torch import nn
 from torch.utils.data import Dataset
 
-from course_utils import lesson
 from course_utils.exercises import Exercise, exercises_of
 from tools.written import MINE, script_in
 
@@ -80,8 +78,6 @@ def published() -> dict[str, Published]:
         assert key not in found, f"{key} is checked twice"
         exercise = exercises_of(cell.lesson)[name]
         wrong = [(source, key) for key, sources in exercise.wrong.items() for source in sources]
-        if not wrong:  # TRANSITION
-            wrong = import_module(f"{lesson.room(cell.lesson)}.wrong_answers").WRONG[name]
         file = ast.literal_eval(checked) if checked.endswith(".py'") else ""
         stub, solved = cell.text, fenced[1]
         if file:

@@ -26,6 +26,7 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 PINS = [Requirement(line) for line in (ROOT / "constraints.txt").read_text().splitlines() if line[0] != "#"]
 CONDA = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
+DOCUMENTS = ("README.md", "CONTRIBUTING.md", "TEACHING.md", "tools/README.md")
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 needs_make = pytest.mark.skipif(os.name != "posix" or not shutil.which("make"), reason="needs make")
 
@@ -66,16 +67,17 @@ def test_all_files_offer_the_same_pythons() -> None:
     assert CONDA["dependencies"][1:] == ["pip", {"pip": ["-c constraints.txt", "-e .[lab]"]}]
 
 
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
+@pytest.mark.parametrize("name", DOCUMENTS)
 def test_every_make_command_of_the_documents_exists(name: str) -> None:
     named = set(re.findall(r"(?:`|^)make ([a-z-]+)", (ROOT / name).read_text(encoding="utf-8"), re.M))
     targets = set(re.findall(r"^([a-z-]+):", MAKEFILE, re.M))
-    assert {"test"} <= named <= targets
+    assert named <= targets
+    assert name != "README.md" or {"lab", "test"} <= named
 
 
 def test_every_command_that_is_named_exists_and_every_program_is_named() -> None:
     """What neither a document nor make nor a workflow names is run by nobody, and rots unseen."""
-    places = [ROOT / name for name in ("Makefile", "README.md", "CONTRIBUTING.md", "TEACHING.md", ".ci/run")]
+    places = [ROOT / name for name in ("Makefile", *DOCUMENTS, ".ci/run")]
     places += (ROOT / ".github/workflows").glob("*.yml")
     named = {name for path in places for name in re.findall(r"-m (tools[.\w]*\w)", path.read_text("utf-8"))}
     programs = {

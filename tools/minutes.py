@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
+import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Container
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -117,15 +116,11 @@ class Amount:
             self.question_words += number
 
 
-@cache
-def _levels(number: str) -> dict[str, str | None]:
+def _levels(number: str) -> dict[str, str]:
     """Return the level of each exercise of a lesson."""
-    from course_utils.exercises import exercises_of
-
-    for folder in (NOTEBOOKS, NOTEBOOKS / "workers" / "forecast"):  # the capstone imports from both
-        if str(folder) not in sys.path:
-            sys.path.append(str(folder))
-    return {name: exercise.level for name, exercise in exercises_of(number).items()}
+    file = NOTEBOOKS / f"lesson_{number}" / "exercises.toml"
+    texts = tomllib.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    return {name: exercise["level"] for name, exercise in texts.items()}
 
 
 def by_section(path: Path) -> dict[str, Amount]:
@@ -203,11 +198,9 @@ def of_plans(minutes: dict[str, int]) -> dict[str, dict[str, float]]:
 
 
 def readme(text: str, minutes: dict[str, int]) -> str:
-    """Return README's text with the lessons' minutes in its four tables."""
+    """Return README's text with the lessons' minutes in its two tables."""
     for number, value in minutes.items():
         text = re.sub(rf"^(\| {number} \| \[[^|]*\| )\d+( \|)", rf"\g<1>{value}\g<2>", text, flags=re.M)
-    for name, row in syllabus.readme_rows(of_plans(minutes)):
-        text = re.sub(rf"^\| {name} \|.*$", lambda _, row=row: row, text, flags=re.M)
     return text
 
 

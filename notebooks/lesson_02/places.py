@@ -1,8 +1,7 @@
-"""Where tensors and models are: GPUs to move things to, real or pretended, and a table of places."""
+"""Where tensors and models are: GPUs to move things to, real or pretended, and tables of places and of what moved."""
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,8 +10,11 @@ import torch
 from torch import nn
 
 from bilingual import Bilingual, Block, measured
-from course_utils.tables import html_table, message
+from course_utils.exercises import Mistake
+from course_utils.tables import message, table
 from shared.pretended_gpus import PretendedTensor, Traffic, pretended_gpus
+
+GPU = torch.device("cuda", 0)
 
 
 @contextmanager
@@ -37,21 +39,46 @@ _HEADER = (
     Bilingual("bytes", "位元組"),
 )
 _PRETENDED = Bilingual(
-    "The GPU is pretended here: its tensors only say that they are there, and are computed on the CPU.",
-    "這裡的 GPU 是模擬的，張量只是自稱在 GPU 上，其實由 CPU 計算。",
+    measured(
+        "The GPU is pretended here: its tensors only say that they are there, and are computed on the CPU."
+    ),
+    measured("這裡的 GPU 是模擬的，張量只是自稱在 GPU 上，其實由 CPU 計算。"),
 )
 _PRETENDED_REFUSAL = Bilingual(
-    "The GPU is pretended here; the refusal is PyTorch's own, for fake tensors of the same shapes and devices.",
-    "這裡的 GPU 是模擬的，不過拒絕計算的是 PyTorch 本身，因為交給 PyTorch 的是形狀與裝置都相同的假張量（fake tensor）。",
+    measured(
+        "The GPU is pretended here; the refusal is PyTorch's own, for fake tensors of the same shapes and devices."
+    ),
+    measured(
+        "這裡的 GPU 是模擬的，不過拒絕計算的是 PyTorch 本身，因為交給 PyTorch 的是形狀與裝置都相同的假張量（fake tensor）。"
+    ),
 )
-_REAL = Bilingual("A real GPU of this machine.", "這是本機真正的 GPU。")
+_REAL = Bilingual(measured("A real GPU of this machine."), measured("這是本機真正的 GPU。"))
 _NO_GPU = Bilingual("Only the CPU is used here.", "這裡只用到 CPU。")
 
 
+def code(value: object) -> str:
+    """Return `value` as code in a table."""
+    return "`" + str(value).replace("`", "'") + "`"
+
+
+def kind(value: Any) -> str:
+    """Return the name of the type of `value`; a pretended tensor is a ``Tensor``."""
+    return "Tensor" if isinstance(value, torch.Tensor) else type(value).__name__
+
+
+def below(*parts: Block | Bilingual) -> Block:
+    """Return blocks and small lines of text one below the other."""
+    blocks = [
+        Block(f'<p class="course-small">{part.html()}</p>', str(part))
+        if isinstance(part, Bilingual)
+        else part
+        for part in parts
+    ]
+    return Block("".join(block.html for block in blocks), "\n".join(block.text for block in blocks))
+
+
 def _tensors(thing: Any) -> list[torch.Tensor]:
-    if isinstance(thing, nn.Module):
-        return [*thing.parameters(), *thing.buffers()]
-    return [thing]
+    return [*thing.parameters(), *thing.buffers()] if isinstance(thing, nn.Module) else [thing]
 
 
 def _row(name: str, thing: Any) -> tuple[str, ...]:
@@ -67,13 +94,12 @@ def _row(name: str, thing: Any) -> tuple[str, ...]:
     return name, " + ".join(devices), shape, ", ".join(types), f"{total:,}"
 
 
-def note(things: list[Any]) -> Bilingual:
+def _note(things: list[Any]) -> Bilingual:
     """Return the sentence that says whether the GPU of `things` is a real one."""
     tensors = [t for thing in things for t in _tensors(thing) if isinstance(t, torch.Tensor)]
     if all(tensor.device.type == "cpu" for tensor in tensors):
         return _NO_GPU
-    text = _PRETENDED if any(isinstance(tensor, PretendedTensor) for tensor in tensors) else _REAL
-    return Bilingual(measured(text.en), measured(text.zh))
+    return _PRETENDED if any(isinstance(tensor, PretendedTensor) for tensor in tensors) else _REAL
 
 
 def places(things: dict[str, Any] | None = None, /, **named: Any) -> Block:
@@ -84,22 +110,54 @@ def places(things: dict[str, Any] | None = None, /, **named: Any) -> Block:
         named: Tensors and modules by their names.
     """
     every = {**(things or {}), **named}
-    rows = [_row(name, thing) for name, thing in every.items()]
-    return table(_HEADER, rows, note(list(every.values())))
+    rows = [[code(cell) for cell in _row(name, thing)] for name, thing in every.items()]
+    return below(table(_HEADER, rows), _note([*every.values()]))
 
 
-def table(
-    header: tuple[Bilingual, ...], rows: list[tuple[Any, ...]], below: Bilingual | None = None
-) -> Block:
-    """Return rows of code (strings) and texts (:class:`Bilingual`) as a table with a header, and a small line below."""
+def refusal(error: BaseException, *words: str) -> Block:
+    """Return an error about devices as :func:`course_utils.message` does, and whether the GPU was a real one."""
+    return below(message(error, *words), _REAL if torch.cuda.is_available() else _PRETENDED_REFUSAL)
 
-    def cell(value: Any) -> str:
-        return value.html() if isinstance(value, Bilingual) else f"<code>{html.escape(str(value))}</code>"
 
-    small = f'<p class="course-small">{below.html()}</p>' if below else ""
-    lines = [" | ".join(map(str, row)) for row in (header, *rows)] + ([str(below)] if below else [])
-    cells = html_table([map(cell, row) for row in rows], map(cell, header))
-    return Block(cells + small, "\n".join(lines))
+def outcomes(cases: dict[str, Callable[[], Any]]) -> Block:
+    """Run each expression and return a table of what became of it: a device, a value, or an error."""
+    rows: list[tuple[str, str | Bilingual]] = []
+    results = []
+    for expression, run in cases.items():
+        try:
+            results.append(result := run())
+        except RuntimeError:
+            end: str | Bilingual = Bilingual("refused: `RuntimeError`", "拒絕計算：`RuntimeError`")
+        else:
+            end = code(result)
+            if isinstance(result, torch.Tensor):
+                end = Bilingual(f"computed, on `{result.device}`", f"算得出來，結果在 `{result.device}` 上")
+        rows.append((code(expression), end))
+    head = (Bilingual("expression", "運算式"), Bilingual("what happens", "結果"))
+    return below(table(head, rows), _note(results))
+
+
+# --- for the exercises --------------------------------------------------------------------------------
+
+
+@contextmanager
+def mixing_is(key: str, words: str = "devices") -> Iterator[None]:
+    """Let PyTorch's refusal to compute with tensors of several devices be the mistake `key`.
+
+    Args:
+        key: Of the mistake.
+        words: What the error says.
+
+    Raises:
+        Mistake: The block was refused.
+        RuntimeError: It raised another error.
+    """
+    try:
+        yield
+    except RuntimeError as error:
+        if words not in str(error):
+            raise
+        raise Mistake(key) from None
 
 
 def traffic_table(traffic: Traffic) -> Block:
@@ -108,9 +166,10 @@ def traffic_table(traffic: Traffic) -> Block:
     for one in traffic.transfers:
         moved.setdefault((one.source, one.target), []).append(one.bytes)
     rows = [
-        (f"{source} → {target}", len(sizes), f"{sum(sizes):,}") for (source, target), sizes in moved.items()
+        (code(f"{source} → {target}"), str(len(sizes)), f"{sum(sizes):,}")
+        for (source, target), sizes in moved.items()
     ]
-    header = (
+    head = (
         Bilingual("from → to", "來源 → 目的地"),
         Bilingual("transfers", "搬移次數"),
         Bilingual("bytes", "位元組"),
@@ -119,12 +178,7 @@ def traffic_table(traffic: Traffic) -> Block:
         f"Fetches by the host from the (pretended) GPU: {traffic.waits}",
         f"主機從（模擬的）GPU 取值的次數：{traffic.waits}",
     )
-    return table(header, rows or [("–", 0, 0)], fetches)
-
-
-def below(*blocks: Block) -> Block:
-    """Return the blocks one below the other."""
-    return Block("".join(block.html for block in blocks), "\n".join(block.text for block in blocks))
+    return below(table(head, rows or [("–", "0", "0")]), fetches)
 
 
 def or_error(show: Callable[[Any], Block]) -> Callable[[Any], Block]:
@@ -134,39 +188,8 @@ def or_error(show: Callable[[Any], Block]) -> Callable[[Any], Block]:
         try:
             return show(answer)
         except Exception as error:
-            first = str(error).splitlines()[0] if str(error) else ""
-            header = (Bilingual("your answer raised", "你的答案引發了例外"),)
-            return table(header, [(f"{type(error).__name__}: {first}",)])
+            first, *_ = str(error).splitlines() or [""]
+            head = (Bilingual("your answer raised", "你的答案引發了例外"),)
+            return table(head, [(code(f"{type(error).__name__}: {first}"),)])
 
     return shown
-
-
-def kind(value: Any) -> str:
-    """Return the name of the type of `value`; a pretended tensor is a ``Tensor``."""
-    return "Tensor" if isinstance(value, torch.Tensor) else type(value).__name__
-
-
-def refusal(error: BaseException, *words: str) -> Block:
-    """Return an error about devices as :func:`course_utils.message` does, and whether the GPU was a real one."""
-    pretended = _PRETENDED_REFUSAL if not torch.cuda.is_available() else _REAL
-    said = Bilingual(measured(pretended.en), measured(pretended.zh))
-    return below(message(error, *words), Block(f'<p class="course-small">{said.html()}</p>', str(said)))
-
-
-def outcomes(cases: dict[str, Callable[[], Any]]) -> Block:
-    """Run each expression and return a table of what became of it: a device, a value, or an error."""
-    rows, results = [], []
-    for code, run in cases.items():
-        try:
-            result = run()
-            results.append(result)
-            if isinstance(result, torch.Tensor):
-                end: Any = Bilingual(
-                    f"computed, on `{result.device}`", f"算得出來，結果在 `{result.device}` 上"
-                )
-            else:
-                end = str(result)
-        except RuntimeError:
-            end = Bilingual("refused: `RuntimeError`", "拒絕計算：`RuntimeError`")
-        rows.append((code, end))
-    return table((Bilingual("expression", "運算式"), Bilingual("what happens", "結果")), rows, note(results))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
+from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
@@ -25,6 +27,7 @@ PART = 60  # test images at a time
 # program that trains must be refused for that.
 FASTEST = 10.0
 
+_TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 _returned: WeakSet[nn.Module] = WeakSet()
 
 
@@ -32,13 +35,13 @@ class Refused(Exception):
     """The score does not count.
 
     Args:
-        en: What was given, what is expected, and what to do, in English.
-        zh: The same in Chinese.
+        reason: What was given, what is expected, and what to do; or its key in ``score_rules.toml``.
+        values: What to fill in.
     """
 
-    def __init__(self, en: str, zh: str) -> None:
-        super().__init__(en)
-        self.reason = Bilingual(en, zh)
+    def __init__(self, reason: Bilingual | str, /, **values: object) -> None:
+        self.reason = Bilingual(**_TEXTS[reason]).format(**values) if isinstance(reason, str) else reason
+        super().__init__(self.reason.en)
 
 
 def examine_file(names: Mapping[str, Any]) -> Any:
@@ -51,10 +54,7 @@ def examine_file(names: Mapping[str, Any]) -> Any:
         Refused: There is none.
     """
     if not callable(names.get("train")):
-        raise Refused(
-            "The file defines no `train`. It needs a function that begins with `def train(device, epochs):`.",
-            "檔案裡沒有定義 `train`。請用 `def train(device, epochs):` 定義這個函式。",
-        )
+        raise Refused("no_train")
     return names["train"]
 
 
@@ -65,16 +65,9 @@ def examine_call(train: Any, epochs: Any) -> None:
         Refused: With the reason.
     """
     if not callable(train) or isinstance(train, nn.Module):
-        kind = type(train).__name__
-        raise Refused(
-            f"`score` got a `{kind}`, but needs the function: write `score(train)`. It calls and times it itself.",
-            f"`score` 收到的是 `{kind}`，但它需要的是函式。請寫成 `score(train)`，`score` 會自己呼叫這個函式並計時。",
-        )
+        raise Refused("no_function", kind=type(train).__name__)
     if isinstance(epochs, bool) or not isinstance(epochs, int) or epochs < 1:
-        raise Refused(
-            f"`epochs={epochs!r}` cannot be trained; give a whole number from 1 on.",
-            f"`epochs={epochs!r}` 無法訓練，請給 1 以上的整數。",
-        )
+        raise Refused("no_epochs", epochs=epochs)
 
 
 def examine_network(network: Any) -> None:
@@ -83,34 +76,17 @@ def examine_network(network: Any) -> None:
     Raises:
         Refused: With the reason.
     """
+    if network is None:
+        raise Refused("returned_none")
     if not isinstance(network, nn.Module):
-        kind = type(network).__name__
-        en, zh = (" Is there a `return`?", "是不是忘了寫 `return`？") if network is None else ("", "")
-        raise Refused(
-            f"`train` returned `{kind}`, but should return the trained network.{en}",
-            f"`train` 傳回的是 `{kind}`，但它應該傳回訓練好的網路。{zh}",
-        )
+        raise Refused("no_network", kind=type(network).__name__)
     mine, fresh = list(network.parameters()), list(program.small_resnet().parameters())
     if [p.shape for p in mine] != [p.shape for p in fresh]:
-        count = sum(p.numel() for p in mine)
-        raise Refused(
-            f"This network has {count:,} parameters, so it is not `small_resnet()` with its 6,378. Only the same network can be "
-            "compared on the board.",
-            f"這個網路有 {count:,} 個參數，而 `small_resnet()` 有 6,378 個，所以不是同一個網路。只有使用同一個網路，計分板上的成績才能互相比較。",
-        )
+        raise Refused("another_network", count=sum(p.numel() for p in mine))
     if all(torch.equal(a.detach().cpu().float(), b.detach()) for a, b in zip(mine, fresh, strict=True)):
-        raise Refused(
-            "The network came back as `small_resnet()` had made it: nothing was trained. Is `optimizer.step()` called, and does "
-            "the optimizer hold this network's parameters?",
-            "網路和 `small_resnet()` 剛建立時完全相同，也就是沒有訓練到。有呼叫 `optimizer.step()` 嗎？"
-            "最佳化器收到的是這個網路的參數嗎？",
-        )
+        raise Refused("untrained")
     if network in _returned:
-        raise Refused(
-            "`train` returned the same network as in an earlier call. Call `small_resnet()` inside of `train`, so that every "
-            "training begins anew.",
-            "`train` 這次傳回的網路，和先前某次傳回的是同一個。請在 `train` 裡面呼叫 `small_resnet()`，讓每次訓練都從頭開始。",
-        )
+        raise Refused("same_network_again")
     _returned.add(network)
 
 
@@ -127,20 +103,11 @@ def accuracy(network: nn.Module, device: torch.device) -> float:
             network.eval()
             scores = torch.cat([network(part) for part in images.split(PART)])
     except (RuntimeError, TypeError) as error:
-        why = str(error).splitlines()[0][:200]
-        raise Refused(
-            f"The trained network does not take float32 images of shape (n, 1, 32, 32) on `{device}`: “{why}”. Return it on "
-            "that device, with float32 parameters.",
-            f"訓練好的網路無法處理 `{device}` 上形狀為 (n, 1, 32, 32) 的 float32 影像，錯誤訊息是「{why}」。"
-            "傳回的網路必須在這個裝置上，參數的型別必須是 float32。",
-        ) from None
+        raise Refused("cannot_be_asked", device=device, why=str(error).splitlines()[0][:200]) from None
     finally:
         network.train(training)
     if tuple(scores.shape) != (len(labels), 10):
-        raise Refused(
-            f"For 360 images the trained network gives scores of shape {tuple(scores.shape)}; expected are ten for each.",
-            f"輸入 360 張影像後，訓練好的網路輸出的形狀是 {tuple(scores.shape)}，但每張影像應該有十個分數。",
-        )
+        raise Refused("other_scores", shape=tuple(scores.shape))
     return float((scores.argmax(1) == labels).double().mean())
 
 
@@ -151,12 +118,7 @@ def examine_learning(share: float) -> None:
         Refused: With the reason.
     """
     if share < LEARNED:
-        raise Refused(
-            f"The trained network recognizes {share:.0%} of the test images; {LEARNED:.0%} are needed. A program that does not "
-            "learn is not fast. Look at the learning rate, at `zero_grad`, and whether each image kept its label.",
-            f"訓練好的網路只認得 {share:.0%} 的測試影像，至少要 {LEARNED:.0%} 才算數。網路沒有學會，程式再快也沒有意義。"
-            "請檢查學習率和 `zero_grad`，並確認每張影像和它的標籤仍然對得上。",
-        )
+        raise Refused("not_learned", share=share, needed=LEARNED)
 
 
 @cache
@@ -192,13 +154,7 @@ def examine_ranks(parameters: Sequence[torch.Tensor]) -> None:
     for rank, values in enumerate(parameters):
         if not torch.allclose(values, parameters[0], rtol=1e-3, atol=1e-4):
             far = (values - parameters[0]).abs().max().item()
-            raise Refused(
-                f"After the training, the networks of rank 0 and rank {rank} differ, by up to {far:.2g}: each process has "
-                "learned from its own images only. Does `train` compute with `DistributedDataParallel(network)`, and not with "
-                "the network inside of it?",
-                f"訓練結束後，rank 0 和 rank {rank} 的網路並不相同，參數最多相差 {far:.2g}，也就是每個行程都只從自己那份影像學習。"
-                "`train` 計算時用的是 `DistributedDataParallel(network)` 嗎？還是直接用了包在裡面的網路？",
-            )
+            raise Refused("ranks_differ", rank=rank, far=far)
 
 
 def examine_rate(rate: float, device: torch.device, devices: int = 1) -> None:
@@ -214,9 +170,4 @@ def examine_rate(rate: float, device: torch.device, devices: int = 1) -> None:
     """
     limit = devices * FASTEST * best_product(device, torch.get_num_threads()) / ARITHMETIC
     if rate > limit:
-        raise Refused(
-            f"{rate:,.0f} images per second are impossible: at ten times the speed of this device's fastest matrix product it "
-            f"would be {limit:,.0f}. Does every epoch use all {program.IMAGES:,} images?",
-            f"每秒不可能訓練 {rate:,.0f} 張影像，因為就算運算速度達到這個裝置最快矩陣乘法的十倍，也只有 {limit:,.0f} 張。"
-            f"每個訓練週期都用了全部 {program.IMAGES:,} 張影像嗎？",
-        )
+        raise Refused("impossible", rate=rate, limit=limit, images=program.IMAGES)

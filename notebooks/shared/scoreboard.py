@@ -19,7 +19,7 @@ import torch.distributed as distributed
 from IPython.display import display
 from torch import nn
 
-from bilingual import Bilingual, Block, measured
+from bilingual import Bilingual, Block
 from course_utils import lesson, run_mode, settings
 from course_utils.machine import machine_facts, try_gpu
 from course_utils.torch_state import preserved_state
@@ -27,7 +27,7 @@ from course_utils.units import duration, number
 from notebook_torchrun import launch
 from shared import program, score_rules
 from shared.score_rules import Refused
-from shared.scoreboard_picture import STAGES, Entry, board
+from shared.scoreboard_picture import STAGES, TEXTS, Entry, board, measured_both
 
 Train = Callable[[torch.device, int], nn.Module]
 ENOUGH_SECONDS, MOST_RUNS = 3.0, 5
@@ -39,18 +39,10 @@ class ScoreError(AssertionError):
     """A score was refused, and the run is strict (``COURSE_STRICT=1``)."""
 
 
-class Rates(dict[int, float]):
-    """Images per second by number of processes. As the last line of a cell it shows nothing, like `ImagesPerSecond`."""
-
-    def _ipython_display_(self) -> None:
-        pass
-
-
-class ImagesPerSecond(float):
-    """Images per second. As the last line of a cell it shows nothing, since the board has shown it."""
-
-    def _ipython_display_(self) -> None:
-        pass
+def quiet(value: Any) -> Any:
+    """Return `value`, which as the last line of a cell shows nothing, since the board has shown it."""
+    kind = type(value)
+    return type(kind.__name__, (kind,), {"_ipython_display_": lambda self: None})(value)
 
 
 def timed(train: Train, device: torch.device, epochs: int) -> tuple[Any, float]:
@@ -115,15 +107,14 @@ def entries() -> dict[str, Entry]:
     return {key: entry for key, entry in found.items() if entry is not None}
 
 
-def _status(en: str, zh: str) -> Block:
+def _status(text: Bilingual) -> Block:
     """Return the line above the board. It has the same elements while training and afterwards, as nbval demands."""
-    text = Bilingual(measured(en), measured(zh))
+    text = measured_both(text)
     return Block(f'<p class="course-small">{text.html()}</p>', str(text))
 
 
 def _refusal(reason: Bilingual) -> Block:
-    title = Bilingual("This does not count", "這次的成績不算")
-    text = Bilingual(f"{reason.en} The board stays as it was.", f"{reason.zh}計分板沒有變動。")
+    title, text = TEXTS["refused"], TEXTS["unchanged"].format(reason=reason)
     return Block(
         f'<div class="course-card course-exercise course-wrong"><p><span class="course-title">{title.html()}</span></p>'
         f"{text.block()}</div>",
@@ -131,7 +122,7 @@ def _refusal(reason: Bilingual) -> Block:
     )
 
 
-def score(train: Train, epochs: int = 1, device: torch.device | str | None = None) -> ImagesPerSecond | None:
+def score(train: Train, epochs: int = 1, device: torch.device | str | None = None) -> float | None:
     """Train, time it, test the trained network, keep the number for this lesson, and show the board.
 
     Args:
@@ -148,20 +139,17 @@ def score(train: Train, epochs: int = 1, device: torch.device | str | None = Non
         ValueError: The board has no place for the current lesson.
     """
     stage, device = _lesson(), try_gpu() if device is None else torch.device(device)
-    line = display(_status("Training …", "訓練中……"), display_id=True)
+    line = display(_status(TEXTS["training"]), display_id=True)
     try:
         rate, share, times = measure(train, device, epochs)
     except BaseException as error:  # KeyboardInterrupt, too
         return _stopped(line, error)
     if line is not None:
-        each = ", ".join(map(duration, times))
-        line.update(
-            _status(
-                f"Trained on {device}: {each}.", f"在 {device} 上的訓練時間：{each}。".replace(", ", "、")
-            )
-        )
+        each = [duration(seconds) for seconds in times]
+        both = Bilingual(", ".join(each), "、".join(each))
+        line.update(_status(TEXTS["trained"].format(device=device, times=both)))
     _keep_and_show(stage, rate, share, epochs, device)
-    return ImagesPerSecond(rate)
+    return quiet(rate)
 
 
 def _keep_and_show(stage: str, rate: float, share: float, epochs: int, device: torch.device) -> None:
@@ -193,7 +181,7 @@ def _in_processes(script: Path, processes: int, epochs: int, *, gpus: bool) -> d
     run = launch(worker, script, epochs, processes=processes, environment=hidden, show="quiet", limit=LIMIT)
     for result in filter(None, run.results):
         if "refused" in result:
-            raise Refused(*result["refused"])
+            raise Refused(Bilingual(*result["refused"]))
     first = run.check().results[0]
     assert first is not None
     first["rates"] = {int(count): rate for count, rate in first["rates"].items()}
@@ -203,22 +191,22 @@ def _in_processes(script: Path, processes: int, epochs: int, *, gpus: bool) -> d
 def _comparison(rates: Mapping[int, float], gpus: int) -> Block:
     """Return the line that compares one process with several."""
     (_, alone), (processes, together) = sorted(rates.items())
-    share, disturbed = f"{together / alone / processes:.0%}", together > 1.1 * processes * alone
-    where = Bilingual("on the GPUs", "在 GPU 上") if gpus > 1 else Bilingual("on the CPU", "在 CPU 上")
-    board_en, board_zh = (
-        (" The board shows one process on the GPU.", "計分板上是單一行程在 GPU 上的成績。")
-        if gpus == 1
-        else ("", "")
+    compared = TEXTS["compared"].format(
+        where=TEXTS["on_gpus" if gpus > 1 else "on_cpu"],
+        alone=number(alone),
+        processes=processes,
+        together=number(together),
+        share=f"{together / alone / processes:.0%}",
     )
-    return _status(
-        f"1 process {where.en}: {number(alone)} images/s, {processes} processes: {number(together)} images/s, "
-        f"efficiency {share}.{' Other programs have slowed the one process down: run the cell again.' * disturbed}{board_en}",
-        f"{where.zh}，1 個行程每秒處理 {number(alone)} 張影像，{processes} 個行程每秒 {number(together)} 張，"
-        f"效率是 {share}。{'其他程式拖慢了單一行程，請再執行一次這一格。' * disturbed}{board_zh}",
-    )
+    said = [compared]
+    if together > 1.1 * processes * alone:
+        said.append(TEXTS["disturbed"])
+    if gpus == 1:
+        said.append(TEXTS["one_gpu"])
+    return _status(Bilingual("".join(text.en for text in said), "".join(text.zh for text in said)))
 
 
-def score_ranks(script: str | Path, processes: int = 2, epochs: int = 8) -> Rates | None:
+def score_ranks(script: str | Path, processes: int = 2, epochs: int = 8) -> dict[int, float] | None:
     """Train in one process and in several, compare, keep the number of several for this lesson, and show the board.
 
     With one GPU, the comparison takes place on the CPU, and the board gets the number of one process on the GPU.
@@ -246,14 +234,14 @@ def score_ranks(script: str | Path, processes: int = 2, epochs: int = 8) -> Rate
     if isinstance(processes, bool) or not isinstance(processes, int) or processes < 2:
         raise ValueError(f"score_ranks(): processes={processes!r} must be at least 2 · 至少要 2 個行程")
     together = min(processes, gpus) if gpus > 1 else processes
-    line = display(_status("Training …", "訓練中……"), display_id=True)
+    line = display(_status(TEXTS["training"]), display_id=True)
     try:
         score_rules.examine_call(score_ranks, epochs)  # for `epochs`; `train` is in the file
         found = _in_processes(path.resolve(), together, epochs, gpus=gpus > 1)
         kept = _in_processes(path.resolve(), 1, epochs, gpus=True) if gpus == 1 else found
     except BaseException as error:  # KeyboardInterrupt, too
         return _stopped(line, error)
-    rates = Rates(found["rates"])
+    rates = quiet(found["rates"])
     if line is not None:
         line.update(_comparison(rates, gpus))
     _keep_and_show(
@@ -265,7 +253,7 @@ def score_ranks(script: str | Path, processes: int = 2, epochs: int = 8) -> Rate
 def _stopped(line: Any, error: BaseException) -> None:
     """Show that nothing was kept, and why the score was refused; raise whatever else happened."""
     if line is not None:
-        line.update(_status("Stopped.", "已停止。"))
+        line.update(_status(TEXTS["stopped"]))
     if not isinstance(error, Refused):
         raise error
     display(_refusal(error.reason))

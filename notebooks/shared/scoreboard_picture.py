@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 from matplotlib import ticker
@@ -20,6 +22,8 @@ STAGES = {
     "04": Bilingual("no waiting", "不再等待"),
     "06": Bilingual("several processes", "多個行程"),
 }
+_texts = tomllib.loads(Path(__file__).with_name("scoreboard.toml").read_text(encoding="utf-8"))
+TEXTS = {key: Bilingual(**both) for key, both in _texts.items()}
 IMAGES_PER_SECOND = Bilingual("images per second", "每秒影像張數")
 NOISE = 1.1  # two numbers this close are the same
 
@@ -59,24 +63,22 @@ def gain(entries: Mapping[str, Entry], lesson: str) -> Bilingual:
     now = entries[lesson]
     before = [key for key in sorted(entries) if key < lesson and entries[key].comparable(now)]
     if not before:
-        return Bilingual("Nothing to compare it with yet.", "目前還沒有其他成績可以比較。")
-    ratio = now.rate / entries[before[-1]].rate
-    if ratio > NOISE:
-        en, zh = (
-            f"{number(ratio)} times as fast as lesson {before[-1]}",
-            f"速度是第 {int(before[-1])} 課的 {number(ratio)} 倍",
-        )
-    elif ratio >= 1 / NOISE:
-        en, zh = f"no gain over lesson {before[-1]} here", f"在這台機器上沒有比第 {int(before[-1])} 課快"
-    else:
-        en, zh = f"slower than lesson {before[-1]} here", f"在這台機器上比第 {int(before[-1])} 課慢"
-    if before[0] != before[-1]:
-        total = number(now.rate / entries[before[0]].rate)
-        en, zh = (
-            f"{en}, {total} times as fast as lesson {before[0]}",
-            f"{zh}，速度是第 {int(before[0])} 課的 {total} 倍",
-        )
-    return Bilingual(f"Lesson {lesson}: {en}.", f"第 {int(lesson)} 課：{zh}。")
+        return TEXTS["alone"]
+
+    def compared(which: str, key: str) -> Bilingual:
+        return TEXTS[which].format(ratio=number(now.rate / entries[key].rate), lesson=key, number=int(key))
+
+    first, last = before[0], before[-1]
+    ratio = now.rate / entries[last].rate
+    what = compared("gain" if ratio > NOISE else "no_gain" if ratio >= 1 / NOISE else "slower", last)
+    if first != last:
+        what = TEXTS["and"].format(one=what, other=compared("gain", first))
+    return TEXTS["lesson"].format(what=what, lesson=lesson, number=int(lesson))
+
+
+def measured_both(text: Bilingual) -> Bilingual:
+    """Return `text` with both of its languages marked as measured."""
+    return Bilingual(measured(text.en), measured(text.zh))
 
 
 def recorded(names: Iterable[str], curve: str) -> tuple[dict[str, float], dict[str, Any] | None]:
@@ -110,31 +112,15 @@ def board(entries: Mapping[str, Entry], lesson: str) -> figures.Picture:
     numbers = [
         f"{key}: {number(entry.rate)}/s, {entry.accuracy:.0%}" for key, entry in sorted(entries.items())
     ]
-    one = gain(entries, lesson)
-    whose = (
-        Bilingual(f"Recorded on {recordings.label(run)}.", f"參考紀錄：{recordings.label(run)}。")
-        if run
-        else None
-    )
+    said = gain(entries, lesson)
+    whose = TEXTS["recorded"].format(run=recordings.label(run)) if run else None
     on_gpu = bool(run and run["machine"]["gpus"])
     beside = published.beside("scoreboard", whose if on_gpu else None)
     if whose and not on_gpu:  # what is published about GPUs stays beside it
-        one = Bilingual(f"{one.en} {whose.en}", f"{one.zh}{whose.zh}")
-    return figures.Picture(
-        figure,
-        Bilingual(
-            "Images per second in training, with the share of test images that the trained network recognizes: "
-            f"{measured('; '.join(numbers))}. {measured(one.en)} A CPU computes with one thread. Hatched bars come from "
-            "another machine or PyTorch.",
-            f"各課的成績，包括訓練時每秒處理的影像張數，以及訓練後認對的測試影像比例：{measured('；'.join(numbers))}。"
-            f"{measured(one.zh)}CPU 只用一個執行緒（thread）計算。畫有斜線的長條，是在其他機器或用其他版本的 PyTorch 量到的。",
-        ),
-        Bilingual(
-            "Bar chart with a logarithmic scale: images per second after each lesson.",
-            "對數刻度的長條圖，顯示上完每一課之後，每秒能處理的影像張數。",
-        ),
-        beside=beside,
-    )
+        said = Bilingual(f"{said.en} {whose.en}", f"{said.zh}{whose.zh}")
+    both = measured_both(Bilingual("; ".join(numbers), "；".join(numbers)))
+    caption = TEXTS["caption"].format(numbers=both, gain=measured_both(said))
+    return figures.Picture(figure, caption, TEXTS["alternative"], beside=beside)
 
 
 class Bar(Protocol):

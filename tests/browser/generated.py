@@ -84,7 +84,7 @@ def generate(folder: Path) -> Generated:
         code(source)
     cells = lesson_cells.everything()
     modules = list(explorers())
-    for lesson in sorted(path.parent.name[-2:] for path in folder.glob("lesson_[0-9][0-9]/checks.py")):
+    for lesson in sorted(path.parent.name[-2:] for path in folder.glob("lesson_[0-9][0-9]/exercises.toml")):
         asked, checks = [], []
         for cell in cells:
             if cell.lesson != lesson or cell.kind != "code":

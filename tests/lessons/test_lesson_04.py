@@ -19,19 +19,16 @@ from lesson_cells import cells
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from course_utils import recordings, run_mode
-from course_utils.exercises import Exercise, Wrong, seen
-from lesson_04 import check_prefetch, check_race, copy_pipeline, hidden_waits, stream_overlap
-from lesson_04.check_biggest import examine_biggest
-from lesson_04.check_launch_bound import done_after, schedule
-from lesson_04.check_prefetch import examine_prefetch
-from lesson_04.check_race import FakeStream, Record, Step, first_race
-from lesson_04.check_timing import FakeDevice, examine_fair_timing
-from lesson_04.checks import EXERCISES
+from course_utils.exercises import examine, exercises_of
+from lesson_04 import copy_pipeline, hidden_waits, stream_overlap
+from lesson_04.exercises import prefetch, race
+from lesson_04.exercises.fair_timing import FakeDevice
+from lesson_04.exercises.launch_bound import done_after, schedule
+from lesson_04.exercises.race import FakeStream, Record, Step, first_race
 from lesson_04.hidden_waits import LINES
 from lesson_04.slow_images import SlowImages
 from lesson_04.streams import WorkerEvent, WorkerStream, new_stream, run, times_seen
 from lesson_04.two_times import returns, two_times
-from lesson_04.wrong_answers import WRONG
 from shared.digits import digits
 from shared.timeline import Span, Timeline
 from shared.trap import Trap
@@ -542,7 +539,7 @@ def test_any_correct_way_of_timing_passes(timing: str) -> None:
         "fastest of several": lambda *given: samples(*given)[0],
         "median of several": lambda *given: samples(*given)[4],
     }
-    examine_fair_timing(ways[timing])
+    assert examine(exercises_of("04")["fair_timing"], ways[timing]).key == "solved"
 
 
 # --- races ---------------------------------------------------------------------------------------------
@@ -560,7 +557,7 @@ def ran(*orders: tuple[str, ...]) -> list[Step]:
     return record.steps
 
 
-@pytest.mark.parametrize("orders, race", [
+@pytest.mark.parametrize("orders, found", [
     ([("a", "", "x"), ("a", "x", "")], None),  # one stream is in order
     ([("a", "", "x"), ("b", "x", "")], (0, 1)),  # read after write
     ([("a", "x", ""), ("b", "", "x")], (0, 1)),  # write after read
@@ -574,8 +571,9 @@ def ran(*orders: tuple[str, ...]) -> list[Step]:
     ([("a", "", "x"), ("b", "a"), ("b", "x", ""), ("a", "", "x")], (1, 2)),
     ([("a", "", "x"), ("b", "a"), ("b", "", "z"), ("a", "b"), ("a", "", "y"), ("b", "y", "")], (2, 3)),
 ])  # fmt: skip
-def test_races(orders: list[tuple[str, ...]], race: tuple[int, int] | None) -> None:
-    assert first_race(ran(*orders)) == race
+def test_races(orders: list[tuple[str, ...]], found: tuple[int, int] | None) -> None:
+    steps = ran(*orders)
+    assert first_race(steps) == (found and tuple(steps[place] for place in found))
 
 
 WAITS = {
@@ -636,7 +634,7 @@ def test_a_prefetcher_may_start_the_next_copy_before_or_after_it_waits() -> None
             here = next(tickets, None)
             yield batch
 
-    examine_prefetch(waits_first)
+    assert examine(exercises_of("04")["prefetch"], waits_first).key == "solved"
 
 
 # --- the stand-in for a stream -------------------------------------------------------------------------
@@ -768,8 +766,6 @@ def test_a_tensor_of_tensors_fetches_each_of_them() -> None:
         torch.tensor([1.0, 2.0]), torch.tensor(data=0.5)
         torch.tensor(list(here.cpu()))  # once, for the copy
     assert list(trap.lines.values()) == [2, 1]
-    with pytest.raises(Wrong, match="waits 6 times, in the lines below"):
-        examine_biggest(lambda losses: torch.tensor(losses).max())
 
 
 def test_the_trap_ends_with_its_block_even_if_it_raises() -> None:
@@ -795,35 +791,20 @@ def test_the_plan_of_a_race_shows_an_overlap_only_where_a_wait_is_missing() -> N
     copy, work = FakeStream("copy", record), FakeStream("work", record)
     copy.run("load A", writes="batch")
     work.run("train A", reads="batch")
-    assert check_race.plan(record.steps).overlap("copy", "work") > 0
+    assert race.plan(record.steps).overlap("copy", "work") > 0
     record = Record()
     copy, work = FakeStream("copy", record), FakeStream("work", record)
     copy.run("load A", writes="batch")
     work.wait_stream(copy)
     work.run("train A", reads="batch")
-    assert check_race.plan(record.steps).overlap("copy", "work") == 0
+    assert race.plan(record.steps).overlap("copy", "work") == 0
 
 
 def test_the_plan_of_a_prefetcher_by_hand() -> None:
     """Four batches of 4 + 4 ms: 32 ms in turns, 20 ms one step ahead."""
     in_turns = [(what, k) for k in range(4) for what in ("start", "wait", "use")]
-    assert check_prefetch.plan(in_turns).seconds() == pytest.approx(32e-3)
+    assert prefetch.plan(in_turns).seconds() == pytest.approx(32e-3)
     ahead = [("start", 0)]
     for k in range(4):
         ahead += [("start", k + 1)] * (k < 3) + [("wait", k), ("use", k)]
-    assert check_prefetch.plan(ahead).seconds() == pytest.approx(20e-3)
-
-
-@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.name)
-def test_every_exercise_has_a_level_and_shows_wrong_answers_as_well(exercise: Exercise) -> None:
-    assert exercise.level and exercise.show
-    shown = 0
-    for source, *_ in WRONG[exercise.name]:
-        there: dict[str, Any] = {"torch": torch, "nn": torch.nn, "Dataset": torch.utils.data.Dataset}
-        exec(source, there)
-        page, text = seen(exercise, list(there.values())[-1])
-        shown += bool(page)
-        assert bool(page) == bool(text)
-        if page:
-            assert_nested(page)
-    assert shown >= 1
+    assert prefetch.plan(ahead).seconds() == pytest.approx(20e-3)

@@ -63,10 +63,8 @@ def test_readme_is_corrected_in_both_languages() -> None:
     text = minutes.readme(minutes.README.read_text(encoding="utf-8"), now)
     other = minutes.readme(text, now | {"03": 215})
     changed = [line for line in other.splitlines() if line not in text.splitlines()]
-    assert len(changed) == 8 and sum("215" in line for line in changed) == 2
+    assert len(changed) == 2 and all("215" in line for line in changed)
     assert minutes.readme(other, now) == minutes.readme(text, now)
-    rest = sum(now[number] for number in ("00", "01", "02"))
-    assert f"first day 00 to 03 ({rest + 215} min)" in other and f"00 到 03（{rest + 215} 分鐘）" in other
 
 
 # --- counting -----------------------------------------------------------------------------------------

@@ -48,7 +48,7 @@ def drawn_in_rooms() -> set[tuple[str, str]]:
     return {
         (number, name)
         for number in LESSONS
-        for path in (NOTEBOOKS[0].parent / lesson.room(number)).glob("*.py")
+        for path in (NOTEBOOKS[0].parent / lesson.room(number)).rglob("*.py")
         for name in named.findall(path.read_text(encoding="utf-8"))
     }
 

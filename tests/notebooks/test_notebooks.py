@@ -53,8 +53,10 @@ def test_texts_in_code(name: str) -> None:
     assert [str(finding) for path in found for finding in check_file(path)] == []
 
 
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "TEACHING.md", "tools/README.md"])
 def test_documents(name: str) -> None:
+    text = re.sub(r"```.*?```", "", (ROOT / name).read_text(encoding="utf-8"), flags=re.S)
+    assert not [line for line in text.splitlines() if len(line) > 120 and not line.startswith(("|", "<img"))]
     assert [str(finding) for finding in check_file(ROOT / name)] == []
 
 
@@ -63,7 +65,7 @@ def test_every_text_is_used(path: Path) -> None:
     """Each question, claim and caption of a room is named in its notebook or in the room's modules."""
     number, folder = path.name[:2], ROOT / "notebooks"
     code = [cell.source for cell in read(path).cells if cell.cell_type == "code"]
-    code += [file.read_text(encoding="utf-8") for file in (folder / room(number)).glob("*.py")]
+    code += [file.read_text(encoding="utf-8") for file in (folder / room(number)).rglob("*.py")]
     names = [name for kind in KINDS for name in all_texts(number)[kind]]
     assert names
     assert [name for name in names if f'"{name}"' not in "\n".join(code)] == []

@@ -88,12 +88,9 @@ def summary(ratios: list[float]) -> tuple[float, float]:
 
 def _group(row: dict[str, str]) -> str:
     if "product" in row["kind"]:
-        small = row["size"].isdecimal() and int(row["size"]) <= 1024
-        return (
-            "held out: products, n ≤ 1024 · 小的矩陣乘法"
-            if small
-            else "held out: larger products · 較大的矩陣乘法"
-        )
+        if row["size"].isdecimal() and int(row["size"]) <= 1024:
+            return "held out: products, n ≤ 1024 · 小的矩陣乘法"
+        return "held out: larger products · 較大的矩陣乘法"
     return "held out: pointwise kernels · 逐元素運算" if row["dtype"] else "held out: copies · 複製"
 
 
@@ -107,13 +104,8 @@ def tables() -> str:
         for name in of:
             groups.setdefault(name, []).append(time)
         published = f"{float(row['value']):.4g} {row['unit']}"
-        what = [
-            row["card"],
-            row["measured_on"],
-            f"{row['kind']} {row['dtype']}".strip(),
-            row["size"],
-            published,
-        ]
+        kind = f"{row['kind']} {row['dtype']}".strip()
+        what = [row["card"], row["measured_on"], kind, row["size"], published]
         source = f"[{row['date'] or 'link'}]({row['link']})"
         text += "| " + " | ".join([*what, f"{modelled(row):.3g}", f"{time:.2f}×", part, source]) + " |\n"
     lines = ((name, len(ratios), *summary(ratios)) for name, ratios in groups.items())

@@ -37,22 +37,23 @@ def test_what_the_model_was_made_from_is_not_called_a_prediction() -> None:
     rows = deviations.rows()
     assert {row["card"] for row in rows if row["part"] == "held out"} == set(CARDS)
     for row in rows:
-        numbers = sources()[row["card"]]
         value = float(row["value"]) * deviations.UNITS[row["unit"]]
-        taken = [
-            entry["value"] for entry in (*numbers.values(), *numbers["rates"].values()) if "value" in entry
-        ]
+        taken = [entry["value"] for entry in numbers_of(row["card"])]
         assert row["part"] == "used" or not any(math.isclose(value, number, rel_tol=5e-4) for number in taken)
+
+
+def numbers_of(card: str) -> list[dict[str, Any]]:
+    """Return the entries of a card's profile, each a number with its source."""
+    entries = [*sources()[card].values(), *sources()[card]["rates"].values()]
+    return [entry for entry in entries if "value" in entry]
 
 
 def test_every_number_of_a_profile_names_its_source() -> None:
     text = deviations.README.with_name("profiles.toml").read_text(encoding="utf-8")
     links = tomllib.loads(text)["links"]
-    for name in CARDS:
-        for entry in (*sources()[name].values(), *sources()[name]["rates"].values()):
-            if "value" in entry:
-                assert entry["kind"] in ("measured", "rated", "assumed") and entry["what"]
-                assert entry["link"] in links and entry["value"] > 0
+    for entry in [entry for name in CARDS for entry in numbers_of(name)]:
+        assert entry["kind"] in ("measured", "rated", "assumed") and entry["what"]
+        assert entry["link"] in links and entry["value"] > 0
     with pytest.raises(ValueError, match="GTX 9999.*T4, RTX 4060 Laptop"):
         profile("GTX 9999")
 
@@ -98,9 +99,8 @@ def test_operations_are_counted_as_pytorch_counts_them(work: Callable[[], Any]) 
 
 @pytest.mark.skipif(torch.accelerator.is_available(), reason="it does not start beside a real GPU")
 def test_the_device_asks_the_model_with_what_its_kernels_are_given() -> None:
-    layers = nn.Sequential(
-        nn.Conv2d(6, 12, 3, stride=2), nn.Conv2d(12, 12, 1, bias=False), nn.Flatten(), nn.Linear(192, 8)
-    )
+    convolutions = nn.Conv2d(6, 12, 3, stride=2), nn.Conv2d(12, 12, 1, bias=False)
+    layers = nn.Sequential(*convolutions, nn.Flatten(), nn.Linear(192, 8))
     with _Counted() as ours:
         layers(torch.ones(2, 6, 9, 9)).sum().backward()
     practice_gpu.start("T4")
@@ -108,27 +108,21 @@ def test_the_device_asks_the_model_with_what_its_kernels_are_given() -> None:
     torch.accelerator.synchronize()
     log = [(e.kind, e.name, float(e.end - e.start)) for e in practice_gpu.log()]
     assert len(ours.seconds) == 7
-    assert [entry[1:] for entry in log if _kind(entry[1]) == "product"] == [
-        (n, pytest.approx(t)) for n, t in ours.seconds
-    ]
+    products = [entry[1:] for entry in log if _kind(entry[1]) == "product"]
+    assert products == [(name, pytest.approx(seconds)) for name, seconds in ours.seconds]
     copied = copy_seconds(profile("T4"), 2 * 6 * 9 * 9 * 4, "pageable")
     assert [time for kind, _, time in log if kind == "copy"][-1] == pytest.approx(copied)
 
 
 def test_operations_of_attention_are_counted_as_pytorch_counts_them() -> None:
-    query, key, name = (
-        torch.ones(2, 4, 10, 8),
-        torch.ones(2, 4, 6, 8),
-        "_scaled_dot_product_flash_attention_for_cpu",
-    )
+    query, key = torch.ones(2, 4, 10, 8), torch.ones(2, 4, 6, 8)
+    name = "_scaled_dot_product_flash_attention_for_cpu"
     ours = [_sizes(name, [query, key, key], [query])]
     ours += [_sizes(name + "_backward", [query, query, key, key], [query, key, key])]
     shapes = query.shape, key.shape, key.shape
-    theirs = (
-        flop_counter.sdpa_flop_count(*shapes),
-        flop_counter.sdpa_backward_flop_count(query.shape, *shapes),
-    )
-    assert tuple(sum(2 * math.prod(s) for s in sizes) for sizes in ours) == theirs
+    theirs = [flop_counter.sdpa_flop_count(*shapes)]
+    theirs += [flop_counter.sdpa_backward_flop_count(query.shape, *shapes)]
+    assert [sum(2 * math.prod(s) for s in sizes) for sizes in ours] == theirs
 
 
 def _mm(card: Profile, n: int, dtype: torch.dtype = torch.float32, tf32: bool = False) -> tuple[float, float]:
@@ -163,26 +157,10 @@ def test_only_what_is_read_and_written_counts() -> None:
 def test_a_modelled_number_always_says_so() -> None:
     time = Seconds(0.0015)
     texts = [str(time), repr(time), f"{time}", f"{time:>10.4f}", str([time]), str({"t": time})]
-    results = [
-        -time,
-        +time,
-        abs(time),
-        round(time),
-        round(time, 3),
-        2 * time,
-        time / 3,
-        time / time,
-        1 - time,
-    ]
-    results += [
-        sum([time, time]),
-        time // 1,
-        time % 1,
-        time**2,
-        max(time, 0.0),
-        pickle.loads(pickle.dumps(time)),
-    ]
-    assert [text for text in (*texts, *map(str, results)) if "modelled" not in text] == []
+    texts += map(str, (-time, +time, abs(time), round(time), round(time, 3), 2 * time, time / 3, time / time))
+    texts += map(str, (1 - time, sum([time, time]), time // 1, time % 1, time**2, max(time, 0.0)))
+    texts.append(str(pickle.loads(pickle.dumps(time))))
+    assert [text for text in texts if "modelled" not in text] == []
     assert f"{time * 1e3:.2f} ms" == "1.50 modelled ms" and f"{float(time)}" == "0.0015"
     assert time == 0.0015 < 0.002 and sorted([0.002, time])[0] is time and torch.tensor([time]).numel() == 1
     with pytest.raises(TypeError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 import types
 import unittest
@@ -35,9 +36,8 @@ def operators() -> list[Any]:
     if "expecttest" not in sys.modules:
         sys.modules["expecttest"] = types.ModuleType("expecttest")
         sys.modules["expecttest"].TestCase = unittest.TestCase
-    with unittest.mock.patch(
-        "torch.backends.disable_global_flags"
-    ):  # it would hold for the tests of other files
+    # It would hold for the tests of other files.
+    with unittest.mock.patch("torch.backends.disable_global_flags"):
         from torch.testing._internal.common_methods_invocations import op_db
 
     return [op for op in op_db if op.supported_dtypes("cpu")]
@@ -73,10 +73,8 @@ def outcome(op: Any, sample: Any, device: torch.device, gradients: bool) -> tupl
         results = op(*args, **kwargs)
     made = [*leaves([results, args, kwargs])]
     shown = results if sample.output_process_fn_grad is None else sample.output_process_fn_grad(results)
-    outs, ins = (
-        [t for t in leaves(shown) if t.requires_grad],
-        [t for t in leaves([args, kwargs]) if t.is_leaf and t.requires_grad],
-    )
+    outs = [t for t in leaves(shown) if t.requires_grad]
+    ins = [t for t in leaves([args, kwargs]) if t.is_leaf and t.requires_grad]
     if not (gradients and outs and ins):
         return made, []
     sums = [t.abs().sum() if t.is_complex() else t.sum() for t in outs]
@@ -89,26 +87,21 @@ def different(ours: Any, cpu: Any) -> bool:
             return True
         if other is not None:
             a, b = (t.detach().cpu().resolve_conj().resolve_neg() for t in (mine, other))
-            exact = a.dtype.itemsize == 1
+            near = 0 if a.dtype.itemsize == 1 else 1e-4
             try:
-                torch.testing.assert_close(
-                    a, b, rtol=0 if exact else 1e-4, atol=0 if exact else 1e-4, equal_nan=True
-                )
+                torch.testing.assert_close(a, b, rtol=near, atol=near, equal_nan=True)
             except AssertionError:
                 return True
     return False
 
 
-def compared(op: Any, share: float) -> Counter[str]:
-    """Count how the samples of an operator come out, the first ones of each operator."""
+def compared(op: Any, samples: int | None = None) -> Counter[str]:
+    """Count how the first samples of an operator come out, or all."""
     dtypes, found = op.supported_dtypes("cpu"), Counter()
     dtype = torch.float32 if torch.float32 in dtypes else min(dtypes, key=str)
     gradients = op.supports_autograd and dtype in op.supported_backward_dtypes("cpu")
     torch.manual_seed(1)
-    samples = op.sample_inputs("cpu", dtype, requires_grad=gradients)
-    for number, sample in enumerate(samples):
-        if share < 1 and number >= 1:
-            break
+    for sample in itertools.islice(op.sample_inputs("cpu", dtype, requires_grad=gradients), samples):
         try:
             expected = outcome(op, sample, torch.device("cpu"), gradients)
         except Exception:  # the CPU cannot
@@ -124,34 +117,30 @@ def compared(op: Any, share: float) -> Counter[str]:
     return found
 
 
-def table(step: int, share: float) -> dict[str, Counter[str]]:
+def table(step: int = 1, samples: int | None = None) -> dict[str, Counter[str]]:
     """Return how every `step`-th operator comes out."""
     practice_gpu.start("T4")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return {name_of(op): found for op in operators()[::step] if (found := compared(op, share))}
+        return {name_of(op): found for op in operators()[::step] if (found := compared(op, samples))}
 
 
 def hold(found: dict[str, Counter[str]]) -> None:
     assert [name for name, counts in found.items() if counts["differs"] and name not in DRAWN] == []
     raised = {name: words for name, counts in found.items() for words in counts if words.startswith("raises")}
-    assert {
-        name: words for name, words in raised.items() if RAISES.get(name, "practice_gpu:") not in words
-    } == {}
+    assert [n for n, words in raised.items() if RAISES.get(n, "practice_gpu:") not in words] == []
     assert len(raised) <= 0.05 * len(found)
 
 
-@pytest.mark.usefixtures("one_thread")
-def test_the_first_sample_of_every_fifth_operator_is_as_on_the_cpu() -> None:
-    found = table(5, 0)
-    assert len(found) > 120
+def test_the_first_sample_of_every_eighth_operator_is_as_on_the_cpu() -> None:
+    found = table(8, 1)
+    assert len(found) > 75
     hold(found)
 
 
 @pytest.mark.nightly
-@pytest.mark.usefixtures("one_thread")
 def test_every_sample_of_every_operator_is_as_on_the_cpu() -> None:
-    found = table(1, 1)
+    found = table()
     assert len(found) > 600
     hold(found)
 
@@ -162,4 +151,4 @@ def test_a_wrong_kernel_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(ours.Operator, "_action", lambda *_: lambda: None)
     (relu,) = [op for op in operators() if op.name == "nn.functional.relu"]
-    assert compared(relu, 1)["differs"]
+    assert compared(relu)["differs"]

@@ -39,7 +39,6 @@ def test_a_planted_chaotic_claim_is_found(tmp_path: Path) -> None:
     room, notebook = tmp_path / "lesson_09", tmp_path / "09_planted.ipynb"
     room.mkdir()
     (room / "texts.toml").write_text(TEXTS, encoding="utf-8")
-    (room / "checks.py").write_text("EXERCISES = ()")
     made = new_notebook(cells=[new_code_cell(source, id=name) for name, source in CELLS.items()])
     nbformat.write(made, notebook)
     plain, noisy = (perturb.run(notebook, seed) for seed in (None, 1))

@@ -28,6 +28,8 @@ DEFAULT = (
     "torch_doctor",
     "README.md",
     "CONTRIBUTING.md",
+    "TEACHING.md",
+    "tools/README.md",
 )
 SUFFIXES = (".ipynb", ".py", ".toml", ".md")
 

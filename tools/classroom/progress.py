@@ -13,7 +13,7 @@ import json
 import os
 import re
 import stat
-import sys
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +21,6 @@ from typing import TextIO
 
 from bilingual import Bilingual
 from course_utils import lesson
-from course_utils.exercises import exercises_of
 from tools.classroom.progress_page import page
 
 FILE = ".local/share/pytorch-gpu-course/progress.json"  # in a home on Linux
@@ -48,12 +47,13 @@ class Learner:
 
 def exercises() -> dict[str, dict[str, Bilingual]]:
     """Return the titles of all exercises of the course."""
-    notebooks = lesson.notebooks()
-    for folder in (notebooks, notebooks / "workers" / "forecast"):  # the capstone imports from both
-        if str(folder) not in sys.path:
-            sys.path.append(str(folder))
-    numbers = sorted(path.parent.name[-2:] for path in notebooks.glob("lesson_[0-9][0-9]/checks.py"))
-    return {n: {name: exercise.title for name, exercise in exercises_of(n).items()} for n in numbers}
+    return {
+        file.parent.name[-2:]: {
+            name: Bilingual(**own["title"])
+            for name, own in tomllib.loads(file.read_text(encoding="utf-8")).items()
+        }
+        for file in sorted(lesson.notebooks().glob("lesson_[0-9][0-9]/exercises.toml"))
+    }
 
 
 def read(path: Path, name: str, known: Exercises, owner: int | None = None) -> Learner:

@@ -1,6 +1,6 @@
 """Plans for a class, from two hours to three days: which lessons and sections, when, and where the breaks are.
 
-The minutes come from :mod:`tools.minutes`, which writes README's rows and TEACHING.md's timetables:
+The minutes come from :mod:`tools.minutes`, which writes TEACHING.md's timetables:
 ``python -m tools.minutes --write``. A plan is changed here, in `PLANS`.
 """
 
@@ -24,8 +24,6 @@ class Plan:
         en: Its name.
         zh: Its name.
         hours: How long a day of it is, with breaks.
-        row_en: What README says: ``{b1}`` are the minutes of the first block, ``{d1}`` of the first day, ``{s1}`` its sections.
-        row_zh: The same.
         days: The blocks of each day: whole lessons ("01") or sections ("1.2").
         pause: Minutes between two blocks.
     """
@@ -33,47 +31,16 @@ class Plan:
     en: str
     zh: str
     hours: float
-    row_en: str
-    row_zh: str
     days: Sequence[Sequence[Sequence[str]]]
     pause: int = LUNCH
 
 
 PLANS = (
-    Plan(
-        "2 hours", "2 小時", 2,
-        "00 ({b1} min), 01 sections {s2} ({b2}), break, 02 sections {s3} ({b3}), each with its exercises; the others as homework",
-        "00（{b1} 分鐘）、01 的 {s2} 節（{b2}）、休息、02 的 {s3} 節（{b3}），連同這幾節的練習；其餘當作業",
-        [[["00"], ["1.1", "1.2", "1.4", "1.9"], ["2.1", "2.2", "2.3", "2.4", "2.5", "2.11"]]],
-        pause=BREAK,
-    ),
-    Plan(
-        "half a day", "半天", 3.5,
-        "00, 01 and 02 whole, with their exercises ({d1} min), two breaks, and half an hour for your own machines",
-        "00、01、02 全部，連同練習（{d1} 分鐘），休息兩次，再留半小時處理大家電腦上的狀況",
-        [[["00", "01", "02"]]],
-    ),
-    Plan(
-        "one day", "一天", 8,
-        "00 to 02 in the morning ({b1} min), 03 and 04 in the afternoon ({b2} min); exercises partly as homework",
-        "上午 00 到 02（{b1} 分鐘），下午 03 與 04（{b2} 分鐘），部分練習當作業",
-        [[["00", "01", "02"], ["03", "04"]]],
-    ),
-    Plan(
-        "two days", "兩天", 8,
-        "first day 00 to 03 ({d1} min), second day 04 to 07 ({d2} min), with a longer break after 05; exercises partly as "
-        "homework, the error clinic (09) wherever somebody is stuck",
-        "第一天 00 到 03（{d1} 分鐘），第二天 04 到 07（{d2} 分鐘），05 之後休息久一點；部分練習當作業，有學生卡關時，就打開錯誤門診（09）",
-        [[["00", "01", "02"], ["03"]], [["04", "05"], ["06", "07"]]],
-    ),
-    Plan(
-        "three days", "三天", 8,
-        "first day 00 to 03 ({d1} min), second day 04 to 06 ({d2} min), third day 07 and the capstone 08 ({d3} min), with time "
-        "for the class's own code; its final task is homework",
-        "第一天 00 到 03（{d1} 分鐘），第二天 04 到 06（{d2} 分鐘），第三天 07 與總結專題 08（{d3} 分鐘），並留時間看學生自己的程式；"
-        "期末任務當作業",
-        [[["00", "01", "02"], ["03"]], [["04", "05"], ["06"]], [["07"], ["08"]]],
-    ),
+    Plan("2 hours", "2 小時", 2, [[["00"], ["1.1", "1.2", "1.4", "1.9"], ["2.1", "2.2", "2.3", "2.4", "2.5", "2.11"]]], pause=BREAK),
+    Plan("half a day", "半天", 3.5, [[["00", "01", "02"]]]),
+    Plan("one day", "一天", 8, [[["00", "01", "02"], ["03", "04"]]]),
+    Plan("two days", "兩天", 8, [[["00", "01", "02"], ["03"]], [["04", "05"], ["06", "07"]]]),
+    Plan("three days", "三天", 8, [[["00", "01", "02"], ["03"]], [["04", "05"], ["06"]], [["07"], ["08"]]]),
 )  # fmt: skip
 
 
@@ -226,25 +193,3 @@ def tables(language: str, minutes: Minutes, titles: Mapping[str, str]) -> Iterat
                     what = ("*lunch*" if long else "*break*") if english else ("*午休*" if long else "*休息*")
                 yield f"| {_clock(row.begin)} | {_clock(row.begin + row.minutes)} | {what} |"
             yield ""
-
-
-def readme_rows(minutes: Minutes) -> Iterator[tuple[str, str]]:
-    """Give the name and the line of each plan in README's tables, in English and in Chinese."""
-    for plan in PLANS:
-        values: dict[str, object] = {}
-        blocks = [block for day in plan.days for block in day]
-        for number, day in enumerate(plan.days, 1):
-            values[f"d{number}"] = round(sum(block_minutes(block, minutes) for block in day))
-        for number, block in enumerate(blocks, 1):
-            length = block_minutes(block, minutes)
-            values[f"b{number}"] = round(length) if block[0] in minutes else 5 * round(length / 5)
-        for name, template, comma, last in (
-            (plan.en, plan.row_en, ", ", " and "),
-            (plan.zh, plan.row_zh, "、", "、"),
-        ):
-            lists = {
-                f"s{n}": comma.join(block[:-1]) + last + block[-1]
-                for n, block in enumerate(blocks, 1)
-                if len(block) > 1
-            }
-            yield name, f"| {name} | {template.format(**values, **lists)} |"

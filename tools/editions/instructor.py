@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import re
-from importlib import import_module
 from textwrap import dedent, indent
 
 import nbformat
@@ -140,9 +139,6 @@ def _exercise(number: str, name: str, solution: str, language: str) -> str:
     rows = [
         (source, _words_of(exercise, key)) for key, sources in exercise.wrong.items() for source in sources
     ]
-    if not rows:  # TRANSITION
-        old = import_module(f"{lesson.room(number)}.wrong_answers").WRONG[name]
-        rows = [(source, Bilingual(*hint)) for source, *hint in old]
     for source, hint in rows:
         lines = _other_lines(source, solution)
         short = 0 < len(lines) <= _LONGEST and max(map(len, lines)) <= _WIDEST

@@ -16,7 +16,7 @@ LONGEST = 100_000  # characters of a cell
 UNUSUAL = frozenset(
     "ctypes gc inspect sys.modules sys._getframe sys.settrace os._exit __globals__ __subclasses__ __builtins__ "
     "__closure__ __code__ __import__ f_back f_globals tb_frame exec eval compile globals "
-    "bilingual course_utils torch_doctor notebook_torchrun wrong_answers checks".split()
+    "bilingual course_utils torch_doctor notebook_torchrun exercises".split()
 )
 
 

@@ -15,6 +15,11 @@ UNIT = tuple(
     f"tests/unit/test_{name}.py"
     for name in ("claims", "figures", "fresh_process", "machine", "notebook_torchrun", "settings", "tables")
 )
+# What stands or falls with the version of PyTorch: the device that is made of parts that it calls experimental.
+PRACTICE = tuple(
+    f"tests/practice_gpu/test_{name}.py"
+    for name in ("costs", "device", "operators", "simulation", "start_and_report")
+)
 NUMBERS = ("tests/lessons/test_exercises.py",)  # verdicts about answers must not depend on rounding
 ALL = ("00", "01", "02", "03", "04", "05", "06", "07", "08", "09")
 
@@ -118,7 +123,7 @@ MACHINES = (
             f"PyTorch {torch} on Python {python}",
             (installed(python, torch),),
             {"python": python, "torch": torch},
-            tests=UNIT,
+            tests=(*UNIT, *PRACTICE),
         )
         for name, python, torch in (
             ("oldest-torch", "3.11", oldest_torch()),

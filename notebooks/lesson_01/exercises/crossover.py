@@ -1,0 +1,77 @@
+"""Exercise ``crossover(sizes, cpu, gpu) -> int | None``: from which size on the GPU stays ahead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bilingual import Bilingual
+from course_utils import figures
+from course_utils.exercises import Mistake, Mistakes
+from lesson_01.asked import asked
+
+SIZES = [16, 64, 256, 1024, 4096]
+CPU = [1.0, 8.0, 90.0, 900.0, 9000.0]
+# Ahead at 64, behind at 256, ahead for good from 1024 on.
+WAVERING = [5.0, 3.0, 300.0, 320.0, 400.0]
+NEVER = [5.0, 20.0, 95.0, 950.0, 9100.0]
+ALWAYS = [0.5, 6.0, 20.0, 50.0, 90.0]
+
+
+def _found(answer: Any, gpu: list[float], key: str, right: int | None) -> Any:
+    try:
+        return answer([*SIZES], [*CPU], [*gpu])
+    except (IndexError, ValueError, TypeError) as error:
+        raise Mistake(key, kind=type(error).__name__, right=right) from None
+
+
+def judge(answer: Any) -> Mistakes:
+    """Compare with curves that cross twice, then where the GPU is always or never ahead."""
+    got = answer([*SIZES], [*CPU], [*WAVERING])
+    yield got is None, "returned_none"
+    yield got == 3, "position"
+    yield got == 64, "first_time"
+    yield got == 4096, "largest"
+    yield got == 256, "last_behind"
+    yield got != 1024, "other", {"sizes": SIZES, "cpu": CPU, "gpu": WAVERING, "got": got}
+    for key, gpu, right in (("always", ALWAYS, 16), ("never", NEVER, None)):
+        got = _found(answer, gpu, f"{key}_raises", right)
+        yield got != right, key, {"right": right, "got": got}
+
+
+def show(answer: Any) -> figures.Picture:
+    """Return a picture of the two curves, and where the answer sees the crossover."""
+    got = asked(answer, [*SIZES], [*CPU], [*WAVERING])
+    figure, axes = figures.new(height=2.8)
+    axes.plot(SIZES, CPU, marker="o", color=figures.YOURS, label="CPU")
+    axes.plot(SIZES, WAVERING, marker="s", color=figures.RECORDED, label="GPU")
+    if isinstance(got, int) and 1 <= got <= 10_000:
+        axes.axvline(got, color=figures.GREY, linestyle="--", label=Bilingual("your answer", "你的答案"))
+    figures.logarithmic(axes.xaxis)
+    figures.logarithmic(axes.yaxis)
+    axes.set_xlabel(Bilingual("matrix size n", "矩陣大小 n"))
+    axes.set_ylabel(Bilingual("time", "時間"))
+    axes.legend()
+    caption = Bilingual(
+        "Made-up times, and where your function sees the crossover.",
+        "圖中的時間是虛構的，交叉點則是你的函式找到的。",
+    )
+    alternative = Bilingual("Two curves of time over matrix size.", "兩條曲線，橫軸是矩陣大小，縱軸是時間。")
+    return figures.Picture(figure, caption, alternative)
+
+
+_AHEAD = """def crossover(sizes, cpu, gpu):
+    ahead = [g < c for c, g in zip(cpu, gpu)]
+"""
+_HEAD = f"{_AHEAD}    last = max([i for i, a in enumerate(ahead) if not a], default=-1)\n    return "
+WRONG = {
+    "returned_none": "def crossover(sizes, cpu, gpu):\n    print(sizes[3])",
+    "position": f"{_HEAD}last + 1",
+    "first_time": f"{_HEAD}sizes[ahead.index(True)]",
+    "largest": f"{_HEAD}sizes[-1]",
+    "last_behind": f"{_HEAD}sizes[last]",
+    "other": f"{_HEAD}gpu[last + 1]",
+    "always_raises": f"{_AHEAD}    return sizes[1 + max(i for i, a in enumerate(ahead) if not a)]",
+    "always": f"{_HEAD}sizes[last + 1] if 0 <= last < len(sizes) - 1 else None",
+    "never_raises": f"{_HEAD}sizes[last + 1]",
+    "never": f"{_HEAD}sizes[last + 1] if last + 1 < len(sizes) else -1",
+}

@@ -1,0 +1,120 @@
+"""Exercise ``accuracy(model, batches) -> float``: evaluate a model on a GPU, in training mode, on batches on the CPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from bilingual import Bilingual, Block
+from course_utils.exercises import Mistakes
+from course_utils.tables import table
+from lesson_02.places import GPU, below, kind, mixing_is, or_error, traffic_table
+from shared.pretended_gpus import Traffic, place_of, pretended_gpus
+
+SIZES = (64, 64, 8)
+RIGHT = (64, 64, 0)  # how many of each batch the model gets right
+
+
+class _Observed(nn.Module):
+    """A model that is right exactly where it should be, wrong in training mode, and notes how it is called."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(1))
+        self.calls: list[tuple[bool, bool, torch.device]] = []  # training mode, builds a graph, where
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Return scores for images of shape (n, 3): as they are, or, in training mode, mirrored."""
+        self.calls.append((self.training, torch.is_grad_enabled(), place_of(self.scale)))
+        return (x.flip(1) if self.training else x) * self.scale
+
+
+def _batches() -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """Return batches whose images are one-hot: the model's answer is the place of the 1."""
+    return [
+        (torch.eye(3)[torch.where(torch.arange(size) < right, 0, 1)], torch.zeros(size, dtype=torch.long))
+        for size, right in zip(SIZES, RIGHT, strict=True)
+    ]
+
+
+def _evaluated(answer: Any) -> tuple[Any, _Observed, Traffic]:
+    with pretended_gpus() as traffic:
+        model = _Observed().to("cuda:0")
+        traffic.transfers.clear()
+        return answer(model, _batches()), model, traffic
+
+
+def judge(answer: Any) -> Mistakes:
+    """Look at how the model was called, then at the number, and at what it cost."""
+    with mixing_is("batch_left_behind"):
+        got, model, traffic = _evaluated(answer)
+    right = sum(RIGHT) / sum(SIZES)
+    yield got is None, "returned_none"
+    yield not isinstance(got, (int, float)), "no_float", {"kind": kind(got)}
+    yield not model.calls, "never_called"
+    yield {place_of(model.scale), *(place for *_, place in model.calls)} != {GPU}, "model_moved"
+    yield any(training for training, *_ in model.calls), "training_mode"
+    yield abs(got - 2 / 3) < 1e-3, "mean_of_batches"
+    yield abs(got - sum(RIGHT)) < 1e-3, "count"
+    yield not abs(got - right) < 1e-4, "other", {"right": right, "got": got}
+    yield any(graph for _, graph, _ in model.calls), "builds_graphs"
+    yield traffic.waits > 1, "many_fetches", {"waits": traffic.waits}
+    yield not model.training, "stays_in_eval"
+
+
+@or_error
+def show(answer: Any) -> Block:
+    """Return how the learner's function calls the model, and what it moves."""
+    _, model, traffic = _evaluated(answer)
+    word = {True: Bilingual("yes", "是"), False: Bilingual("no", "否")}
+    rows = [(str(n), word[mode], word[graph]) for n, (mode, graph, _) in enumerate(model.calls, start=1)]
+    head = (
+        Bilingual("call of the model", "第幾次呼叫模型"),
+        Bilingual("training mode", "訓練模式"),
+        Bilingual("builds a graph", "建立計算圖"),
+    )
+    return below(table(head, rows), traffic_table(traffic))
+
+
+def _source(
+    start: str = "model.eval()",
+    grad: str = "torch.no_grad()",
+    move: str = "images, labels = images.to(where), labels.to(where)",
+    count: str = "right = right + (model(images).argmax(1) == labels).sum(); n += len(labels)",
+    end: str = "model.train()",
+    result: str = "right.item() / n",
+) -> str:
+    """Return ``accuracy``, made of its parts."""
+    return (
+        "def accuracy(model, batches):\n    where = next(model.parameters()).device\n"
+        f"    {start}\n    right, n, shares = 0, 0, []\n    with {grad}:\n        for images, labels in batches:\n"
+        f"            {move}\n            {count}\n    {end}\n    return {result}\n"
+    )
+
+
+_TO_CPU = "model.eval().to('cpu')"
+WRONG = {
+    "returned_none": _source(result="print(right.item() / n)"),
+    "never_called": "def accuracy(model, batches):\n    return 0.5",
+    "batch_left_behind": (_source(move="pass"), _source(move="images = images.to(where)")),
+    "model_moved": (
+        _source(start=_TO_CPU, move="pass", result="float(right) / n"),
+        _source(start=_TO_CPU, move="pass", end="model.train().to(where)"),
+    ),
+    "training_mode": _source(start="pass"),
+    "mean_of_batches": _source(
+        count="shares.append((model(images).argmax(1) == labels).float().mean())",
+        result="torch.stack(shares).mean().item()",
+    ),
+    "count": _source(result="right.item()"),
+    "other": _source(result="right.item() / len(batches)"),
+    "builds_graphs": _source(grad="torch.enable_grad()"),
+    "many_fetches": _source(
+        count="right += (model(images).argmax(1) == labels).sum().item(); n += len(labels)",
+        result="right / n",
+    ),
+    "stays_in_eval": _source(end="pass"),
+    "no_float": _source(result="right / n"),
+}

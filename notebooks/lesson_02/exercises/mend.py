@@ -1,0 +1,93 @@
+"""Exercise ``loss_of(model, images, labels) -> Tensor``: a loss whose parts are in two places."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import torch
+from torch import nn
+
+from bilingual import Block
+from course_utils.exercises import Mistake, Mistakes, NotYet
+from lesson_02.places import GPU, below, or_error, places, traffic_table
+from shared.pretended_gpus import CPU, Traffic, place_of, pretended_gpus
+
+
+def _loss(answer: Any, labels_on: torch.device = CPU) -> tuple[Any, nn.Module, Traffic]:
+    """Return the loss for a model on a GPU and images on the CPU, the model, and what was moved."""
+    torch.manual_seed(0)
+    with pretended_gpus() as traffic:
+        model = nn.Linear(8, 10).to("cuda:0")
+        images, labels = torch.rand(6, 8), torch.arange(6).to(labels_on)
+        traffic.transfers.clear()
+        return answer(model, images, labels), model, traffic
+
+
+def _computed(answer: Any) -> tuple[Any, nn.Module, Traffic]:
+    """Return the same, or raise for what `answer` leaves on the CPU."""
+    try:
+        return _loss(answer)
+    except RuntimeError as error:
+        if "devices" not in str(error):
+            raise
+    try:
+        _loss(answer, labels_on=GPU)
+    except RuntimeError:
+        with pretended_gpus() as traffic, suppress(RuntimeError):
+            answer(nn.Linear(8, 10).to("cuda:0"), torch.rand(6, 8), labels := torch.arange(6))
+        if labels.nbytes not in [one.bytes for one in traffic.transfers]:
+            raise NotYet from None
+        raise Mistake("weight_left") from None
+    raise Mistake("labels_left")
+
+
+def judge(answer: Any) -> Mistakes:
+    """Compare with the loss that is computed on the CPU."""
+    loss, model, traffic = _computed(answer)
+    yield loss is None, "returned_none"
+    on_gpu = isinstance(loss, torch.Tensor) and place_of(loss) == GPU
+    yield not on_gpu or place_of(next(model.parameters())) != GPU, "all_on_the_cpu"
+    torch.manual_seed(0)
+    scores, labels = nn.Linear(8, 10)(torch.rand(6, 8)), torch.arange(6)
+    right = nn.functional.cross_entropy(scores, labels, weight=torch.linspace(0.5, 1.5, 10))
+    with pretended_gpus():
+        got = loss.detach().to("cpu")
+    yield torch.allclose(got, nn.functional.cross_entropy(scores, labels)), "no_weight"
+    yield not torch.allclose(got, right), "other"
+    moved = [one.bytes for one in traffic.transfers if one.target == "cuda:0"]
+    yield loss.nbytes in moved, "loss_moved"
+
+
+@or_error
+def show(answer: Any) -> Block:
+    """Return where the loss is and what was moved."""
+    loss, model, traffic = _loss(answer)
+    return below(places(model=model, loss=loss), traffic_table(traffic))
+
+
+def _source(*moves: str, weight: str = "torch.linspace(0.5, 1.5, 10)", result: str = "") -> str:
+    """Return ``loss_of``; `moves` are lines after the model's device is known."""
+    lines = (
+        "where = next(model.parameters()).device",
+        *moves,
+        "scores = model(images.to(where))",
+        f"weight = {weight}",
+        f"return {result or 'nn.functional.cross_entropy(scores, labels, weight=weight)'}",
+    )
+    return "def loss_of(model, images, labels):\n" + "".join(f"    {line}\n" for line in lines)
+
+
+_PUT = "labels = labels.to(where)"
+_THERE = "torch.linspace(0.5, 1.5, 10, device=where)"
+WRONG = {
+    "weight_left": _source(_PUT),
+    "labels_left": (_source(weight=_THERE), _source("labels.to(where)", weight=_THERE)),
+    "all_on_the_cpu": _source("model.to('cpu'); where = 'cpu'"),
+    "other": _source(_PUT, result="nn.functional.cross_entropy(scores * 2, labels)"),
+    "returned_none": _source(_PUT, weight=_THERE, result="None"),
+    "no_weight": _source(_PUT, result="nn.functional.cross_entropy(scores, labels)"),
+    "loss_moved": _source(
+        result="nn.functional.cross_entropy(scores.cpu(), labels, weight=weight).to(where)"
+    ),
+}

@@ -1,0 +1,99 @@
+"""Exercise ``Meter``: the mean of a loss; ``add(loss)`` must not wait, ``mean()`` fetches once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from bilingual import Bilingual, Block
+from course_utils.exercises import Mistakes, NotYet
+from course_utils.tables import table
+from lesson_02.places import below, kind, or_error, traffic_table
+from shared.pretended_gpus import Traffic, pretended_gpus
+
+LOSSES = range(50)
+
+
+def _kept(value: Any) -> list[torch.Tensor]:
+    """Return the tensors that an object keeps in its attributes, lists and dictionaries."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = [*value.values()]
+    if isinstance(value, (list, tuple)) or type(value).__name__ == "deque":
+        return [tensor for inner in value for tensor in _kept(inner)]
+    return []
+
+
+def _metered(answer: Any) -> tuple[Any, Any, Traffic, int]:
+    """Return the learner's meter after all losses, its mean, what was moved, and how often `add` fetched."""
+    with pretended_gpus() as traffic:
+        parameter = torch.ones((), requires_grad=True)
+        losses = [(parameter * number).to("cuda:0") for number in LOSSES]
+        traffic.transfers.clear()
+        meter = answer()
+        for loss in losses:
+            meter.add(loss)
+        waits = traffic.waits
+        return meter, meter.mean(), traffic, waits
+
+
+def judge(answer: Any) -> Mistakes:
+    """Look at what `add` fetches and the meter keeps, then at the mean, and at the mean after one more loss."""
+    yield not isinstance(answer, type), "no_class"
+    meter, mean, traffic, waits = _metered(answer)
+    if mean is None and not vars(meter):
+        raise NotYet
+    yield waits, "add_waits", {"waits": waits}
+    kept = _kept(vars(meter))
+    yield any(tensor.requires_grad for tensor in kept), "keeps_graphs"
+    yield len(kept) > 2, "keeps_losses", {"count": len(kept)}
+    yield mean is None, "returned_none"
+    yield not isinstance(mean, float), "no_float", {"kind": kind(mean)}
+    yield abs(mean - sum(LOSSES)) < 1e-3, "sum"
+    yield not abs(mean - 24.5) < 1e-3, "other", {"mean": mean}
+    yield traffic.waits > 1, "mean_waits", {"waits": traffic.waits}
+    with pretended_gpus():
+        meter.add(torch.tensor(75.5, device="cuda:0"))
+        again = meter.mean()
+    yield not abs(again - (sum(LOSSES) + 75.5) / 51) < 1e-3, "mean_changes"
+
+
+@or_error
+def show(answer: Any) -> Block:
+    """Return how often the learner's meter fetches, and how many tensors it keeps."""
+    meter, _, traffic, waits = _metered(answer)
+    rows = [
+        (Bilingual("fetches in 50 × `add`", "50 次 `add` 的取值次數"), str(waits)),
+        (Bilingual("fetches in `mean`", "`mean` 的取值次數"), str(traffic.waits - waits)),
+        (Bilingual("tensors kept", "留著幾個張量"), str(len(_kept(vars(meter))))),
+    ]
+    head = (Bilingual("your `Meter`", "你的 `Meter`"), Bilingual("number", "數量"))
+    return below(table(head, rows), traffic_table(traffic))
+
+
+def _meter(
+    add: str = "self.total, self.count = self.total + loss.detach(), self.count + 1",
+    mean: str = "return self.total.item() / self.count",
+    init: str = "self.total, self.count = 0.0, 0",
+) -> str:
+    """Return a class ``Meter`` from the bodies of its three methods."""
+    body = f"    def __init__(self):\n        {init}\n    def add(self, loss):\n        {add}\n    def mean(self):\n        {mean}\n"
+    return f"class Meter:\n{body}"
+
+
+WRONG = {
+    "no_class": "Meter = 3",
+    "add_waits": _meter("self.total += loss.item(); self.count += 1", "return self.total / self.count"),
+    "keeps_graphs": _meter("self.total, self.count = self.total + loss, self.count + 1"),
+    "keeps_losses": _meter(
+        "self.kept.append(loss.detach())", "return torch.stack(self.kept).mean().item()", "self.kept = []"
+    ),
+    "sum": _meter(mean="return self.total.item()"),
+    "no_float": _meter(mean="return self.total / self.count"),
+    "returned_none": _meter(mean="self.total.item() / self.count"),
+    "other": _meter(mean="return self.total.item() / (self.count + 1)"),
+    "mean_waits": _meter(mean="return float(self.total) / self.count + 0 * self.total.item()"),
+    "mean_changes": _meter(mean="m, self.total = self.total.item() / self.count, 0.0; return m"),
+}

@@ -1,0 +1,116 @@
+"""Exercise ``move(batch, device)``: move the tensors in nested dictionaries, lists and tuples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from bilingual import Bilingual, Block
+from course_utils.exercises import Mistake, Mistakes
+from course_utils.tables import table
+from lesson_02.other_device import OTHER_DEVICE
+from lesson_02.places import below, code, or_error, traffic_table
+from shared.pretended_gpus import pretended_gpus
+
+
+def _batch() -> dict[str, Any]:
+    """Return a batch with every kind of content: tensors, containers in containers, strings, a number, None."""
+    return {
+        "image": torch.zeros(2, 3),
+        "extra": {"mask": torch.ones(2), "names": ["a", "b"]},
+        "pair": (torch.zeros(1), [torch.ones(1), 7]),
+        "none": None,
+    }
+
+
+def _moved(answer: Any, batch: dict[str, Any]) -> Any:
+    try:
+        return answer(batch, OTHER_DEVICE)
+    except RecursionError:
+        raise Mistake("endless") from None
+    except (AttributeError, TypeError) as error:
+        if "'to'" in str(error) or "not iterable" in str(error):
+            raise Mistake("not_everything", error=error) from None
+        raise
+
+
+def _arrived(part: Any) -> bool:
+    return isinstance(part, torch.Tensor) and part.device.type == OTHER_DEVICE.type
+
+
+def judge(answer: Any) -> Mistakes:
+    """Let a single tensor move, then a nested batch: its containers, its tensors, and the rest."""
+    alone = answer(torch.zeros(2), OTHER_DEVICE)
+    yield alone is None, "returned_none"
+    yield not _arrived(alone), "not_arrived"
+    given = _batch()
+    moved = _moved(answer, given)
+    yield not isinstance(moved, dict) or set(moved) != set(given), "keys"
+    yield {given["image"].device.type, given["extra"]["mask"].device.type} != {"cpu"}, "given_changed"
+    pair, extra = moved["pair"], moved["extra"]
+    yield not isinstance(pair, tuple) or not isinstance(pair[1], list), "container"
+    for place, part in {
+        "batch['image']": moved["image"],
+        "batch['extra']['mask']": extra["mask"],
+        "batch['pair'][0]": pair[0],
+        "batch['pair'][1][0]": pair[1][0],
+    }.items():
+        yield not _arrived(part), "left_behind", {"place": place}
+    yield (extra["names"], pair[1][1], moved["none"]) != (["a", "b"], 7, None), "rest_changed"
+
+
+def _leaves(value: Any, path: str) -> list[tuple[str, Any]]:
+    """Return everything in nested containers with its path, such as ``batch['pair'][0]``."""
+    if isinstance(value, dict):
+        return [leaf for key, inner in value.items() for leaf in _leaves(inner, f"{path}[{key!r}]")]
+    if isinstance(value, (list, tuple)):
+        return [leaf for number, inner in enumerate(value) for leaf in _leaves(inner, f"{path}[{number}]")]
+    return [(path, value)]
+
+
+@or_error
+def show(answer: Any) -> Block:
+    """Return where each part of the batch is in what the learner's function returns."""
+    with pretended_gpus() as traffic:
+        rows = [
+            (code(path), code(part.device if isinstance(part, torch.Tensor) else repr(part)))
+            for path, part in _leaves(answer(_batch(), torch.device("cuda:0")), "moved")
+        ]
+    head = (
+        Bilingual("what you return", "你傳回的內容"),
+        Bilingual("where, or what it is", "所在的裝置，或內容"),
+    )
+    return below(table(head, rows), traffic_table(traffic))
+
+
+_ANY = "def move(batch, device):\n    "
+_HEAD = f"{_ANY}if isinstance(batch, torch.Tensor):\n        return batch.to(device)\n    "
+_DICT = f"{_HEAD}if isinstance(batch, dict):\n        return {{k: move(v, device) for k, v in batch.items()}}\n    "
+WRONG = {
+    "returned_none": f"{_ANY}batch.to(device)",
+    "not_arrived": f"{_ANY}batch.to(device)\n    return batch",
+    "endless": f"{_DICT}return type(batch)([move(v, device) for v in batch])",
+    "not_everything": (
+        f"{_ANY}if isinstance(batch, dict):\n"
+        "        return {k: v.to(device) for k, v in batch.items()}\n    return batch.to(device)",
+        f"{_DICT}if isinstance(batch, str):\n        return batch\n"
+        "    return type(batch)([move(v, device) for v in batch])",
+    ),
+    "keys": (
+        f"{_HEAD}return [v.to(device) for v in batch.values() if isinstance(v, torch.Tensor)]",
+        f"{_HEAD}return {{k: v.to(device) for k, v in batch.items() if isinstance(v, torch.Tensor)}}",
+    ),
+    "given_changed": f"{_HEAD}if isinstance(batch, dict):\n        for k in batch:\n"
+    "            batch[k] = move(batch[k], device)\n    return batch",
+    "container": f"{_DICT}if isinstance(batch, (list, tuple)):\n"
+    "        return [move(v, device) for v in batch]\n    return batch",
+    "left_behind": (
+        f"{_HEAD}if isinstance(batch, dict):\n"
+        "        return {k: move(v, device) if isinstance(v, torch.Tensor) else v for k, v in batch.items()}\n"
+        "    return batch",
+        f"{_DICT}return batch",
+    ),
+    "rest_changed": f"{_DICT}if isinstance(batch, (list, tuple)):\n"
+    "        return type(batch)(move(v, device) for v in batch)\n    return str(batch)",
+}

@@ -1,0 +1,52 @@
+"""Exercise ``to_device(rows, device) -> list``: many rows, moved in one transfer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from bilingual import Block
+from course_utils.exercises import Mistakes
+from lesson_02.places import GPU, kind, or_error, traffic_table
+from shared.pretended_gpus import Traffic, place_of, pretended_gpus
+
+
+def _moved(answer: Any) -> tuple[Any, list[torch.Tensor], Traffic]:
+    with pretended_gpus() as traffic:
+        rows = [torch.full((250,), float(number)) for number in range(20)]
+        return answer(rows, GPU), rows, traffic
+
+
+def judge(answer: Any) -> Mistakes:
+    """Look at the rows that come back, then at the number of transfers."""
+    got, rows, traffic = _moved(answer)
+    yield got is None, "returned_none"
+    yield not isinstance(got, (list, tuple)), "no_list", {"kind": kind(got)}
+    shapes = [row.shape if isinstance(row, torch.Tensor) else None for row in got]
+    yield shapes != [(250,)] * 20, "other_rows"
+    yield any(place_of(row) != GPU for row in got), "not_moved"
+    with pretended_gpus():
+        same = all(torch.equal(row.to("cpu"), given) for row, given in zip(got, rows, strict=True))
+    yield not same, "other_numbers"
+    yield len(traffic.transfers) != 1, "many_transfers", {"count": len(traffic.transfers)}
+
+
+@or_error
+def show(answer: Any) -> Block:
+    """Return how many transfers the learner's function needs."""
+    return traffic_table(_moved(answer)[2])
+
+
+_HEAD = "def to_device(rows, device):\n    "
+WRONG = {
+    "returned_none": f"{_HEAD}[row.to(device) for row in rows]",
+    "many_transfers": (
+        f"{_HEAD}return [row.to(device) for row in rows]",
+        f"{_HEAD}return torch.stack([row.to(device) for row in rows]).unbind()",
+    ),
+    "no_list": f"{_HEAD}return torch.stack(rows).to(device)",
+    "other_rows": f"{_HEAD}return list(torch.cat(rows).to(device))",
+    "not_moved": f"{_HEAD}return list(torch.stack(rows))",
+    "other_numbers": f"{_HEAD}return list(torch.stack(rows).to(device).flip(0))",
+}

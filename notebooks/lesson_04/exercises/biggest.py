@@ -1,0 +1,72 @@
+"""Exercise ``biggest(losses) -> tensor``: the largest of many losses without a wait for each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from bilingual import Block
+from course_utils.exercises import Mistakes, NotYet
+from course_utils.returned import tensor
+from shared.trap import Trap
+
+NUMBERS = (0.5, 2.5, 1.0, 0.25, 1.5, 2.0)
+
+
+def _losses(sign: float = 1.0) -> list[torch.Tensor]:
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    return [torch.tensor(sign * number, device=device) for number in NUMBERS]
+
+
+def _given(losses: Any) -> Any:
+    # The lesson's stub, to be compared byte by byte: a docstring would be one more constant.
+    worst = losses[0]
+    for loss in losses[1:]:
+        worst = max(worst, loss)
+    return worst
+
+
+def judge(answer: Any) -> Mistakes:
+    """Compare with the largest number, and count the waits: there may be none."""
+    for sign in (1.0, -1.0):
+        losses = _losses(sign)
+        with Trap() as trap:
+            got = answer(losses)
+        waits = sum(trap.lines.values())
+        yield isinstance(got, torch.return_types.max), "pair"
+        numbers = [sign * number for number in NUMBERS]
+        right, found = max(numbers), tensor(got).tolist()
+        yield (
+            got.numel() != 1 or got.item() != right,
+            "other",
+            {"numbers": numbers, "right": right, "got": found},
+        )
+        if waits and getattr(getattr(answer, "__code__", None), "co_code", None) == _given.__code__.co_code:
+            raise NotYet("as_before", count=len(NUMBERS), waits=waits)
+        yield waits >= len(NUMBERS) - 1, "one_by_one", {"waits": waits}
+        yield waits, "some_waits", {"waits": waits}
+
+
+def show(answer: Any) -> Block:
+    """Return a table of the lines in which the host waited for six losses."""
+    with Trap() as trap:
+        answer(_losses())
+    return trap.table()
+
+
+_HEAD = "def biggest(losses):\n    "
+WRONG = {
+    "returned_none": _HEAD + "torch.stack(losses).max()",
+    "pair": _HEAD + "return torch.stack(losses).max(0)",
+    "no_tensor": _HEAD + "return torch.stack(losses).max().item()",
+    "other": _HEAD + "return losses[0]",
+    "one_by_one": (
+        _HEAD + "return torch.tensor(losses).max()",
+        _HEAD + "return max(losses)",
+    ),
+    "some_waits": (
+        _HEAD + "worst = torch.stack(losses).max()\n    print(worst)\n    return worst",
+        _HEAD + "every = torch.stack(losses)\n    return every[every >= every.max()][0]",
+    ),
+}

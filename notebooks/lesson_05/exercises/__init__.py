@@ -1,0 +1,1 @@
+"""The exercises of lesson 05, data parallelism: the same verdict with 0, 1 or N GPUs; texts: ``exercises.toml``."""

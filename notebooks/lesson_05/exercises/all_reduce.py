@@ -1,0 +1,91 @@
+"""Exercise ``all_reduce(tensors)``: write the sum into each of the tensors, on its own GPU, here pretended ones."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import torch
+
+from bilingual import Bilingual, Block
+from course_utils import facts
+from course_utils.exercises import Mistake, Mistakes
+from shared.pretended_gpus import pretended_gpus
+
+Tensors = list[torch.Tensor]
+
+
+def _run(answer: Any, before: Tensors) -> tuple[Any, Tensors, Tensors]:
+    """Run `answer` with copies of `before`, each on a GPU of its own.
+
+    Returns:
+        What it returned, the tensors that it was given, and the list that it was given, perhaps with others in it now.
+
+    Raises:
+        Mistake: It computes with tensors of several devices.
+        RuntimeError: Another one of the answer.
+    """
+    with torch.no_grad(), pretended_gpus(len(before)):
+        given = [tensor.to(f"cuda:{k}") for k, tensor in enumerate(before)]
+        argument = list(given)
+        try:
+            return answer(argument), given, argument
+        except RuntimeError as error:
+            if (
+                devices := sorted(set(re.findall(r"cuda:\d|cpu", str(error))))
+                if "device" in str(error)
+                else []
+            ):
+                found = Bilingual(", ".join(devices), "、".join(devices))
+                raise Mistake("several_devices", devices=found) from None
+            raise
+
+
+def judge(answer: Any) -> Mistakes:
+    """Look at what the tensors hold afterwards."""
+    for count in (3, 2, 1):
+        before = [torch.arange(6, dtype=torch.float64).view(2, 3) * 10**k + k for k in range(count)]
+        total = torch.stack(before).sum(0)
+        got, given, argument = _run(answer, before)
+        after = [tensor.cpu() for tensor in given]
+        yield any(tensor.shape != total.shape for tensor in after), "shape"
+        kept = [torch.equal(a, b) for a, b in zip(after, before, strict=True)]
+        if count > 1 and all(kept):
+            yield list(map(id, argument)) != list(map(id, given)), "new_tensors"
+            yield got is not None, "returned"
+            yield True, "unchanged"
+        yield len({tensor.data_ptr() for tensor in given}) < count, "shared_memory"
+        if all(torch.equal(tensor, total) for tensor in after):
+            continue
+        yield all(torch.allclose(tensor, total / count) for tensor in after), "average"
+        yield torch.equal(after[0], total) and all(kept[1:]), "first_half"
+        yield any(torch.allclose(a, total + b) for a, b in zip(after, before, strict=True)), "counted_twice"
+        yield True, "other"
+
+
+def show(answer: Any) -> Block:
+    """Return what three tensors hold before the answer and after it."""
+    before = [torch.tensor([10.0**k, k]) for k in range(3)]
+    _, given, _ = _run(answer, before)
+    pairs = enumerate(zip(before, given, strict=True))
+    return facts(fixed={f"cuda:{k}": f"{b.tolist()} → {t.tolist()}" for k, (b, t) in pairs})
+
+
+_HEAD = "def all_reduce(tensors):\n    "
+_TOTAL = _HEAD + "total = sum(t.to(tensors[0].device) for t in tensors)\n    "
+WRONG = {
+    "several_devices": (
+        _HEAD + "total = sum(tensors)\n    for t in tensors:\n        t.copy_(total)",
+        _HEAD + "total = torch.zeros(2, 3)\n    for t in tensors:\n        total = total + t",
+        _HEAD + "return torch.stack(list(tensors)).sum(0)",
+    ),
+    "shape": _HEAD + "for t in tensors:\n        t.unsqueeze_(0)",
+    "new_tensors": _TOTAL + "for i, t in enumerate(tensors):\n        tensors[i] = total.to(t.device)",
+    "returned": _TOTAL + "return [total.to(t.device) for t in tensors]",
+    "unchanged": _TOTAL + "for t in tensors:\n        t = total",
+    "shared_memory": _TOTAL + "for t in tensors:\n        t.data = total",
+    "average": _TOTAL + "for t in tensors:\n        t.copy_(total / len(tensors))",
+    "first_half": _HEAD + "for t in tensors[1:]:\n        tensors[0] += t.to(tensors[0].device)",
+    "counted_twice": _TOTAL + "for t in tensors:\n        t += total.to(t.device)",
+    "other": _HEAD + "for t in tensors:\n        t.copy_(sum(o.to(t.device) for o in tensors))",
+}

@@ -1,0 +1,64 @@
+"""Exercise ``without_prefix(state) -> dict``: the names of a state that DataParallel has saved, without ``module.``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from bilingual import Bilingual, Block
+from course_utils import facts
+from course_utils.exercises import Mistakes
+
+_NAMES = ("features.module.weight", "features.module.bias", "head.weight", "modules.weight", "old.led.bias")
+_PLAIN = {name: torch.full((2,), float(k)) for k, name in enumerate(_NAMES)}
+_WRAPPED = {f"module.{name}": value for name, value in _PLAIN.items()}
+
+
+def _listed(names: set[Any]) -> Bilingual:
+    found = [f"`{name}`" for name in sorted(map(str, names))[:5]] or ["–"]
+    return Bilingual(", ".join(found), "、".join(found))
+
+
+def judge(answer: Any) -> Mistakes:
+    """Look at the names and the tensors, of a state with the prefix and of one without."""
+    for given in (_WRAPPED, _PLAIN):
+        state = dict(given)
+        got = answer(state)
+        yield got is None, "returned_none"
+        yield not isinstance(got, dict), "no_dictionary", {"kind": type(got).__name__}
+        yield list(state) != list(given), "changed"
+        names = set(got)
+        yield given is _WRAPPED and names >= set(given), "as_before"
+        yield names == {name.replace("module.", "") for name in given}, "everywhere"
+        yield given is _PLAIN and names != set(given), "cut_off"
+        if lost := sorted(set(_PLAIN) - names):
+            yield True, "letters", {"lost": lost[0], "names": _listed(names)}
+        if more := names - set(_PLAIN):
+            yield True, "more_names", {"names": _listed(more)}
+        yield any(got[name] is not value for name, value in _PLAIN.items()), "other_tensors"
+
+
+def show(answer: Any) -> Block:
+    """Return what the answer makes of five names."""
+    names = {id(value): name for name, value in answer(dict(_WRAPPED)).items()}
+    return facts(fixed={name: f"→ {names.get(id(value), '–')}" for name, value in _WRAPPED.items()})
+
+
+_HEAD = "def without_prefix(state):\n    "
+WRONG = {
+    "returned_none": _HEAD + "print(state)",
+    "no_dictionary": _HEAD + "return [k.removeprefix('module.') for k in state]",
+    "changed": _HEAD
+    + "for k in list(state):\n        state[k.removeprefix('module.')] = state.pop(k)\n    return state",
+    "as_before": _HEAD + "return dict(state)",
+    "everywhere": _HEAD + "return {k.replace('module.', ''): v for k, v in state.items()}",
+    "cut_off": (
+        _HEAD + "return {k[len('module.'):]: v for k, v in state.items()}",
+        _HEAD + "return {k.split('.', 1)[1]: v for k, v in state.items()}",
+    ),
+    "letters": _HEAD + "return {k.lstrip('module.'): v for k, v in state.items()}",
+    "more_names": _HEAD + "return {k.removeprefix('module.'): v for k, v in state.items()} | {'epoch': 0}",
+    "other_tensors": _HEAD
+    + "v = list(state.values())[0]\n    return {k.removeprefix('module.'): v for k in state}",
+}

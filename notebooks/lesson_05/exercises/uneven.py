@@ -1,0 +1,63 @@
+"""Exercise ``combine(gradients, sizes) -> Tensor``: the gradient of the mean loss over pieces of different sizes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from bilingual import Bilingual, Block
+from course_utils import facts
+from course_utils.exercises import Mistakes
+from course_utils.returned import tensor
+
+
+def judge(answer: Any) -> Mistakes:
+    """Compare with the mean weighted by size, and look for other weights."""
+    for sizes in ((4, 4, 2), (10, 10, 10), (5,), (1, 7)):
+        make = torch.Generator().manual_seed(len(sizes))
+        gradients = [torch.rand(2, 5, generator=make, dtype=torch.float64) + k for k in range(len(sizes))]
+        whole = torch.stack(gradients)
+        got = tensor(answer(gradients, list(sizes)))
+        yield got.shape != (2, 5), "shape", {"shape": tuple(got.shape)}
+        yield any(not torch.equal(a, b) for a, b in zip(gradients, whole, strict=True)), "changed"
+        got, case = got.double(), {"case": "+".join(map(str, sizes))}
+        weighted = (whole * torch.tensor(sizes, dtype=torch.float64).view(-1, 1, 1)).sum(0)
+        if torch.allclose(got, weighted / sum(sizes)):
+            continue
+        yield torch.allclose(got, whole.mean(0)), "plain_mean", case
+        yield torch.allclose(got, weighted), "not_divided"
+        yield torch.allclose(got, whole.sum(0)), "plain_sum"
+        yield True, "other", case
+
+
+def show(answer: Any) -> Block:
+    """Return how much an example on each of three devices counts in the answer."""
+    sizes = [4, 4, 2]
+    counted = answer(list(torch.eye(3, dtype=torch.float64)), sizes)
+    rows = {}
+    for device, (size, weight) in enumerate(zip(sizes, counted.tolist(), strict=True)):
+        label = Bilingual(f"device {device}, {size} examples", f"裝置 {device}，{size} 筆")
+        rows[label] = Bilingual(
+            f"its gradient counts {weight:.3g}, each of its examples {weight / size:.3g}",
+            f"梯度的權重是 {weight:.3g}，每一筆的分量是 {weight / size:.3g}",
+        )
+    return facts(fixed=rows)
+
+
+_HEAD = "def combine(gradients, sizes):\n    "
+WRONG = {
+    "returned_none": _HEAD + "print(sum(gradients))",
+    "no_tensor": _HEAD + "return [g / 2 for g in gradients]",
+    "shape": _HEAD + "return gradients[0].mean()",
+    "changed": _HEAD
+    + "total = gradients[0]\n    for g in gradients[1:]:\n        total += g\n    return total",
+    "plain_mean": _HEAD + "return torch.stack(gradients).mean(0)",
+    "not_divided": _HEAD + "return sum(g * n for g, n in zip(gradients, sizes))",
+    "plain_sum": _HEAD + "return sum(gradients)",
+    "other": (
+        _HEAD + "return sum(g * n for g, n in zip(gradients, sizes)) / len(sizes)",
+        _HEAD
+        + "sizes = torch.tensor(sizes)\n    return sum(g / n for g, n in zip(gradients, sizes)) / (1 / sizes).sum()",
+    ),
+}

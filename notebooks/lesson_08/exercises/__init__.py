@@ -1,0 +1,1 @@
+"""The exercises of lesson 08; their texts are in ``exercises.toml``."""

@@ -1,0 +1,74 @@
+"""Exercise ``gather(values, first, length) -> tensor``: many windows at once, on any device, without a loop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from bilingual import Bilingual, Block
+from course_utils import facts
+from course_utils.exercises import Mistake, Mistakes
+from course_utils.returned import tensor
+from shared.trap import Trap
+
+LENGTH = 5
+
+
+def given() -> tuple[Tensor, Tensor]:
+    """Return a series of 40 rows and 2 columns, and the first rows of three windows."""
+    return torch.arange(80.0).view(40, 2), torch.tensor([30, 2, 17])
+
+
+def fails_elsewhere(answer: Any) -> bool:
+    """Return whether the answer fails on the device "meta", which every machine has and which computes shapes only."""
+    try:
+        return answer(*(x.to("meta") for x in given()), LENGTH).device.type != "meta"
+    except (RuntimeError, NotImplementedError):
+        return True
+
+
+def judge(answer: Any) -> Mistakes:
+    """Compare the windows, count what the host asks for, then try another device."""
+    values, first = given()
+    right = torch.stack([values[row : row + LENGTH] for row in first.tolist()])
+    try:
+        with Trap() as trap:
+            got = answer(values, first, LENGTH)
+    except (RuntimeError, IndexError) as error:
+        if "match" not in str(error) and "broadcast" not in str(error):
+            raise
+        raise Mistake("not_a_column", length=LENGTH, error=str(error)[:90]) from None
+    tensor(got)
+    yield got.shape == right.transpose(0, 1).shape, "transposed"
+    shapes = {"wanted": tuple(right.shape), "got": tuple(got.shape)}
+    yield got.shape != right.shape, "shape", {"length": LENGTH} | shapes
+    row = {"row": 30, "last": 30 + LENGTH - 1, "got": got[0, 0].tolist(), "wanted": right[0, 0].tolist()}
+    yield not torch.equal(got, right), "rows", row
+    waits = sum(trap.lines.values())
+    yield waits, "one_by_one", {"waits": waits}
+    yield fails_elsewhere(answer), "device"
+
+
+def show(answer: Any) -> Block:
+    """Return which rows the learner's windows hold."""
+    values, first = given()
+    name = Bilingual("rows of the window that begins at row {row}", "從第 {row} 列開始的視窗，取到的列")
+    found = {}
+    for row, window in zip(first.tolist(), answer(values, first, LENGTH), strict=True):
+        found[name.format(row=row)] = ", ".join(f"{x / 2:g}" for x in window[:, 0].tolist())
+    return facts(fixed=found)
+
+
+_HEAD = "def gather(values, first, length):\n    "
+WRONG = {
+    "returned_none": f"{_HEAD}values[first[:, None] + torch.arange(length, device=values.device)]",
+    "no_tensor": f"{_HEAD}return [values[i : i + length] for i in first]",
+    "not_a_column": f"{_HEAD}return values[first + torch.arange(length)]",
+    "transposed": f"{_HEAD}return values[torch.arange(length)[:, None] + first]",
+    "shape": f"{_HEAD}return values[first]",
+    "rows": f"{_HEAD}return values[first[:, None] + torch.arange(1, length + 1)]",
+    "one_by_one": f"{_HEAD}return torch.stack([values[i : i + length] for i in first.tolist()])",
+    "device": f"{_HEAD}return values[first[:, None] + torch.arange(length)]",
+}

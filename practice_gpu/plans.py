@@ -1,0 +1,191 @@
+"""What a call of an operator makes and costs: planned with tensors without data, once per form of its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+
+from practice_gpu.costs import copy_seconds, kernel_seconds
+from practice_gpu.forms import Form, form, form_of
+from practice_gpu.state import NAME, plain, state
+
+if TYPE_CHECKING:
+    from practice_gpu.operators import Operator
+
+# Where CUDA, too, takes tensors of the CPU: indices, lengths, and numbers beside tensors.
+_HOST_INDICES = set("index index_put_ _index_put_impl_ _unsafe_index _unsafe_index_put".split())
+_ON_THE_HOST = set("lengths input_lengths target_lengths scalars batch_sizes".split())
+SCALARS_ANYWHERE = set("floor_divide index_fill index_fill_ masked_fill masked_fill_ where isin".split())
+# Their rules for shapes are not those of the kernels: what the kernel makes of zeros is looked at.
+_BY_TRIAL = set(
+    "native_batch_norm _native_batch_norm_legit _embedding_bag _embedding_bag_forward_only".split()
+)
+_TO_HOST = {"_local_scalar_dense", "equal", "is_nonzero"}  # a number comes back, by a copy
+
+
+class Plan(NamedTuple):
+    """What a call makes.
+
+    Attributes:
+        device: The practice GPU that runs it.
+        waits: Whether the host must wait: only the values tell what there is to return.
+        seconds: How long the kernel takes.
+        share: How much of the card it keeps busy.
+        made: Forms of the results.
+        resized: Which arguments are resized first, and to what form.
+    """
+
+    device: int
+    waits: bool
+    seconds: float
+    share: float = 1.0
+    made: Any = None
+    resized: tuple[tuple[str, Form], ...] = ()
+
+
+_plans: dict[Any, Plan] = {}
+
+
+def tensors_in(values: Any) -> Iterator[torch.Tensor]:
+    """Yield the tensors among arguments, those in lists too."""
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from tensors_in(value)
+
+
+def swapped(value: Any, change: Callable[[Any], Any], kind: type = torch.Tensor) -> Any:
+    """Return an argument with every tensor (or what else is of `kind`) in it changed."""
+    if isinstance(value, kind):
+        return change(value)
+    if type(value) in (list, tuple):
+        return type(value)([swapped(v, change, kind) for v in value])
+    return value
+
+
+def as_meta(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a tensor without data of the same form; numbers of the CPU keep their value."""
+    if tensor.dim() == 0 and tensor.is_cpu:
+        return tensor
+    meta = torch.empty_strided(tensor.size(), tensor.stride(), dtype=tensor.dtype, device="meta")
+    return torch._conj(meta) if tensor.is_conj() else meta
+
+
+def refuse_layouts(values: Any) -> None:
+    """Refuse tensors that are not made of numbers side by side.
+
+    Raises:
+        NotImplementedError: One of them is sparse, say.
+    """
+    for tensor in tensors_in(values):
+        if tensor.layout != torch.strided:
+            raise NotImplementedError(f"practice_gpu cannot hold tensors of layout {tensor.layout}")
+
+
+def _described(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return form(value.dtype, value.size(), value.stride()), value.get_device()
+    if type(value) in (list, tuple):
+        return tuple([_described(v) for v in value])
+    return type(value), value
+
+
+def plan_of(operator: Operator, given: dict[str, Any]) -> Plan:
+    """Return the plan for a call of an operator.
+
+    Args:
+        operator: What is called.
+        given: Its arguments by name.
+    """
+    precisions = torch._C._get_float32_matmul_precision(), torch._C._get_cudnn_allow_tf32()
+    key = [operator, state.profile, state.chosen.device, torch.get_default_dtype(), precisions, *given]
+    key += [_described(value) for name, value in given.items() if name != operator.generator]
+    try:
+        plan = _plans.get(tuple(key))
+    except TypeError:  # cannot be hashed
+        return _new_plan(operator, given)
+    if plan is None:
+        if len(_plans) > 20_000:
+            _plans.clear()
+        plan = _plans[tuple(key)] = _new_plan(operator, given)
+    return plan
+
+
+def _new_plan(operator: Operator, given: dict[str, Any]) -> Plan:
+    _check_devices(operator, given)
+    name, profile = operator.name, state.profile
+    on_gpu = [t for t in tensors_in(given.values()) if t.device.type == NAME]
+    device = on_gpu[0].device.index if on_gpu else state.index(given.get("device"))
+    change = _trial if name in _BY_TRIAL else as_meta
+    meta = {key: swapped(value, change) for key, value in given.items() if key != operator.generator}
+    if "device" in meta:
+        meta["device"] = torch.device("meta")
+    waits = operator.waits or _masks(name, given)
+    if not waits:
+        try:
+            with plain():
+                results = operator.op(**meta)
+        except (NotImplementedError, RuntimeError, IndexError, TypeError, ValueError, AssertionError):
+            waits = True  # the CPU will say what is wrong, or do it all the same
+    if waits:
+        size = sum(t.numel() * t.itemsize for t in on_gpu)
+        seconds = copy_seconds(profile, 16, "pinned") if name in _TO_HOST else 0.0
+        if name != "_local_scalar_dense":
+            seconds = 2 * size / profile.bandwidth
+        return Plan(device, True, profile.shortest + seconds)
+    if operator.back:
+        listed = results if isinstance(results, (list, tuple)) else [results]
+        results = tuple(r for name, r in zip(operator.back, listed, strict=True) if not name)
+    refuse_layouts((results,))
+    resized = [
+        (key, form_of(after))
+        for key in operator.written
+        for before, after in zip(tensors_in((given[key],)), tensors_in((meta[key],)), strict=True)
+        if before.size() != after.size()
+    ]
+    precision = torch._C._get_float32_matmul_precision()
+    tf32 = torch._C._get_cudnn_allow_tf32() if "convolution" in name else precision != "highest"
+    inputs = [*tensors_in([value for key, value in meta.items() if key not in operator.outs])]
+    outputs = [*tensors_in([meta[key] for key in operator.written]), *tensors_in((results,))]
+    costs = kernel_seconds(profile, name, inputs, outputs, tf32)
+    return Plan(device, False, *costs, swapped(results, form_of), tuple(resized))
+
+
+def _trial(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.zeros_like(as_meta(tensor), device="cpu")
+
+
+def _masks(name: str, given: dict[str, Any]) -> bool:
+    masks = (torch.bool, torch.uint8)
+    return name in _HOST_INDICES and any(t.dtype in masks for t in tensors_in((given["indices"],)))
+
+
+def _check_devices(operator: Operator, given: dict[str, Any]) -> None:
+    """Refuse tensors of several devices, in PyTorch's words, but where CUDA allows them."""
+    together = "Expected all tensors to be on the same device, but"
+    first: torch.device | None = None
+    for name, value in given.items():
+        numbers = operator.pointwise or name in ("value", "values")  # may come from the CPU
+        for tensor in tensors_in((value,)) if name not in _ON_THE_HOST else ():
+            where = tensor.device
+            if where == first or (numbers and tensor.is_cpu and tensor.dim() == 0):
+                continue
+            if name == "indices" and operator.name in _HOST_INDICES:
+                if not tensor.is_cpu:
+                    raise RuntimeError(
+                        "indices should be either on cpu or on the same device as the indexed tensor "
+                        f"({first})"
+                    )
+            elif first is None:
+                first = where
+            elif operator.pointwise:
+                pair = (first, where) if first.type == NAME else (where, first)
+                raise RuntimeError(f"{together} found at least two devices, {pair[0]} and {pair[1]}!")
+            else:
+                raise RuntimeError(
+                    f"{together} got {name} is on {where}, different from other tensors on {first} "
+                    f"(when checking argument in method wrapper_{NAME}_{operator.name})"
+                )
