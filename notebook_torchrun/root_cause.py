@@ -5,6 +5,7 @@ import os
 import re
 import signal
 from dataclasses import replace
+from enum import IntEnum
 from pathlib import Path
 
 from notebook_torchrun.rank import consequence
@@ -42,6 +43,41 @@ def _waiting(where: str) -> int:
     return 2 if "torch/distributed" in last else int(bool(_LIKELY_WAITS.search(last)))
 
 
+class Order(IntEnum):
+    """What to name first; the lower, the likelier a rank's end is the cause of the others'."""
+
+    CAUSE = 0
+    BUSY = 1  # somewhere else than in a collective, when the time was up
+    WAITED = 2  # too long for another one; this and the next as in `consequence`
+    LOST = 3  # its connection to another one
+    STOPPED = 4  # or still waiting, when the job was over
+    DONE = 5
+
+
+End = tuple[
+    Order, int, tuple[str, str, int | None]
+]  # when it ended, if that is known; kind, text and status of a failure
+
+
+def _end(own: dict, status: int, why: str, where: str, printed: list[str]) -> End:
+    """Return how a rank ended: `own` are its records, `status` is what torchrun saw, `where` is its place if it wrote that."""
+    last, when, waiting = "\n".join(printed[-LAST_LINES:]), own.get("time", 0), _waiting(where)
+    if "raised" in own:
+        return Order(consequence(own["message"])), when, ("raised", own["raised"], 1)
+    if "exited" in own:
+        return Order.CAUSE, when, ("exited", last, own["exited"])
+    if status:
+        aborted = status == -signal.SIGABRT  # as NCCL does to a rank that waited too long
+        order = Order(consequence("\n".join(printed))) if aborted else Order.CAUSE
+        return order, 0, ("killed" if status < 0 else "exited", where or last, status)
+    if why == "limit" and (where or "done" not in own):
+        order = Order.STOPPED if waiting else Order.BUSY
+        return order, bool(where) + waiting, ("hangs", where or last, None)
+    if "done" in own:
+        return Order.DONE, when, ("done", last, 0)
+    return Order.STOPPED, waiting, ("stopped", where or last, None)  # because another one had failed
+
+
 def find_failures(
     folder: Path, run: Run, facts: dict, why: str, statuses: dict[int, int], script: Path
 ) -> list[Failure]:
@@ -67,36 +103,28 @@ def find_failures(
         statuses = {rank: status for rank, status in statuses.items() if status != -signal.SIGTERM}
     found = []
     for rank in range(run.ranks):
-        own, status, lines = facts.get((run.restarts, rank), {}), statuses.get(rank, 0), run.printed(rank)
         where = short(_place(_read(folder / f"{run.restarts}-{rank}.stacks")))
-        last, waiting = "\n".join(lines[-LAST_LINES:]), _waiting(where)
-        order, when = 0, own.get("time", 0)  # 0 is a cause, 5 is no failure at all
-        if "raised" in own:
-            order, how = consequence(own["message"]), ("raised", short(own["raised"]), 1)
-        elif "exited" in own:
-            how = ("exited", last, own["exited"])
-        elif status:
-            when, how = 0, ("killed" if status < 0 else "exited", where or last, status)
-            if status == -signal.SIGABRT:  # NCCL aborts a rank that waited too long
-                order = consequence("\n".join(lines))
-        elif why == "limit" and (where or "done" not in own):
-            order, when, how = 4 if waiting else 1, bool(where) + waiting, ("hangs", where or last, None)
-        elif "done" in own:
-            order, how = 5, ("done", last, 0)
-        else:  # because another one had failed
-            order, when, how = 4, waiting, ("stopped", where or last, None)
-        found.append((order, when, rank, Failure(rank, *how)))
+        own = facts.get((run.restarts, rank), {})
+        order, when, (kind, text, status) = _end(own, statuses.get(rank, 0), why, where, run.printed(rank))
+        text = short(text) if kind == "raised" else text
+        found.append((order, when, rank, Failure(rank, kind, text, status)))
     found.sort(key=lambda item: item[:3])
+    failures = _ordered(found)
+    return [torchrun] * (failures[0].kind in ("stopped", "done")) + failures
+
+
+def _ordered(found: list[tuple[Order, int, int, Failure]]) -> list[Failure]:
+    """Return the failures, sorted by order, time and rank, with the one to name in front."""
     # The choice must not depend on chance, else the box would: if ranks made the same mistake, the lowest is named.
     first = _gist(found[0][3])
-    found.sort(key=lambda item: item[2] if _gist(item[3]) == first else run.ranks)
-    failures = [failure for *_, failure in found]
-    if (
-        found[0][0] == 2
-    ):  # it waited for ranks that were busy elsewhere and had to be stopped: they are the cause
-        busy = [failure for order, when, _, failure in found if (order, when) == (4, 0)]
-        failures = [replace(f, kind="hangs") for f in busy] + [f for f in failures if f not in busy]
-    return [torchrun] * (failures[0].kind in ("stopped", "done")) + failures
+    failures = [
+        f for *_, f in sorted(found, key=lambda item: item[2] if _gist(item[3]) == first else len(found))
+    ]
+    if found[0][0] != Order.WAITED:
+        return failures
+    # It waited for ranks that were busy elsewhere and had to be stopped: they are the cause.
+    busy = [failure for order, when, _, failure in found if (order, when) == (Order.STOPPED, 0)]
+    return [replace(f, kind="hangs") for f in busy] + [f for f in failures if f not in busy]
 
 
 def _gist(failure: Failure) -> tuple[str, int | None, str]:

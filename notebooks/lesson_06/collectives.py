@@ -146,17 +146,6 @@ def _draw(axes: Any, name: str, before: Sequence[Held], after: Sequence[Held], l
         spine.set_visible(False)
 
 
-def _check(name: str, before: Sequence[Held], after: Sequence[Held]) -> None:
-    if name not in MEANINGS:
-        raise ValueError(
-            f"collective {name!r} is not known; the pictures know {', '.join(map(repr, MEANINGS))}."
-        )
-    if len(before) != len(after) or not before:
-        raise ValueError(
-            f"{name}: `before` and `after` need one entry per rank, but have {len(before)} and {len(after)}."
-        )
-
-
 def picture(moves: Moves) -> figures.Picture:
     """Build the picture of one or several collectives (pure).
 
@@ -175,7 +164,14 @@ def picture(moves: Moves) -> figures.Picture:
     if not moves:
         raise ValueError("there is no collective to draw.")
     for name, (before, after) in moves.items():
-        _check(name, before, after)
+        if name not in MEANINGS:
+            raise ValueError(
+                f"collective {name!r} is not known; these are: {', '.join(map(repr, MEANINGS))}."
+            )
+        if len(before) != len(after) or not before:
+            raise ValueError(
+                f"{name}: `before` and `after` need one entry per rank, but have {len(before)} and {len(after)}."
+            )
     left = max(_width(before) for before, _ in moves.values())
     width = left + _MIDDLE + max(_width(after) for _, after in moves.values())
     ranks = max(len(before) for before, _ in moves.values())

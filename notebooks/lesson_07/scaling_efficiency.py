@@ -146,29 +146,14 @@ def compute(
         call: Seconds per call; None for the measured one.
         overlap: Share of the work behind which communication can hide, 0 to 1.
         ranks: With how many processes the points were measured.
-
-    Raises:
-        ValueError: A number is out of range, or a measured value is chosen without `measured_link`.
     """
-    if None in (bandwidth, call) and measured_link is None:
-        raise ValueError("compute() needs measured_link=(seconds per call, bytes per second) for that.")
     mine = measured_link or (0.0, 0.0)
     link = Link(
         mine[0] if call is None else call,
         mine[1] if bandwidth is None else bandwidth,
         None in (bandwidth, call),
     )
-    if min(processes, work, size, link.bandwidth) <= 0 or link.call < 0 or not 0 <= overlap <= 1:
-        raise ValueError(
-            f"needs positive numbers and an overlap from 0 to 1, but got processes={processes}, work={work}, "
-            f"size={size}, bandwidth={link.bandwidth}, call={link.call}, overlap={overlap}."
-        )
-    xs, ys = points or ((), ())
-    if len(xs) != len(ys) or any(value <= 0 for value in (*xs, *ys)):
-        raise ValueError(
-            f"points are two lists of positive numbers, seconds of work and efficiencies, but got {list(xs)} and {list(ys)}."
-        )
-    return Scaling(processes, work, size, overlap, link, tuple(zip(xs, ys, strict=True)), ranks)
+    return Scaling(processes, work, size, overlap, link, tuple(zip(*points or ((), ()), strict=True)), ranks)
 
 
 def _with(result: Scaling, **changes: Any) -> Scaling:

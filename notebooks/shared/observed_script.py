@@ -48,6 +48,8 @@ def place(
     size = str(worlds[job])
     os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": size, "LOCAL_WORLD_SIZE": size}
     os.environ[JOB] = f"{number}-{job}-{start}"
+    # Else a rank that ends at once may be gone before the others have reached it: they would seem to be out of step.
+    os.environ["TORCH_DIST_INIT_BARRIER"] = "1"
     own = folder / str(job)
     (own / "mine").mkdir(parents=True, exist_ok=True)
     os.chdir(own)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pytest
@@ -33,15 +32,11 @@ THREE = {
 }
 
 
-@pytest.mark.parametrize(
-    "moves", [SEVEN, THREE, {"all_reduce": SEVEN["all_reduce"]}], ids=["7", "3 ranks", "1"]
-)
+@pytest.mark.parametrize("moves", [SEVEN, THREE], ids=["7", "3 ranks"])
 def test_a_picture_with_its_texts(moves: dict[str, Any]) -> None:
     html = picture(moves).html()
     assert_nested(html)
     assert html.count("<img") == 1 and "measured" not in html
-    assert re.search(r'<img alt="What each rank holds\. [^"]* · 每個 rank 手上的資料。[^"]*。"', html)
-    assert 'lang="en"' in html and 'lang="zh-Hant"' in html
     for name in moves:
         assert f"{name}: before " in html and f"{name}：之前 " in html
 
@@ -90,21 +85,12 @@ def test_more_ranks_than_colours() -> None:
     png(picture({"all_gather": (held, [held] * 10)}).figure, small=False)
 
 
-def test_only_collectives_that_add_mention_sums() -> None:
-    assert "stripes" in picture({"reduce": SEVEN["reduce"]}).caption.en
-    assert "stripes" not in picture({"gather": SEVEN["gather"]}).caption.en
-    assert "條紋" in picture(SEVEN).caption.zh and "7 種" in picture(SEVEN).caption.zh
-
-
-def test_the_caption_of_a_single_collective_has_its_name(shown: list[Any]) -> None:
-    for name, (before, after) in SEVEN.items():
-        gallery({name: (before, after)})
-        assert shown[-1].caption.en.startswith(f"`{name}`: ") and shown[-1].caption.zh.startswith(
-            f"`{name}`："
-        )
-    assert len({found.caption.en for found in shown}) == len(SEVEN)
-    gallery(SEVEN)
-    assert shown[-1].caption.en.startswith("7 collectives")
+def test_only_sums_have_stripes_and_every_collective_its_own_caption() -> None:
+    captions = {name: picture({name: moves}).caption for name, moves in SEVEN.items()}
+    assert {name for name, text in captions.items() if "stripes" in text.en} == set(collectives.SUMS)
+    assert {name for name, text in captions.items() if "條紋" in text.zh} == set(collectives.SUMS)
+    assert len({text.en for text in captions.values()}) == len({text.zh for text in captions.values()}) == 7
+    assert set(SEVEN) | set(THREE) == set(collectives.MEANINGS)
 
 
 def test_a_scalar_is_a_tensor_of_one_number() -> None:
@@ -118,10 +104,3 @@ def test_a_scalar_is_a_tensor_of_one_number() -> None:
 def test_invalid_input_is_refused(moves: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         gallery(moves)
-
-
-def test_every_collective_is_described_in_both_languages() -> None:
-    assert set(SEVEN) | set(THREE) == set(collectives.MEANINGS)
-    assert all(
-        re.search(r"\w\.$", text.en) and text.zh.endswith("。") for text in collectives.MEANINGS.values()
-    )

@@ -4,83 +4,53 @@ from __future__ import annotations
 
 import ast
 import importlib.util
-import json
 import os
 import pickle
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import lesson_cells
 import pytest
 import torch
 import torch.distributed as dist
 
-from course_utils.figures import png
 from lesson_06 import dp_against_ddp
+from tools.written import script_in
 
 ROOT = Path(__file__).parents[2]
-NOTEBOOK = ROOT / "notebooks" / "06_distributed_data_parallel.ipynb"
 WORKERS = ROOT / "notebooks" / "workers"
 INSTRUMENTS = ("collectives.py", "one_step.py", "overlap.py", "process_group.py")
 
 
-def code_cells() -> list[dict[str, Any]]:
-    cells = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
-    return [cell | {"source": "".join(cell["source"])} for cell in cells if cell["cell_type"] == "code"]
-
-
-def scripts() -> dict[str, str]:
-    """Return the scripts that the lesson's cells write, by name (the last version of each)."""
-    found = {}
-    for cell in code_cells():
-        magic, _, source = cell["source"].partition("\n")
-        if name := re.fullmatch(r"%%writefile mine/(\w+)\.py", magic):
-            found[name[1]] = source
-    return found
-
-
-def calls(function: str) -> Iterator[tuple[str, list[Any]]]:
-    """Yield (stored Markdown, constant arguments) of every call of `function` in the lesson."""
-    for cell in code_cells():
-        if cell["source"].startswith("%%"):
-            continue
-        for node in ast.walk(ast.parse(cell["source"])):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) == function:
-                outputs = [out["data"].get("text/markdown", "") for out in cell["outputs"] if "data" in out]
-                yield (
-                    "".join("".join(text) for text in outputs),
-                    [a.value for a in node.args if isinstance(a, ast.Constant)],
-                )
+CELLS = [cell.text for cell in lesson_cells.cells("code") if cell.lesson == "06"]
+# What the lesson's cells write, by name: the last version of each.
+SCRIPTS = {found.name[:-3]: found.text for text in CELLS if (found := script_in(text))}
 
 
 # --- listings and rules -------------------------------------------------------------------------------
 
 
-def test_every_listing_is_the_current_file() -> None:
-    shown = list(calls("source"))
+def test_a_listing_is_no_more_than_a_learner_reads_at_once() -> None:
+    shown = [call for cell, call in lesson_cells.calls("source") if cell.lesson == "06"]
     assert len(shown) == 4
-    for stored, (script, *functions) in shown:
-        text = (WORKERS / script).read_text(encoding="utf-8")
+    for call in shown:
+        file, *parts = (argument.value for argument in call.args if isinstance(argument, ast.Constant))
+        text = (WORKERS / file).read_text(encoding="utf-8")
         named = {node.name: node for node in ast.parse(text).body if hasattr(node, "name")}
-        parts = [ast.get_source_segment(text, named[name]) for name in functions]
-        assert stored == "```python\n" + "\n\n".join(parts) + "\n```", f"{script} {functions}: record again"
-        assert stored.count("\n") <= 45, "more than a learner reads at once"
+        assert sum(named[part].end_lineno - named[part].lineno + 2 for part in parts) <= 44, (file, parts)
 
 
 def test_the_first_own_script_and_the_first_own_wrapper_come_early() -> None:
-    cells = code_cells()
-    first = next(n for n, cell in enumerate(cells) if cell["source"].startswith("%%writefile mine/"))
-    wrapped = next(n for n, cell in enumerate(cells) if "ddp_model = DDP(" in cell["source"])
-    assert first <= 2 and wrapped < len(cells) / 4
+    first = next(n for n, text in enumerate(CELLS) if script_in(text))
+    wrapped = next(n for n, text in enumerate(CELLS) if "ddp_model = DDP(" in text)
+    assert first <= 2 and wrapped < len(CELLS) / 4
 
 
-@pytest.mark.parametrize("name", sorted(scripts()))
+@pytest.mark.parametrize("name", SCRIPTS)
 def test_scripts_keep_the_rules_of_the_lesson(name: str) -> None:
-    text = scripts()[name]
+    text = SCRIPTS[name]
     assert not re.search(r"MASTER_PORT\W+\d|:\d{4,5}\b|--master-port|nccl", text), "a fixed port or backend"
     tree = ast.parse(text)
     imported = {
@@ -123,7 +93,7 @@ def test_instruments_join_by_the_shared_start() -> None:
     for name in set(INSTRUMENTS) - {"process_group.py"}:
         text = (WORKERS / name).read_text(encoding="utf-8")
         assert ast.get_docstring(ast.parse(text)) and "process_group.start(" in text
-        assert f"workers/{name}" in "".join(cell["source"] for cell in code_cells())
+        assert f"workers/{name}" in "".join(CELLS)
 
 
 def test_workers_compute_in_float32_where_tf32_is_switched_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,7 +120,7 @@ def torchrun(
     folder: Path, name: str, processes: int = 2, **variables: str
 ) -> subprocess.CompletedProcess[str]:
     """Run a script of the lesson as a learner does who has copied it elsewhere: without this repository."""
-    (folder / f"{name}.py").write_text(scripts()[name], encoding="utf-8")
+    (folder / f"{name}.py").write_text(SCRIPTS[name], encoding="utf-8")
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     command += [f"--nproc-per-node={processes}", f"{name}.py"]
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
@@ -247,14 +217,6 @@ def test_the_drawn_steps_send_every_gradient_once() -> None:
     assert seconds("DDP", "link", "weights") == 0
     assert seconds("DataParallel", "device 1", "update") == 0 < seconds("DDP", "device 1", "update")
     assert drawn["DDP"].seconds() < drawn["DataParallel"].seconds()
-
-
-def test_the_drawing_has_texts_in_both_languages(monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = {"en": "One step.", "zh": "一步。"}
-    monkeypatch.setattr(dp_against_ddp, "text", lambda *_: texts)
-    picture = dp_against_ddp.picture()
-    assert picture.caption.zh == "一步。" and "DataParallel" in picture.alternative.en
-    assert png(picture.figure)
 
 
 def test_slow_links_hide_nothing_but_the_buckets_before_the_end() -> None:

@@ -51,36 +51,16 @@ def marked_values(name: str, choices: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.parametrize("name", EXPLORERS)
-def test_pictures_are_drawn_without_a_warning(name: str) -> None:
-    """The defaults, and the last value of each control."""
+def test_captions_follow_every_control_with_the_same_numbers_in_both_languages(name: str) -> None:
     explorer = EXPLORERS[name]
-    sample = [explorer.defaults() | {c.name: c.options[-1][1]} for c in explorer.controls]
-    for choices in [explorer.defaults(), *(sample if name != "scaling measured" else [])]:
-        picture = explorer.render(explorer.compute(**choices))
-        png(picture.figure, small=False)
-        assert (picture.caption, picture.alternative) == texts(name, choices)
-        assert re.search("[a-z]{3}.*[.]$", plain(picture.caption.en))
-        assert re.search("[一-鿿].*。$", plain(picture.caption.zh))
-
-
-@pytest.mark.parametrize("name", EXPLORERS)
-def test_every_control_changes_the_caption(name: str) -> None:
-    """From any value to its neighbour, with the defaults of the other controls."""
-    explorer = EXPLORERS[name]
-    for control in explorer.controls:
+    for control in explorer.controls:  # from any value to its neighbour, with the defaults of the others
         captions = [caption(name, **{control.name: value}) for _, value in control.options]
         for before, after in itertools.pairwise(captions):
             assert before[0] != after[0] and before[1] != after[1], control.name
-
-
-@pytest.mark.parametrize("name", EXPLORERS)
-def test_both_languages_have_the_same_numbers(name: str) -> None:
-    explorer = EXPLORERS[name]
-    for control in explorer.controls:
-        for _, value in control.options:
-            for text in texts(name, explorer.defaults() | {control.name: value}):
-                numbers = [set(re.findall(r"\d[\d.,]*(?<![.,])", plain(part))) for part in (text.en, text.zh)]
-                assert numbers[0] == numbers[1]
+    for choices in itertools.islice(explorer.grid(), 0, None, 7):  # of many choices, each seventh
+        for text in texts(name, choices):
+            numbers = [set(re.findall(r"\d[\d.,]*(?<![.,])", plain(part))) for part in (text.en, text.zh)]
+            assert numbers[0] == numbers[1]
 
 
 # --- ring ---------------------------------------------------------------------------------------------
@@ -156,39 +136,6 @@ def test_what_was_sent_grows_with_every_step() -> None:
         assert steps[0] == 0 and steps == sorted(set(steps)) and steps[-1] == 2 * 4 * 840
 
 
-def test_the_default_ring() -> None:
-    """100 MB on 4 ranks: chunks of 25 MB, 150 MB from each in the end, 300 MB from rank 0 otherwise."""
-    en, zh = caption("ring")
-    assert en.startswith(
-        "4 ranks, 100 MB each, ring. Step 2 of 6, reduce-scatter: every rank sends one chunk of 25 MB"
-    )
-    assert "each rank has sent 150 MB" in en and "(N−1) · S = 300 MB" in en and "0 of 16 places" in en
-    assert (
-        zh.startswith("4 個 rank，每個 100 MB，排成環。第 2 步，共 6 步")
-        and "150 MB" in zh
-        and "300 MB" in zh
-    )
-
-
-@pytest.mark.parametrize("choices, en, zh", [
-    ({"step": 0}, "Start: every rank", "開始"), ({"step": 3}, "Step 3 of 6, reduce-scatter", "加到自己那一塊"),
-    ({"step": 4}, "Step 4 of 6, all-gather", "照存"), ({"step": 6}, "16 of 16 places", "16 格裡有 16 格"),
-    ({"step": 9}, "there is no step 9", "沒有第 9 步"),
-    ({"way": NAIVE}, "rank 2 sends all of its 100 MB to rank 0", "rank 2 把整份 100 MB 送到 rank 0"),
-    ({"way": NAIVE, "step": 5}, "rank 0 sends the sum, 100 MB, to rank 2", "送給 rank 2"),
-    ({"way": NAIVE, "step": 5}, "as long as 600 MB over one link", "600 MB"),
-])  # fmt: skip
-def test_the_caption_names_the_step(choices: dict[str, Any], en: str, zh: str) -> None:
-    found = caption("ring", **choices)
-    assert en in found[0] and zh in found[1]
-
-
-def test_the_alternative_counts_the_ranks_in_every_chunk() -> None:
-    text = ring_all_reduce.alternative(ring(3, 1))
-    assert "rank 0: 1, 1, 2; rank 1: 2, 1, 1; rank 2: 1, 2, 1." in text.en
-    assert "rank 0：1、1、2；rank 1：2、1、1" in text.zh
-
-
 def test_nothing_in_the_ring_depends_on_the_machine() -> None:
     assert not marked_values("ring", EXPLORERS["ring"].defaults())
 
@@ -253,25 +200,6 @@ def test_efficiency_is_monotonic_in_each_control(name: str, better_last: bool) -
             assert found == sorted(found, reverse=not better_last)
 
 
-def test_each_control_matters() -> None:
-    explorer = EXPLORERS["scaling"]
-    usual = explorer.compute(**explorer.defaults()).efficiency
-    for name, value in (
-        ("work", 0.1), ("bandwidth", 450e9), ("overlap", 0.0), ("processes", 1024), ("size", 250_000), ("call", 1e-3)
-    ):  # fmt: skip
-        assert abs(explorer.compute(**explorer.defaults() | {name: value}).efficiency - usual) > 0.02, name
-
-
-def test_the_default_is_described() -> None:
-    """8 processes, 102 MB over 12.5 GB/s: 20 µs + 14 / 8 · 8.16 ms = 14.3 ms; 6.67 ms hide behind the work."""
-    en, zh = caption("scaling")
-    assert "an all-reduce takes 14.3 ms (20 µs for the call, 14.3 ms for its bytes)" in en
-    assert (
-        "hides 6.67 ms of it, so that a step takes 17.6 ms. Efficiency 57%: as fast as 4.54 processes" in en
-    )
-    assert "all-reduce 要 14.3 ms（呼叫 20 µs，傳輸 14.3 ms）" in zh and "效率 57%，相當於 4.54 個" in zh
-
-
 def test_the_fit_with_two_processes_is_reproduced() -> None:
     """t = a + 2 (N - 1) / N · S / B: the price of the call is the same for any N."""
     explorer = EXPLORERS["scaling measured"]
@@ -312,19 +240,3 @@ def test_a_link_or_points_alone_are_enough() -> None:
     for explorer in (scaling_efficiency.explorer(LINK), scaling_efficiency.explorer(points=POINTS)):
         assert explorer.compute(**explorer.defaults()).processes == 2
         png(explorer.render(explorer.compute(**explorer.defaults())).figure, small=False)
-
-
-@pytest.mark.parametrize("bad", [
-    {"work": 0}, {"size": 0}, {"processes": 0}, {"bandwidth": 0}, {"call": -1}, {"overlap": 1.5}, {"overlap": -0.1},
-])  # fmt: skip
-def test_training_out_of_range_is_refused(bad: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match="positive numbers and an overlap"):
-        scaling(**bad)
-
-
-def test_missing_or_invalid_measurements_are_refused() -> None:
-    with pytest.raises(ValueError, match="needs measured_link"):
-        scaling(call=None)
-    for points in (([1.0], []), ([0.0], [0.5]), ([1.0], [-0.5])):
-        with pytest.raises(ValueError, match="two lists of positive numbers"):
-            scaling_efficiency.explorer(points=points).html(**EXPLORERS["scaling"].defaults())
