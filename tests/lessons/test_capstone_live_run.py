@@ -19,9 +19,8 @@ import pytest
 from html_nesting import assert_nested
 
 from lesson_08 import live_run
-from lesson_08.live_view import MOST_POINTS, STATES, bar, clock, losses, panel, thinned
-from lesson_08.run_end import end_box
-from lesson_08.run_log import Lines, Progress, Reader, number
+from lesson_08.run_view import MOST_POINTS, bar, clock, end_box, losses, panel, thinned
+from lesson_08.run_log import Lines, Progress, number
 
 SCRIPT = Path(__file__).with_name("made_up_run.py")
 
@@ -60,15 +59,15 @@ def test_numbers_are_finite(value: object, found: float | None) -> None:
 
 def test_progress_of_an_empty_folder_and_of_none(tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "none"):
-        progress = Reader(folder).read()
+        progress = Progress(folder).read()
         assert (progress.step, progress.steps, progress.left, progress.metrics) == (0, 0, None, None)
         assert_nested(panel("x", "running", progress))
 
 
 def test_progress_and_time_left(tmp_path: Path) -> None:
-    reader = Reader(tmp_path)
+    progress = Progress(tmp_path)
     (tmp_path / "config.json").write_text('{"steps": 100, "epochs": 4')  # half written
-    assert reader.read().steps == 0
+    assert progress.read().steps == 0
     (tmp_path / "config.json").write_text('{"steps": 100, "epochs": 4}')
     write(tmp_path / "log.jsonl", {"step": 10, "seconds": 2.0, "loss": 1.0, "epoch": 0})
     write(
@@ -79,20 +78,20 @@ def test_progress_and_time_left(tmp_path: Path) -> None:
         {"device": "cpu", "busy": 10, "cost": 0.1},
         {"device": "cpu", "busy": 20, "cost": 0.2},
     )
-    progress = reader.read()
+    progress.read()
     assert (progress.step, progress.left, progress.cost) == (25, 15.0, 0.2)
     assert progress.points == [(10, 1.0)] and progress.errors == [(25, 0.7)]
     assert progress.devices["cpu"]["busy"] == 20
 
 
 def test_a_resumed_run_forgets_the_lost_future(tmp_path: Path) -> None:
-    reader = Reader(tmp_path)
+    progress = Progress(tmp_path)
     write(tmp_path / "log.jsonl", *({"step": step, "loss": 1.0} for step in (5, 10, 15, 20)))
-    reader.read()
+    progress.read()
     (tmp_path / "log.jsonl").write_text('{"step": 5, "loss": 1.0}\n{"step": 10, "loss": 1.0}\n')
-    assert reader.read().points == [(5, 1.0), (10, 1.0)]
+    assert progress.read().points == [(5, 1.0), (10, 1.0)]
     write(tmp_path / "log.jsonl", {"step": 15, "loss": 2.0})
-    assert reader.read().points == [(5, 1.0), (10, 1.0), (15, 2.0)]
+    assert progress.read().points == [(5, 1.0), (10, 1.0), (15, 2.0)]
 
 
 # --- what is shown --------------------------------------------------------------------------------------------
@@ -137,7 +136,7 @@ def test_the_panel_shows_every_device_by_name() -> None:
     progress = Progress(
         Path(), {"steps": 120, "epochs": 4}, [(10, 1.0), (30, 0.5)], [(30, 0.6)], log, devices
     )
-    for state in STATES:
+    for state in ("starting", "running", "stopping"):
         page = panel("torchrun <x>", state, progress)
         assert_nested(page)
         assert "NVIDIA &lt;H100&gt;" in page and "Tesla T4" in page and "torchrun &lt;x&gt;" in page
@@ -190,11 +189,11 @@ def test_a_run_that_fails_is_explained(results: Path, capsys: Any) -> None:
     """Its traceback, what the error means, and (no checkpoint was left) no advice to resume."""
     run = watch(results, 8, 0.05, "fails")
     assert run.state == "failed" and run.launched.failure.rank == 1
-    box = end_box("x", "failed", Reader(results).read(), run.launched)
+    box = end_box("x", "failed", Progress(results).read(), run.launched)
     assert_nested(box.html)
     assert "CUDA error: out of memory" in box.html and "nvidia-smi" in box.html and "--resume" not in box.html
     (results / "checkpoint.pt").touch()
-    assert "--resume" in end_box("x", "failed", Reader(results).read(), run.launched).html
+    assert "--resume" in end_box("x", "failed", Progress(results).read(), run.launched).html
     assert "RuntimeError" in capsys.readouterr().out
 
 
@@ -241,10 +240,10 @@ def test_a_run_of_a_terminal_is_watched_and_stopped(results: Path, monkeypatch: 
     command = [sys.executable, str(SCRIPT), str(results), "20000", "0.05", "well"]
     update = live_run.View.update
 
-    def pressed(view: Any, progress: Progress) -> None:
-        if progress.step:
+    def pressed(view: Any) -> None:
+        if view.progress.step:
             view.stop()
-        update(view, progress)
+        update(view)
 
     with monkeypatch.context() as patch, subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
         patch.setattr(live_run.View, "update", pressed)
