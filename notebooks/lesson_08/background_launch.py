@@ -41,33 +41,29 @@ class BackgroundLaunch:
         self.run = Run(shlex.join(["torchrun", *options, str(script), *words]), processes, limit)
         # As short as can be: the sockets in it have paths of 104 bytes at most on macOS.
         self.folder = Path(tempfile.gettempdir(), f"launch-{uuid.uuid4().hex[:8]}")
-        self._logs, self._process, self._began = LogReader(self.folder, self.run), None, time.monotonic()
+        self._logs, self._began = LogReader(self.folder, self.run), time.monotonic()
         self._command = [*options, rank_file, str(self.script), *words]
 
     def __enter__(self) -> BackgroundLaunch:
         self._process = agent.start(self._command, agent.settings(self.folder, self.run.limit))
         return self
 
+    def __exit__(self, *_: object) -> None:
+        agent.stop(self._process, self.folder)
+
     def running(self) -> bool:
-        """Return whether the job goes on; what its ranks have printed is then in ``run.lines``."""
+        """Return whether the job goes on; what its ranks have printed, and at its end what failed, is then in `run`."""
         over = self._process.poll() is not None
         self._logs.read(last=over)
         self.run.seconds = time.monotonic() - self._began
+        if over:
+            why, statuses = json.loads((self.folder / agent.OUTCOME).read_text(encoding="utf-8"))
+            if why != "well":
+                found = self._logs.facts, why, dict(statuses), self.script
+                self.run.failures = find_failures(self.folder, self.run, *found)
         return not over
 
     def printed(self, start: str) -> str | None:
         """Return what follows `start` in the last line that a rank began with it, or None."""
         found = [text for _, text in self.run.lines if text.startswith(start)]
         return found[-1].removeprefix(start).strip() if found else None
-
-    def find_failures(self) -> None:
-        """After the end: put into the run what went wrong."""
-        why, statuses = json.loads((self.folder / agent.OUTCOME).read_text(encoding="utf-8"))
-        if why != "well":
-            self.run.failures = find_failures(
-                self.folder, self.run, self._logs.facts, why, dict(statuses), self.script
-            )
-
-    def __exit__(self, kind: type | None, *_: object) -> None:
-        self.run.interrupted = kind is not None
-        agent.stop(self._process, self.folder)

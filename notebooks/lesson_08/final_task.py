@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
@@ -14,21 +15,30 @@ from typing import Any
 from bilingual import Bilingual, Block, measured_spans
 from course_utils.tables import html_table
 from course_utils.units import number
-from lesson_08.final_task_texts import FILES, HEAD, NAMES, NO_RUN, NOT_FINISHED, REFUSED, SAYS, SUM, TITLE
 
+_TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+HEAD, CRITERIA, REASONS, REFUSALS = (
+    {name: Bilingual(**text) for name, text in texts.items()} for texts in _TEXTS.values()
+)
 POINTS = {
     "complete": 6, "tested": 7, "learned": 4, "simple": 5, "linear": 3, "fast": 10, "repeatable": 8, "resumed": 7,
 }  # fmt: skip
 SIMPLE, LINEAR = ("last value", "seasonal"), ("linear",)
+FILES = "config.json environment.json log.jsonl checkpoint.pt plots/loss.png plots/forecast.png".split()
 COMPARED = ("batch", "precision", "compile", "workers", "cpu", "name")  # two runs differ in one of these
 
 
 class Refused(Exception):
-    """The numbers contradict each other, or there are none."""
+    """The numbers contradict each other, or there are none.
 
-    def __init__(self, reason: Bilingual) -> None:
-        super().__init__(reason.en)
-        self.reason = reason
+    Args:
+        key: Why, a key of ``REFUSALS``.
+        values: What to fill in.
+    """
+
+    def __init__(self, key: str, **values: object) -> None:
+        self.reason = REFUSALS[key].format(**values)
+        super().__init__(self.reason.en)
 
 
 @dataclass(frozen=True)
@@ -60,23 +70,22 @@ def finished_runs(folder: Path) -> list[Any]:
         except RunError:
             continue
     if not runs:
-        raise Refused(NO_RUN.format(folder=folder))
+        raise Refused("no_run", folder=folder)
     if not (finished := [run for run in runs if run.metrics]):
-        raise Refused(NOT_FINISHED.format(count=len(runs)))
+        raise Refused("not_finished", count=len(runs))
     return finished
 
 
 def contradictions(run: Any) -> Iterator[str]:
-    """Yield which numbers of a run cannot be true: keys of ``REFUSED``."""
+    """Yield which numbers of a run cannot be true: keys of ``REFUSALS``."""
     config, log, metrics = run.config, run.log, run.metrics
     for own in metrics["test"].values():
-        if not all(
-            math.isfinite(value) and value > 0 for value in (own["mse"], own["mae"], *own["per_horizon"])
-        ):
+        horizons = own["per_horizon"]
+        if not all(math.isfinite(value) and value > 0 for value in (own["mse"], own["mae"], *horizons)):
             yield "not_finite"
-        elif not math.isclose(own["mse"], fmean(own["per_horizon"]), rel_tol=1e-3):
+        elif not math.isclose(own["mse"], fmean(horizons), rel_tol=1e-3):
             yield "horizons"
-        elif len(own["per_horizon"]) != config["settings"]["ahead"]:
+        elif len(horizons) != config["settings"]["ahead"]:
             yield "horizons"
     steps = [line["step"] for line in log]
     if not steps or steps != sorted(set(steps)) or steps[-1] != config["steps"]:
@@ -104,7 +113,7 @@ def last_value(run: Any) -> float | None:
     except (SeriesError, OSError):
         return None
     if sha256(series.values.numpy().tobytes()).hexdigest()[:16] != run.config["digest"]:
-        raise Refused(REFUSED["data"].format(run=run.folder.name))
+        raise Refused("data", run=run.folder.name)
     test = windows_of(series, run.config["settings"]["past"], run.config["settings"]["ahead"])["test"]
     past, *_, future = test.batch(range(len(test)))
     return (future - past[:, -1:]).double().square().mean().item()
@@ -126,44 +135,42 @@ def grade(folder: str | Path) -> list[Row]:
         except (KeyError, TypeError, IndexError, ValueError, AttributeError):
             found = "damaged"
         if found:
-            raise Refused(REFUSED[found].format(run=run.folder.name))
+            raise Refused(found, run=run.folder.name)
     best = min(runs, key=lambda run: run.metrics["val_mse"])
     return [*_correct(best), _fast(runs, best), _repeatable(best), _resumed(runs)]
 
 
 def _row(criterion: str, points: int, says: str, **values: object) -> Row:
-    return Row(criterion, points, SAYS[says].format(**values))
+    return Row(criterion, points, REASONS[says].format(**values))
 
 
-def _correct(run: Any) -> list[Row]:
-    """Judge whether the run is complete, rightly tested, has learned, and is better than what is simple."""
-    missing = [name for name in FILES if not any(run.folder.glob(name))]
+def _correct(run: Any) -> Iterator[Row]:
+    """Judge whether the run is complete and tested as the course tests, has learned, and beats what is simple."""
+    missing = [name for name in FILES if not (run.folder / name).exists()]
     says = "missing" if missing else "complete"
-    rows = [_row("complete", POINTS["complete"] - len(missing), says, names=", ".join(missing))]
+    yield _row("complete", POINTS["complete"] - len(missing), says, names=", ".join(missing))
     test, again = run.metrics["test"], last_value(run)
     stated = test.get("last value", {}).get("mse", math.nan)
     if again is None:
-        rows.append(_row("tested", 3, "no_data"))
+        yield _row("tested", 3, "no_data")
     elif math.isclose(stated, again, rel_tol=1e-3):
-        rows.append(_row("tested", POINTS["tested"], "tested", value=number(again)))
+        yield _row("tested", POINTS["tested"], "tested", value=number(again))
     else:
-        raise Refused(REFUSED["last_value"].format(run=run.folder.name))
-    validation = [line["val_mse"] for line in run.log if "val_mse" in line]
-    better = min(validation) < validation[0]
-    rows.append(_row("learned", POINTS["learned"] * better, "learned", first=number(validation[0]),
-                     best=number(min(validation))))  # fmt: skip
+        raise Refused("last_value", run=run.folder.name)
+    first, *later = (line["val_mse"] for line in run.log if "val_mse" in line)
+    best = min([first, *later])
+    yield _row(
+        "learned", POINTS["learned"] * (best < first), "learned", first=number(first), best=number(best)
+    )
     own = own_error(run)
     for criterion, names in (("simple", SIMPLE), ("linear", LINEAR)):
         others = {name: errors["mse"] for name, errors in test.items() if name.startswith(names)}
-        if not others:
-            rows.append(_row(criterion, 0, "nothing"))
-            continue
-        name = min(others, key=others.__getitem__)
-        points = POINTS[criterion] * (own < others[name])
-        rows.append(
-            _row(criterion, points, "compared", own=number(own), name=name, other=number(others[name]))
-        )
-    return rows
+        if others:
+            name = min(others, key=others.__getitem__)
+            points, other = POINTS[criterion] * (own < others[name]), number(others[name])
+            yield _row(criterion, points, "compared", own=number(own), name=name, other=other)
+        else:
+            yield _row(criterion, 0, "nothing")
 
 
 def _fast(runs: list[Any], best: Any) -> Row:
@@ -217,28 +224,22 @@ def check_project(folder: str | Path = "results") -> Block:
     Returns:
         A table with the points and the reason for each, or why nothing can be graded.
     """
+    title, head = f'<p class="course-title">{HEAD["title"].html()}</p>', [HEAD["criterion"], HEAD["points"]]
     try:
         rows = grade(folder)
     except Refused as refused:
-        reason = refused.reason
-        judged = html_table(
-            [(NAMES[name].html(), f"– / {most}") for name, most in POINTS.items()],
-            [text.html() for text in HEAD[:2]],
-        )
-        page = (
-            f'<div class="course-card course-notyet"><p class="course-title">{TITLE.html()}</p>'
-            f"{reason.block()}{judged}</div>"
-        )
-        return Block(page, f"{TITLE}: {reason}")
-    reached, most = sum(row.points for row in rows), sum(POINTS.values())
-    cells = [
-        (NAMES[row.criterion].html(), f"{row.points} / {POINTS[row.criterion]}", measured_spans(row.reason))
-        for row in rows
+        cells = [(CRITERIA[name].html(), f"– / {most}") for name, most in POINTS.items()]
+        below = html_table(cells, [text.html() for text in head])
+        page = f'<div class="course-card course-notyet">{title}{refused.reason.block()}{below}</div>'
+        return Block(page, f"{HEAD['title']}: {refused.reason}")
+    reached = [
+        (CRITERIA[row.criterion], f"{row.points} / {POINTS[row.criterion]}", row.reason) for row in rows
     ]
-    total = SUM.format(points=reached, most=most)
+    cells = [(name.html(), points, measured_spans(reason)) for name, points, reason in reached]
+    total = HEAD["sum"].format(points=sum(row.points for row in rows), most=sum(POINTS.values()))
     page = (
-        f'<div class="course-card course-exercise"><p class="course-title">{TITLE.html()}</p>'
-        f'{html_table(cells, [text.html() for text in HEAD])}<p class="course-verdict">{total.html()}</p></div>'
+        f'<div class="course-card course-exercise">{title}{html_table(cells, [t.html() for t in (*head, HEAD["why"])])}'
+        f'<p class="course-verdict">{total.html()}</p></div>'
     )
-    lines = (f"{NAMES[row.criterion]}: {row.points} / {POINTS[row.criterion]}, {row.reason}" for row in rows)
-    return Block(page, "\n".join([str(TITLE), *lines, str(total)]))
+    lines = (f"{name}: {points}, {reason}" for name, points, reason in reached)
+    return Block(page, "\n".join([str(HEAD["title"]), *lines, str(total)]))

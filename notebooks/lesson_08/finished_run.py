@@ -12,24 +12,18 @@ RESULTS, SCRIPT, SERIES = Path("results"), "mine/forecast/forecast.py", Path("mi
 SHORT = f"--data {SERIES} --name one-epoch --epochs 1 --batch 32 --learning-rate 4e-3".split()
 
 
-def tested(folder: Path) -> dict[str, Any] | None:
-    """Return what the test of a run says about each method, or None if it has not come so far."""
-    test = (read_json(folder / "metrics.json") or {}).get("test")
-    methods = ("Informer", "last value")
-    good = isinstance(test, dict) and all(isinstance(test.get(name), dict) for name in methods)
-    return test if good else None
-
-
-def _data(folder: Path) -> object:
-    """Return which file a run has read."""
-    return (read_json(folder / "config.json") or {}).get("data")
-
-
-def newest() -> Path | None:
-    """Return the folder of the run on the whole series that was tested last, or None."""
-    folders = [path.parent for path in RESULTS.glob("*/metrics.json") if tested(path.parent)]
-    found = [folder for folder in folders if _data(folder) == str(SERIES.absolute())]
-    return max(found, key=lambda folder: (folder / "metrics.json").stat().st_mtime, default=None)
+def newest() -> dict[str, Any] | None:
+    """Return the metrics of the run on the whole series that was tested last, or None."""
+    found = {}
+    for path in RESULTS.glob("*/metrics.json"):
+        metrics, config = (read_json(path.with_name(name)) or {} for name in ("metrics.json", "config.json"))
+        test = metrics.get("test")
+        tested = isinstance(test, dict) and all(
+            isinstance(test.get(name), dict) for name in ("Informer", "last value")
+        )
+        if tested and config.get("data") == str(SERIES.absolute()):
+            found[path.stat().st_mtime] = metrics
+    return found[max(found)] if found else None
 
 
 def finished_run() -> dict[str, Any]:
@@ -38,9 +32,10 @@ def finished_run() -> dict[str, Any]:
     Raises:
         RuntimeError: There was none, and the short one failed.
     """
-    if newest() is None:
+    found = newest()
+    if found is None:
         launch(SCRIPT, *SHORT, processes=1, limit=600, show="quiet").check()
-    folder = newest()
-    if folder is None:
+        found = newest()
+    if found is None:
         raise RuntimeError(f"{SCRIPT} left no run in {RESULTS} · {SCRIPT} 沒有在 {RESULTS} 留下結果")
-    return read_json(folder / "metrics.json") or {}
+    return found

@@ -6,7 +6,6 @@ The functions are asynchronous (``await watch_run(...)``): while a cell awaits, 
 from __future__ import annotations
 
 import asyncio
-import html
 import signal
 import threading
 import time
@@ -21,15 +20,13 @@ from IPython.display import display
 
 from bilingual import Bilingual, Block, Shown, by_language
 from lesson_08.background_launch import BackgroundLaunch
-from lesson_08.live_view import panel
-from lesson_08.run_end import end_box
-from lesson_08.run_log import Progress, Reader
+from lesson_08.run_log import Progress
+from lesson_08.run_view import STOP, end_box, panel
 from notebook_torchrun.result import Run
 
 EVERY = 0.5  # seconds between two looks
 SILENT = 60.0  # seconds in which a run that lives writes something: its devices, or a line of its log
 AFTER_STOP = 5.0  # the same when it was asked to stop and has written a checkpoint
-STOP = Bilingual("Stop, and leave a checkpoint", "停止，並留下檢查點")
 
 
 @dataclass
@@ -52,108 +49,105 @@ class Watched:
 
 
 class View:
-    """The panel and its button; the output is empty afterwards, as nbval compares its first state."""
+    """The panel and its button; the output is empty afterwards, as nbval compares its first state.
 
-    def __init__(self, command: str) -> None:
-        self.command, self.folder, self.stopping, self.handle = command, None, False, None
+    Args:
+        command: What was started, as one would type it.
+        progress: What the run's folder says, once it is known.
+    """
+
+    def __init__(self, command: str, progress: Progress | None = None) -> None:
+        self.command, self.progress, self.stopping = command, progress, False
         self.cost, self.began, self.widget = 0.0, time.monotonic(), None
         if get_ipython() is None:
             return
         import ipywidgets as widgets
 
+        def button(pick: Callable[[Bilingual], str]) -> Any:
+            layout = widgets.Layout(width="auto", max_width="30em")
+            made = widgets.Button(description=pick(STOP), icon="stop", layout=layout)
+            made.on_click(lambda _: self.stop())
+            return made
+
         self.widget = widgets.HTML(panel(command, "starting", None))
-        buttons = by_language(self._button)
-        box = widgets.VBox([self.widget, *buttons])
+        box = widgets.VBox([self.widget, *by_language(button)])
         box.add_class("course-explorer")
         self.handle = display(Shown(box, "<div></div>", "live view"), display_id=True)
-
-    def _button(self, pick: Callable[[Bilingual], str]) -> Any:
-        import ipywidgets as widgets
-
-        button = widgets.Button(
-            description=pick(STOP), icon="stop", layout=widgets.Layout(width="auto", max_width="30em")
-        )
-        button.on_click(lambda _: self.stop())
-        return button
 
     def stop(self) -> None:
         """Ask the run to stop, as soon as its folder is known."""
         self.stopping = True
-        if self.folder is not None and self.folder.is_dir() and not (self.folder / "stop").exists():
-            (self.folder / "stop").touch()
+        folder = self.progress and self.progress.folder
+        if folder and folder.is_dir() and not (folder / "stop").exists():
+            (folder / "stop").touch()
 
-    def update(self, progress: Progress | None) -> None:
+    def update(self) -> None:
         """Show how far the run has come."""
+        if self.progress:
+            self.progress.read()
         if self.stopping:
             self.stop()
         if self.widget is not None:
-            state = "stopping" if self.stopping else "running" if progress else "starting"
-            self.widget.value = panel(self.command, state, progress)
+            state = "stopping" if self.stopping else "running" if self.progress else "starting"
+            self.widget.value = panel(self.command, state, self.progress)
 
-    def finish(self, box: Block) -> None:
+    async def look(self, running: Callable[[], bool]) -> None:
+        """Look at the run again and again while it is `running`.
+
+        Raises:
+            KeyboardInterrupt: The kernel was interrupted for the second time.
+        """
+        alive = True
+        with self._interruptible() as interrupts:
+            while alive:
+                start = time.thread_time()
+                alive = running()
+                self.update()
+                self.cost += time.thread_time() - start
+                if len(interrupts) > 1:
+                    raise KeyboardInterrupt
+                if alive:
+                    await asyncio.sleep(EVERY)
+
+    @contextmanager
+    def _interruptible(self) -> Iterator[list[int]]:
+        """Let the first interrupt of the kernel (■) press the button; count them all."""
+        seen: list[int] = []
+        if threading.current_thread() is not threading.main_thread():
+            yield seen
+            return
+
+        def interrupted(number: int, _: object) -> None:
+            seen.append(number)
+            self.stop()
+
+        before = signal.signal(signal.SIGINT, interrupted)
+        try:
+            yield seen
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    def finish(self, state: str, launched: Run | None = None) -> None:
         """Show the end instead."""
-        if self.handle is None:
+        box = end_box(self.command, state, self.progress, launched)
+        if self.widget is None:
             print(box.text)
         else:
             self.handle.update(Block("<div></div>", "live view"))
             display(box)
 
-
-@contextmanager
-def interruptible(view: View) -> Iterator[list[int]]:
-    """Let the first interrupt of the kernel (■) press the button; count them all."""
-    seen: list[int] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield seen
-        return
-
-    def interrupted(number: int, _: object) -> None:
-        seen.append(number)
-        view.stop()
-
-    before = signal.signal(signal.SIGINT, interrupted)
-    try:
-        yield seen
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-async def _look(
-    view: View, reader: Reader | None, running: Callable[[], Reader | None | bool]
-) -> Reader | None:
-    """Look at a run again and again while it is `running`, which returns its reader once there is one.
-
-    Raises:
-        KeyboardInterrupt: The kernel was interrupted for the second time.
-    """
-    with interruptible(view) as interrupts:
-        while True:
-            start = time.thread_time()
-            found = running()
-            reader = found if isinstance(found, Reader) else reader
-            view.folder = reader and reader.folder
-            view.update(reader and reader.read())
-            view.cost += time.thread_time() - start
-            if len(interrupts) > 1:
-                raise KeyboardInterrupt
-            if found is False:
-                return reader
-            await asyncio.sleep(EVERY)
-
-
-def _watched(view: View, reader: Reader | None, launched: Run | None) -> Watched:
-    """Show the end of a run, and return it."""
-    progress = reader and reader.read()
-    if progress and progress.metrics is not None:
-        state = "finished"
-    elif launched is not None and launched.failure:
-        state = "failed"
-    else:
-        state = "stopped" if view.stopping or launched is not None else "silent"
-    cost = view.cost + (progress.cost if progress else 0.0)
-    run = Watched(reader and reader.folder, state, launched, time.monotonic() - view.began, cost)
-    view.finish(end_box(view.command, state, progress, launched))
-    return run
+    def ended(self, launched: Run | None) -> Watched:
+        """Show how the run ended, and return it."""
+        progress = self.progress and self.progress.read()
+        if progress and progress.metrics is not None:
+            state = "finished"
+        elif launched is not None and launched.failure:
+            state = "failed"
+        else:
+            state = "stopped" if self.stopping or launched is not None else "silent"
+        seconds, cost = time.monotonic() - self.began, self.cost + (progress.cost if progress else 0.0)
+        self.finish(state, launched)
+        return Watched(progress and progress.folder, state, launched, seconds, cost)
 
 
 async def watch_run(script: str, *arguments: object, processes: int = 2, limit: float = 86_400.0) -> Watched:
@@ -177,22 +171,20 @@ async def watch_run(script: str, *arguments: object, processes: int = 2, limit: 
     """
     job = BackgroundLaunch(script, arguments, processes, limit)
     view = View(job.run.command)
-    known: list[Reader] = []
 
-    def running() -> Reader | bool | None:
+    def running() -> bool:
         alive, folder = job.running(), job.printed("results: ")
-        if folder and not known:
-            known.append(Reader(folder))
-        return known[0] if alive and known else alive or False
+        if folder and view.progress is None:
+            view.progress = Progress(Path(folder))
+        return alive
 
     try:
         with job:
-            await _look(view, None, running)
-            job.find_failures()
+            await view.look(running)
     except BaseException:
-        view.finish(end_box(view.command, "killed", known[0].read() if known else None, None))
+        view.finish("killed")
         raise
-    return _watched(view, known[0] if known else None, job.run)
+    return view.ended(job.run)
 
 
 def _ended(folder: Path, silent: float) -> bool:
@@ -222,13 +214,9 @@ async def watch_folder(folder: str | Path, *, silent: float = SILENT) -> Watched
         FileNotFoundError: There is no such folder.
         KeyboardInterrupt: The kernel was interrupted twice.
     """
-    reader = Reader(folder)
-    if not reader.folder.is_dir():
+    path = Path(folder)
+    if not path.is_dir():
         raise FileNotFoundError(f"there is no folder {folder} · 找不到資料夾 {folder}")
-    view = View(f"results: {html.escape(str(folder))}")
-
-    def running() -> Reader | bool:
-        return False if _ended(reader.folder, silent) else reader
-
-    await _look(view, reader, running)
-    return _watched(view, reader, None)
+    view = View(f"results: {folder}", Progress(path))
+    await view.look(lambda: not _ended(path, silent))
+    return view.ended(None)

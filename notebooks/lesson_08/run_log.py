@@ -11,13 +11,21 @@ from typing import Any
 Line = dict[str, Any]
 
 
+def parsed(text: str) -> Line | None:
+    """Return the object that `text` holds as JSON, or None."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
 def read_json(path: Path) -> Line | None:
     """Return the object in a file, or None if there is none that can be read."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        return parsed(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
         return None
-    return found if isinstance(found, dict) else None
 
 
 def number(line: Line, name: str) -> float | None:
@@ -45,19 +53,13 @@ class Lines:
             return []
         data = data[: data.rfind(b"\n") + 1]
         self.position += len(data)
-        found = []
-        for text in data.decode("utf-8", "replace").splitlines():
-            try:
-                line = json.loads(text)
-            except (ValueError, RecursionError):
-                continue
-            found += [line] * isinstance(line, dict)
-        return found
+        found = map(parsed, data.decode("utf-8", "replace").splitlines())
+        return [line for line in found if line is not None]
 
 
 @dataclass
 class Progress:
-    """How far a run has come.
+    """How far a run has come, read from its folder again and again.
 
     Attributes:
         folder: Its folder.
@@ -79,6 +81,9 @@ class Progress:
     cost: float = 0.0
     metrics: Line | None = None
 
+    def __post_init__(self) -> None:
+        self._log, self._watch = Lines(self.folder / "log.jsonl"), Lines(self.folder / "devices.jsonl")
+
     @property
     def step(self) -> float:
         """How many steps are done."""
@@ -97,37 +102,27 @@ class Progress:
     @property
     def left(self) -> float | None:
         """How many seconds it will still take at its mean speed so far, or None."""
-        if not self.step or not self.steps:
-            return None
-        return max(0.0, self.steps - self.step) * self.seconds / self.step
-
-
-class Reader:
-    """Reads a folder again and again."""
-
-    def __init__(self, folder: str | Path) -> None:
-        self.folder = Path(folder)
-        self.progress = Progress(self.folder)
-        self._log, self._devices = Lines(self.folder / "log.jsonl"), Lines(self.folder / "devices.jsonl")
+        done = self.step and self.steps
+        return max(0.0, self.steps - self.step) * self.seconds / self.step if done else None
 
     def read(self) -> Progress:
-        """Return how far the run has come by now."""
-        now = self.progress
-        now.config = now.config or read_json(self.folder / "config.json") or {}
+        """Read what is new, and return this."""
+        self.config = self.config or read_json(self.folder / "config.json") or {}
         for line in self._log.new():
             step = number(line, "step")
             if step is None:
                 continue
-            if step <= now.step:  # the run goes on from an earlier step: what came after it is no longer true
-                for points in (now.points, now.errors):
+            for name, points in (("loss", self.points), ("val_mse", self.errors)):
+                if (
+                    step <= self.step
+                ):  # it goes on from an earlier step: what came after that is no longer true
                     points[:] = [point for point in points if point[0] < step]
-            now.last = line
-            for name, points in (("loss", now.points), ("val_mse", now.errors)):
                 value = number(line, name)
                 if value is not None:
                     points.append((step, value))
-        for line in self._devices.new():
-            now.devices[str(line.get("device"))] = line
-            now.cost = number(line, "cost") or now.cost
-        now.metrics = read_json(self.folder / "metrics.json")
-        return now
+            self.last = line
+        for line in self._watch.new():
+            self.devices[str(line.get("device"))] = line
+            self.cost = number(line, "cost") or self.cost
+        self.metrics = read_json(self.folder / "metrics.json")
+        return self

@@ -51,34 +51,28 @@ def test_a_finished_run(tmp_path: Path) -> None:
     assert (run.validation, run.seconds, run.curve) == (0.05, 20.0, [(10.0, 0.1), (20.0, 0.05)])
 
 
-@pytest.mark.parametrize(
-    ("files", "state", "known"),
-    [
-        ({"metrics__json": None, "steps": 100}, "50% done", 0.1),
-        ({"metrics__json": None, "steps": 0}, "nothing logged yet", None),
-        ({"metrics__json": '{"test": {"Infor'}, "damaged: metrics.json", 0.05),
-        ({"config__json": None}, "damaged: config.json", 0.05),
-        ({"config__json": "[" * 100_000, "metrics__json": None}, "damaged: config.json", 0.05),
-        ({"environment__json": "\x00\x00"}, "damaged: environment.json", 0.05),
-        ({"environment__json": None}, "finished", 0.05),
-        ({"environment__json": {"ranks": "cpu"}}, "finished", 0.05),
-        ({"log__jsonl": None}, "finished", None),
-        (
-            {"log__jsonl": '{"step": 5}\n{"step": 10, "seconds": "many", "val_mse": NaN}\n{"st'},
-            "finished",
-            None,
-        ),
-        ({"metrics__json": {"test": None, "windows_per_second": None}}, "finished", 0.05),
-        ({"metrics__json": {"test": {"Informer": [1]}}}, "finished", 0.05),
-        ({"config__json": {"batch": "64", "precision": 32, "steps": True}}, "finished", 0.05),
-    ],
-)
+STATES: list[tuple[dict[str, Any], str, float | None]] = [
+    ({"metrics__json": None, "steps": 100}, "50% done", 0.1),
+    ({"metrics__json": None, "steps": 0}, "nothing logged yet", None),
+    ({"metrics__json": '{"test": {"Infor'}, "damaged: metrics.json", 0.05),
+    ({"config__json": None}, "damaged: config.json", 0.05),
+    ({"config__json": "[" * 100_000, "metrics__json": None}, "damaged: config.json", 0.05),
+    ({"environment__json": "\x00\x00"}, "damaged: environment.json", 0.05),
+    ({"environment__json": None}, "finished", 0.05),
+    ({"environment__json": {"ranks": "cpu"}}, "finished", 0.05),
+    ({"log__jsonl": None}, "finished", None),
+    ({"log__jsonl": '{"step": 5}\n{"step": 10, "seconds": "many", "val_mse": NaN}\n{"st'}, "finished", None),
+    ({"metrics__json": {"test": None, "windows_per_second": None}}, "finished", 0.05),
+    ({"metrics__json": {"test": {"Informer": [1]}}}, "finished", 0.05),
+    ({"config__json": {"batch": "64", "precision": 32, "steps": True}}, "finished", 0.05),
+]
+
+
+@pytest.mark.parametrize(("files", "state", "known"), STATES)
 def test_whatever_has_happened_to_a_run(
     files: dict[str, Any], state: str, known: float | None, tmp_path: Path
 ) -> None:
-    steps = files.pop("steps", 200)
-    folder = a_run(tmp_path, "odd <name>", steps=steps, **files)
-    run = compare_runs.summary(folder)
+    run = compare_runs.summary(a_run(tmp_path, "odd <name>", **files))
     assert (run.state.en, run.validation) == (state, known)
     shown = compare_runs.compare_runs(tmp_path)._repr_mimebundle_()
     assert_nested(shown["text/html"])
@@ -114,15 +108,14 @@ def test_no_results_yet(tmp_path: Path) -> None:
 def test_the_newest_run_that_was_tested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(finished_run, "RESULTS", tmp_path)
     monkeypatch.setattr(finished_run, "launch", lambda *_, **__: pytest.fail("there is a finished run"))
-    for age, (name, files) in enumerate(
-        [
-            ("damaged", {"metrics__json": "{"}),
-            ("other", {"metrics__json": {"test": {"Informer": ERRORS}}}),
-            ("of another series", {"config__json": CONFIG | {"data": "/short.csv"}}),
-            ("newest", {}),
-            ("older", {"metrics__json": METRICS | {"windows_per_second": 1}}),
-        ]
-    ):
+    runs = {
+        "damaged": {"metrics__json": "{"},
+        "other": {"metrics__json": {"test": {"Informer": ERRORS}}},
+        "of another series": {"config__json": CONFIG | {"data": "/short.csv"}},
+        "newest": {},
+        "older": {"metrics__json": METRICS | {"windows_per_second": 1}},
+    }
+    for age, (name, files) in enumerate(runs.items()):
         file = a_run(tmp_path, name, **files) / "metrics.json"
         os.utime(file, (10**9 - age, 10**9 - age))
     a_run(tmp_path, "unfinished", metrics__json=None)

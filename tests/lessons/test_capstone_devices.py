@@ -20,22 +20,10 @@ import plots
 
 
 class NVMLError(Exception):
-    """As pynvml's errors: each kind is a class of its own below this one."""
+    """As pynvml's errors."""
 
 
-class NotSupported(NVMLError):
-    def __str__(self) -> str:
-        return "Not Supported"
-
-
-class GpuIsLost(NVMLError):
-    def __str__(self) -> str:
-        return "GPU is lost"
-
-
-class NotFound(NVMLError):
-    def __str__(self) -> str:
-        return "Not Found"
+NOT_SUPPORTED, LOST = NVMLError("Not Supported"), NVMLError("GPU is lost")
 
 
 class Nvml(types.ModuleType):
@@ -43,30 +31,31 @@ class Nvml(types.ModuleType):
 
     NVMLError = NVMLError
 
-    def __init__(self, cards: dict[str, tuple[Any, Any, int]], start: Exception | None = None) -> None:
+    def __init__(self, cards: dict[str, tuple[Any, Any, int]], start: Any = None) -> None:
         super().__init__("pynvml")
         self.cards, self.start = cards, start
 
     def nvmlInit(self) -> None:  # noqa: N802  (its name)
-        if self.start:
-            raise self.start
+        told(self.start)
 
     def nvmlDeviceGetHandleByUUID(self, uuid: str) -> str:  # noqa: N802
         if uuid not in self.cards:
-            raise NotFound
+            raise NVMLError("Not Found")
         return uuid
 
     def nvmlDeviceGetUtilizationRates(self, handle: str) -> Any:  # noqa: N802
-        busy = self.cards[handle][0]
-        if isinstance(busy, Exception):
-            raise busy
-        return SimpleNamespace(gpu=busy, memory=1)
+        return SimpleNamespace(gpu=told(self.cards[handle][0]), memory=1)
 
     def nvmlDeviceGetMemoryInfo(self, handle: str) -> Any:  # noqa: N802
         _, used, total = self.cards[handle]
-        if isinstance(used, Exception):
-            raise used
-        return SimpleNamespace(used=used, total=total, free=total - used)
+        return SimpleNamespace(used=told(used), total=total, free=total - used)
+
+
+def told(answer: Any) -> Any:
+    """Return an answer of NVML, or raise it."""
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
 
 
 @pytest.fixture
@@ -121,7 +110,7 @@ def test_only_visible_gpus_are_told(devices: Any, machine: Any) -> None:
 
 
 def test_a_slice_of_a_gpu_has_memory_but_no_load(devices: Any, machine: Any, capsys: Any) -> None:
-    machine([("NVIDIA H100 MIG 1g.10gb", "33-cc")], Nvml({"MIG-33-cc": (NotSupported(), 500, 10_000)}))
+    machine([("NVIDIA H100 MIG 1g.10gb", "33-cc")], Nvml({"MIG-33-cc": (NOT_SUPPORTED, 500, 10_000)}))
     for _ in range(3):
         line = devices.sample()[0]
         assert (line["busy"], line["memory"], line["total"]) == (None, 500, 10_000)
@@ -132,7 +121,7 @@ def test_a_lost_gpu_does_not_end_the_watch(devices: Any, machine: Any, capsys: A
     nvml = Nvml(dict(CARDS))
     machine([H100, T4], nvml)
     assert devices.sample()[0]["busy"] == 97
-    nvml.cards["GPU-11111111-aaaa"] = (GpuIsLost(), GpuIsLost(), 80_000)
+    nvml.cards["GPU-11111111-aaaa"] = (LOST, LOST, 80_000)
     for _ in range(3):
         lost, other, _ = devices.sample()
         assert (lost["name"], lost["busy"], lost["memory"], lost["total"]) == (H100[0], None, None, None)
@@ -144,7 +133,7 @@ def test_a_lost_gpu_does_not_end_the_watch(devices: Any, machine: Any, capsys: A
     ("nvml", "said"),
     [
         (None, "devices: for the load of GPUs: pip install nvidia-ml-py\n"),
-        (Nvml({}, GpuIsLost()), "devices: NVML does not start (GPU is lost)\n"),
+        (Nvml({}, LOST), "devices: NVML does not start (GPU is lost)\n"),
         (Nvml({}), ""),  # it knows no such card: its name is CUDA's
     ],
 )
@@ -189,9 +178,8 @@ def test_the_sampler_writes_until_it_is_stopped(devices: Any, machine: Any, tmp_
         assert enough.wait(60)
     assert not sampler.thread.is_alive()
     found = lines(path)
-    assert len(found) >= 4 and len(found) == 2 * (
-        len(taken) - 1
-    )  # the first look has nothing to compare with
+    # The first look has nothing to compare with.
+    assert len(found) >= 4 and len(found) == 2 * (len(taken) - 1)
     assert [line["device"] for line in found[:2]] == ["cuda:0", "cpu"]
     seconds, cost = ([line[key] for line in found] for key in ("seconds", "cost"))
     assert seconds == sorted(seconds) and cost == sorted(cost)

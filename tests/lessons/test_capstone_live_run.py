@@ -19,9 +19,8 @@ import pytest
 from html_nesting import assert_nested
 
 from lesson_08 import live_run
-from lesson_08.live_view import MOST_POINTS, STATES, bar, clock, losses, panel, thinned
-from lesson_08.run_end import end_box
-from lesson_08.run_log import Lines, Progress, Reader, number
+from lesson_08.run_log import Lines, Progress, number
+from lesson_08.run_view import MOST_POINTS, bar, clock, end_box, losses, panel, thinned
 
 SCRIPT = Path(__file__).with_name("made_up_run.py")
 
@@ -51,66 +50,56 @@ def test_only_what_is_new_and_whole_is_read(tmp_path: Path) -> None:
     assert lines.new() == [{"step": 1}]
 
 
-@pytest.mark.parametrize(
-    ("value", "found"), [(1, 1), (0.5, 0.5), (True, None), ("1", None), (float("nan"), None), (None, None)]
-)
-def test_numbers_are_finite(value: object, found: float | None) -> None:
-    assert number({"loss": value}, "loss") == found
+def test_numbers_are_finite() -> None:
+    given = (1, 0.5, True, "1", float("nan"), None)
+    assert [number({"loss": value}, "loss") for value in given] == [1, 0.5, None, None, None, None]
 
 
 def test_progress_of_an_empty_folder_and_of_none(tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "none"):
-        progress = Reader(folder).read()
+        progress = Progress(folder).read()
         assert (progress.step, progress.steps, progress.left, progress.metrics) == (0, 0, None, None)
         assert_nested(panel("x", "running", progress))
 
 
 def test_progress_and_time_left(tmp_path: Path) -> None:
-    reader = Reader(tmp_path)
+    progress = Progress(tmp_path)
     (tmp_path / "config.json").write_text('{"steps": 100, "epochs": 4')  # half written
-    assert reader.read().steps == 0
+    assert progress.read().steps == 0
     (tmp_path / "config.json").write_text('{"steps": 100, "epochs": 4}')
-    write(tmp_path / "log.jsonl", {"step": 10, "seconds": 2.0, "loss": 1.0, "epoch": 0})
-    write(
-        tmp_path / "log.jsonl", {"step": 25, "seconds": 5.0, "loss": float("nan"), "val_mse": 0.7, "epoch": 0}
-    )
-    write(
-        tmp_path / "devices.jsonl",
-        {"device": "cpu", "busy": 10, "cost": 0.1},
-        {"device": "cpu", "busy": 20, "cost": 0.2},
-    )
-    progress = reader.read()
+    last = {"step": 25, "seconds": 5.0, "loss": float("nan"), "val_mse": 0.7, "epoch": 0}
+    write(tmp_path / "log.jsonl", {"step": 10, "seconds": 2.0, "loss": 1.0, "epoch": 0}, last)
+    devices = [{"device": "cpu", "busy": 10 * n, "cost": 0.1 * n} for n in (1, 2)]
+    write(tmp_path / "devices.jsonl", *devices)
+    progress.read()
     assert (progress.step, progress.left, progress.cost) == (25, 15.0, 0.2)
     assert progress.points == [(10, 1.0)] and progress.errors == [(25, 0.7)]
     assert progress.devices["cpu"]["busy"] == 20
 
 
 def test_a_resumed_run_forgets_the_lost_future(tmp_path: Path) -> None:
-    reader = Reader(tmp_path)
+    progress = Progress(tmp_path)
     write(tmp_path / "log.jsonl", *({"step": step, "loss": 1.0} for step in (5, 10, 15, 20)))
-    reader.read()
+    progress.read()
     (tmp_path / "log.jsonl").write_text('{"step": 5, "loss": 1.0}\n{"step": 10, "loss": 1.0}\n')
-    assert reader.read().points == [(5, 1.0), (10, 1.0)]
+    assert progress.read().points == [(5, 1.0), (10, 1.0)]
     write(tmp_path / "log.jsonl", {"step": 15, "loss": 2.0})
-    assert reader.read().points == [(5, 1.0), (10, 1.0), (15, 2.0)]
+    assert progress.read().points == [(5, 1.0), (10, 1.0), (15, 2.0)]
 
 
 # --- what is shown --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (None, "?"),
-        (0.4, "0 s"),
-        (59.6, "1 min 00 s"),
-        (75, "1 min 15 s"),
-        (3600, "1 h 00 min"),
-        (86_399, "23 h 59 min"),
-    ],
-)
-def test_times_as_people_say_them(seconds: float | None, text: str) -> None:
-    assert clock(seconds).en == text
+def test_times_as_people_say_them() -> None:
+    said = {
+        None: "?",
+        0.4: "0 s",
+        59.6: "1 min 00 s",
+        75: "1 min 15 s",
+        3600: "1 h 00 min",
+        86_399: "23 h 59 min",
+    }
+    assert {seconds: clock(seconds).en for seconds in said} == said
 
 
 def test_a_long_run_is_drawn_with_few_points() -> None:
@@ -121,10 +110,10 @@ def test_a_long_run_is_drawn_with_few_points() -> None:
     assert "nan" not in drawn and "inf" not in drawn
 
 
-@pytest.mark.parametrize("share", [-1, 0, 0.5, 1, 7])
-def test_a_bar_is_never_longer_than_its_frame(share: float) -> None:
-    filled = float(re.findall(r"width:([\d.]+)%", bar(share, "red"))[-1])
-    assert filled == 100 * min(1, max(0, share))
+def test_a_bar_is_never_longer_than_its_frame() -> None:
+    for share in (-1, 0, 0.5, 1, 7):
+        filled = float(re.findall(r"width:([\d.]+)%", bar(share, "red"))[-1])
+        assert filled == 100 * min(1, max(0, share))
 
 
 def test_the_panel_shows_every_device_by_name() -> None:
@@ -134,10 +123,9 @@ def test_the_panel_shows_every_device_by_name() -> None:
         "cpu": {"name": None, "device": "cpu", "busy": 200.0, "memory": 1, "total": 0},
     }
     log = {"step": 30, "epoch": 1, "seconds": 60.0}
-    progress = Progress(
-        Path(), {"steps": 120, "epochs": 4}, [(10, 1.0), (30, 0.5)], [(30, 0.6)], log, devices
-    )
-    for state in STATES:
+    config, points = {"steps": 120, "epochs": 4}, [(10, 1.0), (30, 0.5)]
+    progress = Progress(Path(), config, points, [(30, 0.6)], log, devices)
+    for state in ("starting", "running", "stopping"):
         page = panel("torchrun <x>", state, progress)
         assert_nested(page)
         assert "NVIDIA &lt;H100&gt;" in page and "Tesla T4" in page and "torchrun &lt;x&gt;" in page
@@ -179,7 +167,7 @@ def watch(results: Path, steps: int, pause: float, end: str, processes: int = 2)
 
 
 def test_a_run_that_finishes(results: Path, capsys: Any) -> None:
-    run = watch(results, 8, 0.05, "well")
+    run = watch(results, 8, 0.05, "well", processes=1)
     assert (run.state, run.folder, run.launched.ok) == ("finished", results, True)
     assert 0 < run.watching < run.seconds
     printed = capsys.readouterr().out
@@ -190,16 +178,16 @@ def test_a_run_that_fails_is_explained(results: Path, capsys: Any) -> None:
     """Its traceback, what the error means, and (no checkpoint was left) no advice to resume."""
     run = watch(results, 8, 0.05, "fails")
     assert run.state == "failed" and run.launched.failure.rank == 1
-    box = end_box("x", "failed", Reader(results).read(), run.launched)
+    box = end_box("x", "failed", Progress(results).read(), run.launched)
     assert_nested(box.html)
     assert "CUDA error: out of memory" in box.html and "nvidia-smi" in box.html and "--resume" not in box.html
     (results / "checkpoint.pt").touch()
-    assert "--resume" in end_box("x", "failed", Reader(results).read(), run.launched).html
+    assert "--resume" in end_box("x", "failed", Progress(results).read(), run.launched).html
     assert "RuntimeError" in capsys.readouterr().out
 
 
 def test_a_run_that_never_begins(results: Path) -> None:
-    run = watch(results, 8, 0.05, "never begins")
+    run = watch(results, 8, 0.05, "never begins", processes=1)
     assert (run.state, run.folder) == ("failed", None)
     assert "must be a multiple of 2 ranks" in run.launched.failure.text
 
@@ -220,7 +208,7 @@ def test_interrupts(results: Path, deaf: bool, capsys: Any) -> None:
     thread.start()
     if deaf:
         with pytest.raises(KeyboardInterrupt):
-            watch(results, 20_000, 0.05, "deaf")
+            watch(results, 20_000, 0.05, "deaf", processes=1)
         assert "ended at once" in capsys.readouterr().out
     else:
         run = watch(results, 20_000, 0.05, "well")
@@ -241,10 +229,10 @@ def test_a_run_of_a_terminal_is_watched_and_stopped(results: Path, monkeypatch: 
     command = [sys.executable, str(SCRIPT), str(results), "20000", "0.05", "well"]
     update = live_run.View.update
 
-    def pressed(view: Any, progress: Progress) -> None:
-        if progress.step:
+    def pressed(view: Any) -> None:
+        if view.progress.step:
             view.stop()
-        update(view, progress)
+        update(view)
 
     with monkeypatch.context() as patch, subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
         patch.setattr(live_run.View, "update", pressed)

@@ -8,7 +8,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -28,32 +27,22 @@ ROOT = Path(__file__).parents[2]
 PROJECT = ROOT / "notebooks" / "workers" / "forecast"
 
 
-def kill_runs(folder: Path, kills: int, seed: int) -> dict[str, Any]:
-    command = [sys.executable, Path(__file__).with_name("killed_runs.py"), PROJECT, folder, kills, seed]
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="each run is forked, so that PyTorch is loaded once")
+@pytest.mark.parametrize(
+    ("kills", "seed"), [(12, 0), *(pytest.param(50, seed, marks=pytest.mark.nightly) for seed in range(1, 6))]
+)
+def test_killed_at_random_moments_a_run_stays_readable_and_ends_the_same_bit_for_bit(
+    kills: int, seed: int, tmp_path: Path
+) -> None:
+    command = [sys.executable, Path(__file__).with_name("killed_runs.py"), PROJECT, tmp_path, kills, seed]
     environment = os.environ | {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
     run = subprocess.run(
         [str(word) for word in command],
         env=environment, capture_output=True, text=True, timeout=60 + 12 * kills,
     )  # fmt: skip
     assert run.returncode == 0, run.stderr[-4000:]
-    found: dict[str, Any] = json.loads(run.stdout.splitlines()[-1])
-    assert sum(found["met"].values()) == kills
-    return found
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="each run is forked, so that PyTorch is loaded once")
-def test_killed_at_50_random_moments_a_run_stays_readable_and_ends_the_same_bit_for_bit(
-    tmp_path: Path,
-) -> None:
-    found = kill_runs(tmp_path, 50, seed=0)
-    assert len(found["met"]) > 8, "at different moments"
-
-
-@pytest.mark.nightly
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="each run is forked, so that PyTorch is loaded once")
-@pytest.mark.parametrize("seed", range(1, 5))
-def test_killed_at_200_more_moments(seed: int, tmp_path: Path) -> None:
-    kill_runs(tmp_path, 50, seed)
+    met = json.loads(run.stdout.splitlines()[-1])["met"]
+    assert sum(met.values()) == kills and len(met) > kills**0.5, "at different moments"
 
 
 def test_nothing_is_overwritten(tmp_path: Path) -> None:

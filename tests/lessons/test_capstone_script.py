@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import multiprocessing
 import os
@@ -11,6 +12,7 @@ import subprocess
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -68,14 +70,13 @@ if __name__ == "__main__":
     sys.argv[0] = "forecast.py"
     runpy.run_path("forecast.py", run_name="__main__")
 """
-Start = Callable[..., subprocess.CompletedProcess[str]]
+Start = Callable[..., Any]
 Program = Callable[..., Run]
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def made(folder: Path) -> Path:
     """Return a folder with the project, a short series and nothing else; its name has a space and Chinese."""
-    folder = tmp_path / "my 專案"
+    folder /= "my 專案"
     shutil.copytree(PROJECT, folder, ignore=shutil.ignore_patterns("__pycache__"))
     (folder / "runner.py").write_text(RUNNER, encoding="utf-8")
     make_series(400).iloc[:, :4].to_csv(folder / "short.csv", index=False)
@@ -83,12 +84,15 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return made(tmp_path)
+
+
+@pytest.fixture
 def start(folder: Path) -> Start:
     """Return a function that starts the program as a reader does: ranks (0: without torchrun), options."""
 
-    def start(
-        world: int, *options: object, act: str = "", **settings: object
-    ) -> subprocess.CompletedProcess[str]:
+    def start(world: int, *options: object, act: str = "", **settings: object) -> Any:
         kept = ("PATH", "HOME", "TMPDIR", "SYSTEMROOT", "LANG")
         environment = {name: os.environ[name] for name in kept if name in os.environ}
         environment |= {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
@@ -166,6 +170,7 @@ def test_more_ranks_learn_the_same_count_each_window_once_and_stop_together(
     assert tests[0] == pytest.approx(tests[1], rel=1e-3)
 
 
+@pytest.mark.nightly
 def test_a_rank_is_killed_and_both_go_on_bit_for_bit(folder: Path, start: Start) -> None:
     killed = start(2, *OPTIONS, "--name", "killed", act="SIGKILL 1 20")
     assert killed.returncode == 0 and "resumed after step 15 of 30\n" in killed.stdout, killed.stderr[-3000:]
@@ -185,41 +190,64 @@ def test_torchrun_names_what_cannot_be(start: Start) -> None:
 # --- in this process ----------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def program(folder: Path, monkeypatch: pytest.MonkeyPatch, one_thread: None) -> Iterator[Program]:
-    """Return a function that runs the program here and returns what its folder holds."""
-    monkeypatch.chdir(folder)
-    monkeypatch.setattr(command_line, "SIZES", {"small": command_line.SIZES["small"] | TINY})
-    for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "TORCHELASTIC_RUN_ID"):
-        monkeypatch.delenv(name, raising=False)
+@contextmanager
+def started_in(folder: Path) -> Iterator[Program]:
+    """Yield a function that runs the program here and returns what its folder holds; computes with one thread."""
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    threads = torch.get_num_threads()
+    with pytest.MonkeyPatch.context() as patch, torch.random.fork_rng(devices=[]):
+        torch.set_num_threads(1)
+        patch.chdir(folder)
+        patch.setattr(command_line, "SIZES", {"small": command_line.SIZES["small"] | TINY})
+        for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "TORCHELASTIC_RUN_ID"):
+            patch.delenv(name, raising=False)
 
-    def program(*options: object, name: str = "run") -> Run:
-        words = options if "--resume" in options else (*OPTIONS, "--name", name, *options)
-        monkeypatch.setattr(sys, "argv", ["forecast.py", "--cpu", *map(str, words)])
-        forecast.main()
-        return found(folder, name)
+        def program(*options: object, name: str = "run") -> Run:
+            words = options if "--resume" in options else (*OPTIONS, "--name", name, *options)
+            patch.setattr(sys, "argv", ["forecast.py", "--cpu", *map(str, words)])
+            forecast.main()
+            return found(folder, name)
 
-    with torch.random.fork_rng(devices=[]):
         yield program
+    torch.set_num_threads(threads)
     for number, handler in handlers.items():
         signal.signal(number, handler)
 
 
-@pytest.mark.parametrize("step", [1, 15, 29])
+@pytest.fixture
+def program(folder: Path) -> Iterator[Program]:
+    with started_in(folder) as program:
+        yield program
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Return a run that nothing has disturbed."""
+    folder = made(tmp_path_factory.mktemp("whole"))
+    with started_in(folder) as program:
+        return program(name="whole")
+
+
+@pytest.fixture
+def at_step(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """Return a context in which something happens before a step, counted from 0."""
+
+    @contextmanager
+    def at_step(step: int, act: Callable[[], object]) -> Iterator[None]:
+        take = forecast.train_step
+        with monkeypatch.context() as patch:
+            acting = lambda number, *rest: (number == step and act(), take(number, *rest))[1]  # noqa: E731
+            patch.setattr(forecast, "train_step", acting)
+            yield
+
+    return at_step
+
+
+@pytest.mark.parametrize("step", [15, *(pytest.param(n, marks=pytest.mark.nightly) for n in (1, 29))])
 def test_stopped_by_ctrl_c_at_any_step_it_goes_on_bit_for_bit(
-    step: int, program: Program, monkeypatch: pytest.MonkeyPatch
+    step: int, program: Program, whole: Run, at_step: Any
 ) -> None:
-    whole = program(name="whole")
-    take = forecast.train_step
-
-    def interrupted(number: int, *rest: Any) -> torch.Tensor:
-        if number == step - 1:
-            signal.raise_signal(signal.SIGINT)
-        return take(number, *rest)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(forecast, "train_step", interrupted)
+    with at_step(step - 1, lambda: signal.raise_signal(signal.SIGINT)):
         stopped = program()
     assert stopped.metrics is None and stopped.log[-1]["step"] == step
     torch.manual_seed(123)
@@ -229,37 +257,23 @@ def test_stopped_by_ctrl_c_at_any_step_it_goes_on_bit_for_bit(
     assert program("--resume", stopped.folder) == again, "a finished run stays as it is"
 
 
-def test_a_file_named_stop_ends_it_too(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    take = forecast.train_step
-
-    def noticed(number: int, *rest: Any) -> torch.Tensor:
-        if number == 6:
-            (next(Path("results").iterdir()) / "stop").touch()
-        return take(number, *rest)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(forecast, "train_step", noticed)
+def test_a_file_named_stop_ends_it_too(program: Program, at_step: Any) -> None:
+    with at_step(6, lambda: (next(Path("results").iterdir()) / "stop").touch()):
         stopped = program()
     assert stopped.metrics is None and stopped.log[-1]["step"] == 7
     assert program("--resume", stopped.folder).metrics and not (stopped.folder / "stop").exists()
 
 
-def test_all_processes_of_a_job_may_get_sigterm_and_more_than_once(
-    program: Program, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_processes_of_a_job_may_get_sigterm_and_more_than_once(program: Program, at_step: Any) -> None:
     """Slurm sends it to every process, torchrun passes it on to each rank and its loader's workers."""
-    take = forecast.train_step
 
-    def asked(number: int, *rest: Any) -> torch.Tensor:
-        if number == 6:
-            for child in multiprocessing.active_children():
-                os.kill(child.pid, signal.SIGTERM)
-            for _ in range(2):
-                signal.raise_signal(signal.SIGTERM)
-        return take(number, *rest)
+    def ask() -> None:
+        for child in multiprocessing.active_children():
+            os.kill(child.pid, signal.SIGTERM)
+        for _ in range(2):
+            signal.raise_signal(signal.SIGTERM)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(forecast, "train_step", asked)
+    with at_step(6, ask):
         stopped = program("--workers", 1)
     assert stopped.metrics is None and stopped.log[-1]["step"] == 7
 
@@ -286,17 +300,18 @@ class Last(torch.nn.Module):
         return past[:, -1:].expand(-1, ahead.shape[1], -1)
 
 
-def test_workers_read_the_same_windows(program: Program, folder: Path, start: Start) -> None:
+@pytest.mark.nightly
+def test_workers_read_the_same_windows(whole: Run, folder: Path, start: Start) -> None:
     run = start(0, *OPTIONS, "--name", "workers", "--workers", 1)
     assert run.returncode == 0 and not run.stderr, run.stderr[-3000:]
-    assert losses(program(name="none")) == losses(found(folder, "workers"))
+    assert losses(whole) == losses(found(folder, "workers"))
 
 
 @pytest.mark.parametrize("precision", ["bfloat16", "float16"])
-def test_low_precision_learns_nearly_the_same(precision: str, program: Program) -> None:
-    low, full = program("--precision", precision, name="low"), program(name="full")
-    assert losses(low) != losses(full)
-    assert low.log[-1]["val_mse"] == pytest.approx(full.log[-1]["val_mse"], rel=0.1)
+def test_low_precision_learns_nearly_the_same(precision: str, program: Program, whole: Run) -> None:
+    low = program("--precision", precision)
+    assert losses(low) != losses(whole)
+    assert low.log[-1]["val_mse"] == pytest.approx(whole.log[-1]["val_mse"], rel=0.1)
     assert bool(read_state(low.folder / "checkpoint.pt")["scaler"]) == (precision == "float16")
 
 
@@ -379,26 +394,22 @@ def test_what_cannot_go_on_says_why_without_a_traceback(
 
 
 def test_a_full_disk_names_the_file_and_how_to_go_on(
-    program: Program, folder: Path, monkeypatch: pytest.MonkeyPatch
+    program: Program, folder: Path, whole: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sync = os.fsync
-    count: list[int] = []
+    sync, count = os.fsync, itertools.count()
 
     def full(number: int) -> None:
-        count.append(1)
-        if len(count) > 9:  # after the first epoch
+        if next(count) >= 9:  # after the first epoch
             raise OSError(28, "No space left on device")
         sync(number)
 
-    with monkeypatch.context() as patch:
+    said = r"No space left on device\nYou can go on from here: --resume results/run-"
+    with monkeypatch.context() as patch, pytest.raises(SystemExit, match=said):
         patch.setattr(run_folder.os, "fsync", full)
-        with pytest.raises(
-            SystemExit, match=r"No space left on device\nYou can go on from here: --resume results/run-"
-        ):
-            program()
+        program()
     stopped = found(folder, "run")
     assert stopped.metrics is None and (stopped.folder / "checkpoint.pt").exists()
-    assert losses(program("--resume", stopped.folder)) == losses(program(name="whole"))
+    assert losses(program("--resume", stopped.folder)) == losses(whole)
 
 
 def test_fewer_gpus_than_ranks_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -429,6 +440,5 @@ def test_the_best_weights_are_tested_not_the_last(program: Program, monkeypatch:
 
 
 @pytest.mark.nightly
-def test_a_compiled_model_learns_the_same(program: Program) -> None:
-    compiled, eager = program("--compile", name="compiled"), program(name="eager")
-    assert compiled.log[-1]["val_mse"] == pytest.approx(eager.log[-1]["val_mse"], rel=0.1)
+def test_a_compiled_model_learns_the_same(program: Program, whole: Run) -> None:
+    assert program("--compile").log[-1]["val_mse"] == pytest.approx(whole.log[-1]["val_mse"], rel=0.1)

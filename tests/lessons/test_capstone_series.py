@@ -117,10 +117,8 @@ def test_a_column_that_must_be_there_is_missed(tmp_path: Path) -> None:
     path = file_of(tmp_path, LINES)
     with pytest.raises(series.SeriesError) as raised:
         series.read_series(path, columns=["loads", "price"])
-    assert re.search(
-        "column loads: it is missing. Is it 'load'.*\n.*column price: it is missing. Add it",
-        str(raised.value),
-    )
+    words = "column loads: it is missing. Is it 'load'.*\n.*column price: it is missing. Add it"
+    assert re.search(words, str(raised.value))
     with pytest.raises(series.SeriesError, match="column date: it is missing"):
         series.read_series(path, columns=["date"])
     found = series.read_series(path, columns=["oil"])
@@ -130,35 +128,24 @@ def test_a_column_that_must_be_there_is_missed(tmp_path: Path) -> None:
     assert series.read_series(path, columns=["oil", "load"]).values[3].tolist() == [6, 3.5]
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda text: b"\xef\xbb\xbf" + text.encode(),
-        lambda text: text.replace("\n", "\r\n").encode(),
-        lambda text: text.replace("\n", "\r").encode(),
-        lambda text: (text + "\n \n\n").encode(),
-        lambda text: text.rstrip().encode(),
-        lambda text: text.replace(",", " , ").encode(),
-        lambda text: re.sub(r"([\d.]+)$", r'"\1"', text, flags=re.MULTILINE).encode(),
-        lambda text: text.replace(" ", "T").encode(),
-        lambda text: text.replace(":00,", ":00+00:00,").encode(),
-    ],
-    ids=[
-        "Excel's mark",
-        "Windows lines",
-        "old Mac's lines",
-        "lines at the end",
-        "no last line end",
-        "spaces",
-        "quotes",
-        "T",
-        "UTC",
-    ],
-)
-def test_harmless_differences_change_nothing(change: Callable[[str], bytes], tmp_path: Path) -> None:
+HARMLESS: dict[str, Callable[[str], bytes]] = {
+    "Excel's mark": lambda text: b"\xef\xbb\xbf" + text.encode(),
+    "Windows lines": lambda text: text.replace("\n", "\r\n").encode(),
+    "old Mac's lines": lambda text: text.replace("\n", "\r").encode(),
+    "lines at the end": lambda text: (text + "\n \n\n").encode(),
+    "no last line end": lambda text: text.rstrip().encode(),
+    "spaces": lambda text: text.replace(",", " , ").encode(),
+    "quotes": lambda text: re.sub(r"([\d.]+)$", r'"\1"', text, flags=re.MULTILINE).encode(),
+    "T": lambda text: text.replace(" ", "T").encode(),
+    "UTC": lambda text: text.replace(":00,", ":00+00:00,").encode(),
+}
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_harmless_differences_change_nothing(name: str, tmp_path: Path) -> None:
     """What programs write differently without meaning anything is read the same."""
     want = series.read_series(file_of(tmp_path, LINES))
-    got = series.read_series(file_of(tmp_path, change("\n".join(LINES) + "\n")))
+    got = series.read_series(file_of(tmp_path, HARMLESS[name]("\n".join(LINES) + "\n")))
     assert torch.equal(got.values, want.values)
     assert got.times.equals(want.times)
     assert got.columns == want.columns == ["load", "oil"]
@@ -231,9 +218,8 @@ def test_its_structure_is_no_straight_line() -> None:
     frame = series.make_series().dropna()
     times, warmth = pd.to_datetime(frame["date"]), frame["temperature"]
     noon = times.dt.hour.between(11, 14)
-    need = [
-        frame["heat_pumps"][noon & warmth.between(*bounds)].mean() for bounds in ((-9, 5), (14, 19), (26, 40))
-    ]
+    bounds = (-9, 5), (14, 19), (26, 40)
+    need = [frame["heat_pumps"][noon & warmth.between(*between)].mean() for between in bounds]
     assert need[0] > 3 * need[1] < need[2]
     weekend = times.dt.day_of_week >= 5
     for column in ("offices", "factory"):
@@ -243,9 +229,7 @@ def test_its_structure_is_no_straight_line() -> None:
 
 
 @pytest.mark.parametrize(("rows", "past", "ahead"), [(10_025, 96, 24), (1000, 24, 1), (300, 20, 30)])
-def test_parts_follow_each_other_and_forecast_each_row_in_one_of_them(
-    rows: int, past: int, ahead: int
-) -> None:
+def test_parts_follow_each_other_and_forecast_each_row_once(rows: int, past: int, ahead: int) -> None:
     """Nothing of a later part is trained on or chosen by; the windows of an item are the rows around it."""
     found = series.parts(rows, past, ahead)
     values = torch.arange(rows)[:, None].repeat(1, 2)
