@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from fake_machines import Machine
-from real_cases import CASES, Case, diagnosis_of, load, score, steps_of, table
+from real_cases import Case, diagnosis_of, load, score, steps_of, table
 
 from bilingual import Bilingual
 from torch_doctor.diagnosis.causes import Cause, Step
@@ -16,22 +16,16 @@ from torch_doctor.diagnosis.evidence import Evidence
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the made-up machines are Linux machines")
 
-load()
+CASES = load()
 # What is known to be missing; the doctor may only get better.
 OTHER_VERDICT = {"no-cgroups"}  # cases in which the first verdict is not the confirmed cause
 # Cases in which no step cures, or none that the case foresaw: suse-video-group gets the group from the file itself.
 NO_STEP = OTHER_VERDICT | {"jetson-venv", "suse-video-group"}
-NEEDS_COMPILER = {
-    "wsl-linux-driver",
-    "wsl-driver-inside",
-    "debian-mismatch-after-restart",
-    "compat-image-3090",
-}
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_real_case_is_diagnosed_and_cured(name: str, machine: Machine, compiled: Path | None) -> None:
-    if compiled is None and name in NEEDS_COMPILER:
+    if compiled is None and CASES[name].needs_compiler:
         pytest.skip("needs a C compiler: the path of a loaded library is evidence")
     found = diagnosis_of(CASES[name], machine)
     got = score(CASES[name], found)
@@ -42,7 +36,7 @@ def test_a_real_case_is_diagnosed_and_cured(name: str, machine: Machine, compile
 
 def test_every_case_says_where_it_comes_from() -> None:
     assert len(CASES) >= 70
-    assert set(CASES) >= NO_STEP | NEEDS_COMPILER
+    assert set(CASES) >= NO_STEP
     for one in CASES.values():
         assert one.address.startswith("https://github.com/"), one.name
         assert one.symptoms and one.confirmed and one.causes and one.cures, one.name
@@ -54,8 +48,8 @@ def test_every_case_says_where_it_comes_from() -> None:
 
 def _case(**changes: object) -> Case:
     values: dict[str, object] = {
-        "name": "made up", "address": "", "symptoms": "", "confirmed": "", "causes": ("fabric",), "cures": ("reboot",),
-        "build": lambda machine: None,
+        "name": "made up", "address": "", "symptoms": "", "confirmed": "", "causes": ("fabric",), "cures": (("reboot",),),
+        "machine": {},
     }  # fmt: skip
     return Case(**{**values, **changes})  # type: ignore[arg-type]
 
@@ -86,7 +80,7 @@ def test_a_command_that_must_be_completed_by_hand_is_no_step_that_works(run: str
 
 
 def test_an_option_for_the_readers_own_docker_run_is_a_step() -> None:
-    assert score(_case(cures=("--gpus all",)), _answer("docker run --gpus all ...")).works
+    assert score(_case(cures=(("--gpus all",),)), _answer("docker run --gpus all ...")).works
 
 
 def test_several_patterns_must_all_be_found_each_in_some_step() -> None:
@@ -112,7 +106,7 @@ def test_a_wrong_answer_is_worst_where_it_is_sure_or_says_that_nothing_is_broken
 
 
 def test_the_remark_on_a_machine_that_works_belongs_to_the_answer() -> None:
-    one = _case(causes=("program-hides",), cures=("title of program-hides",))
+    one = _case(causes=("program-hides",), cures=(("title of program-hides",),))
     got = score(one, _answer(name="healthy", kind="fine", remark="program-hides"))
     assert (got.right, got.works, got.false_sure) == (True, True, False)
     assert not score(one, _answer(name="mps", remark="program-hides")).right
