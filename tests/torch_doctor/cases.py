@@ -3,7 +3,7 @@
 A case has one of these, which says where it happens:
 
 - ``machine``: the steps that build a machine (:mod:`staging`), on which the real probes run;
-- ``healthy``, ``broken``, ``without_gpu``: what the probes found, laid over that of :mod:`made_up_evidence`;
+- ``healthy``, ``broken``, ``without_gpu``, ``on_windows``: what the probes found, laid over that of :mod:`made_up_evidence`;
 - ``evidence``: all that the probes found.
 
 With ``of``, the answer is that cause there, whatever the rules say. ``question``, ``patience`` and ``needs_compiler`` say how it is asked. Everything else is a property of the answer: a key of
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from fake_machines import Machine
-from made_up_evidence import broken, healthy, laid_over, without_gpu
+from made_up_evidence import broken, healthy, laid_over, on_windows, without_gpu
 from staging import build, plain
 
 from torch_doctor.diagnosis.causes import Cause
@@ -31,14 +31,15 @@ FOLDER = Path(__file__).with_name("cases")
 SURENESS = {"sure": 3, "likely": 2, "possible": 1}
 WORDS = {number: word for word, number in SURENESS.items()}
 BASES: dict[str, Callable[..., dict[str, dict[str, Any]]]] = {
-    "healthy": healthy, "broken": broken, "without_gpu": without_gpu, "evidence": lambda **more: laid_over({}, more),
+    "healthy": healthy, "broken": broken, "without_gpu": without_gpu, "on_windows": on_windows,
+    "evidence": lambda **more: laid_over({}, more),
 }  # fmt: skip
 HOW = {"name", "of", "question", "patience", "needs_compiler", "machine", *BASES}
 
 
-def tables(file: str) -> list[dict[str, Any]]:
-    """Return the cases of ``cases/FILE.toml`` as they stand there."""
-    found: list[dict[str, Any]] = tomllib.loads((FOLDER / f"{file}.toml").read_text(encoding="utf-8"))["case"]
+def tables(file: str, kind: str = "case") -> list[dict[str, Any]]:
+    """Return the tables ``[[KIND]]`` of ``cases/FILE.toml`` as they stand there."""
+    found: list[dict[str, Any]] = tomllib.loads((FOLDER / f"{file}.toml").read_text(encoding="utf-8"))[kind]
     return found
 
 
@@ -151,6 +152,8 @@ PROPERTIES: dict[str, Callable[[Any, Diagnosis, Case], bool]] = {
     "steps": lambda patterns, found, case: _each(patterns, lambda one: _steps_of(one, case), found),
     "no_steps": lambda patterns, found, case: not _any(patterns, lambda one: _steps_of(one, case), found),
     "steps_of": lambda name, found, case: name in told(found),
+    "first_run": lambda run, found, case: next(one.run for one in found.first.cause.steps if one.run) == run,
+    "check": lambda check, found, case: found.first.cause.check == check,
     "first_step": lambda pattern, found, case: bool(re.search(pattern, steps(found)[0])),
     "only_step": lambda command, found, case: [step.run for step in found.first.cause.steps] == [command],
     "count": lambda count, found, case: len(found.first.cause.steps) == count,

@@ -57,3 +57,20 @@ def broken(**more: Any) -> dict[str, dict[str, Any]]:
 def without_gpu(**more: Any) -> dict[str, dict[str, Any]]:
     """Return the evidence of a machine without a GPU; `more` is laid over it."""
     return healthy(**{**NO_GPU, **more})
+
+
+def on_windows(**more: Any) -> dict[str, dict[str, Any]]:
+    """Return the evidence of Windows with a CPU build beside a GPU, whose Python was started in cmd; `more` is laid over it."""
+    packages = {"torch": "2.13.0", "torchvision": "0.28.0"}
+    interpreter = {
+        "home": r"C:\Users\ada",
+        "folder": r"D:\work",
+        "shell": "cmd",
+        "pip": True,
+        "packages": packages,
+    }
+    found: dict[str, dict[str, Any]] = {
+        "interpreter": interpreter, "pytorch": {"imported": True, "version": "2.13.0+cpu"}, "smi": {"gpus": 1},
+        "bus": {"os": "windows", "arch": "AMD64"}, "driver": {"version": 13000, "devices": [{"capability": 86}]},
+    }  # fmt: skip
+    return laid_over(found, more)

@@ -2,7 +2,14 @@
 
 A case is a thread in which somebody's PyTorch did not use the GPU, in which the cause was confirmed, and in which something
 really cured it. Its symptoms are staged as a machine (:mod:`fake_machines`); what counts as the right cause and as a step
-that works is written down before the doctor's answer is looked at::
+that works is written down before the doctor's answer is looked at. What a case of the files :data:`FILES` has:
+
+- ``address``, ``symptoms``: the thread, and what its author saw;
+- ``confirmed``: the cause that was confirmed there, and what cured it;
+- ``causes``: the names of the doctor's causes that are right; more than one only where they say the same here;
+- ``cures``: alternatives, of which one has to be found. Each is a regular expression that is searched in a step (its text,
+  its command and what follows it, a line each); of several all must be found, each in some step;
+- ``missing``: what is known to be missing, ``"cause"`` or ``"step"``::
 
     python tests/torch_doctor/real_cases.py              # the table of all cases
     python tests/torch_doctor/real_cases.py NAME …       # these cases, with the report of each
@@ -22,45 +29,14 @@ from typing import Any
 if __name__ == "__main__":  # as a program: the package is two folders up
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from cases import WORDS, tables
+from cases import WORDS, Case, cases
 from fake_machines import Machine, libraries
-from staging import build
 
 from torch_doctor.diagnosis.diagnose import Diagnosis
 from torch_doctor.diagnosis.plain_text import plain_text
 from torch_doctor.diagnosis.rules.base import SURE
 
 FILES = ("real_open", "real_held_back")  # in the folder `cases`
-
-
-@dataclass(frozen=True)
-class Case:
-    """One thread, and the machine that shows its symptoms.
-
-    Attributes:
-        name: A short name.
-        address: Where the thread stands.
-        symptoms: What its author saw.
-        confirmed: The cause that was confirmed there, and what cured it.
-        causes: The names of the doctor's causes that are right; more than one only where they say the same here.
-        cures: Alternatives, of which one has to be found. Each is a regular expression that is searched in a step (its
-            text, its command and what follows it, a line each); of several all must be found, each in some step.
-        machine: The steps that stage the symptoms on a machine.
-        needs_compiler: Whether the path of a loaded library is evidence.
-        question: The question for the doctor.
-        patience: Factor on the time limits.
-    """
-
-    name: str
-    address: str
-    symptoms: str
-    confirmed: str
-    causes: tuple[str, ...]
-    cures: tuple[tuple[str, ...], ...]
-    machine: dict[str, Any]
-    needs_compiler: bool = False
-    question: str = "cuda"
-    patience: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -102,11 +78,7 @@ def _alternative(cure: Any) -> tuple[str, ...]:
 
 def load() -> dict[str, Case]:
     """Return all cases by name."""
-    found = {}
-    for table in [table for file in FILES for table in tables(file)]:
-        more = {"causes": tuple(table["causes"]), "cures": tuple(map(_alternative, table["cures"]))}
-        found[table["name"]] = Case(**{**table, **more})
-    return found
+    return {one.name: one for one in cases(*FILES)}
 
 
 # --- the score ----------------------------------------------------------------------------------------
@@ -141,12 +113,12 @@ def score(case: Case, diagnosis: Diagnosis) -> Score:
     named = {first.cause.name}
     if first.cause.kind == "fine":  # nothing is broken on the machine: what it adds belongs to the answer
         named |= {remark.cause.name for remark in diagnosis.remarks}
-    right = bool(named & set(case.causes))
+    right = bool(named & set(case.table["causes"]))
 
     def there(pattern: str) -> bool:
         return any(re.search(pattern, step, re.M) for step in steps)
 
-    works = any(all(map(there, cure)) for cure in case.cures)
+    works = any(all(map(there, _alternative(cure))) for cure in case.table["cures"])
     false_sure = not right and (first.sure == SURE or first.cause.kind == "fine")
     return Score(first.cause.name, first.sure, right, works, false_sure)
 
@@ -154,9 +126,8 @@ def score(case: Case, diagnosis: Diagnosis) -> Score:
 def diagnosis_of(case: Case, machine: Machine) -> Diagnosis:
     """Stage `case` on `machine` and return the doctor's answer."""
     (machine.folder / "project").mkdir(exist_ok=True)
-    build(machine, case.machine)
     with contextlib.chdir(machine.folder / "project"):  # the probes look at the current folder
-        return machine.diagnosis(case.question, case.patience)
+        return case.answer(lambda: machine)
 
 
 def table(scores: dict[str, Score]) -> str:
@@ -196,7 +167,7 @@ def measure(
 
 
 def _show(case: Case, found: Diagnosis) -> None:
-    print(f"\n=== {case.name}: {case.address}\n{case.confirmed}\n")
+    print(f"\n=== {case.name}: {case.table['address']}\n{case.table['confirmed']}\n")
     print(plain_text(found, "en"))
 
 
