@@ -15,62 +15,7 @@ from typing import Any
 from torch_doctor.diagnosis.diagnose import Diagnosis, diagnose
 from torch_doctor.diagnosis.run_probes import run_probes
 
-# Both libraries read what to say from the environment. With the variable CUDA_VISIBLE_DEVICES set, the driver counts
-# FAKE_VISIBLE GPUs.
-_CUDA_C = r"""
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-static int number(const char *name, int otherwise) { char *s = getenv(name); return s ? atoi(s) : otherwise; }
-static int count(void) {
-    int all = number("FAKE_COUNT", 0);
-    return getenv("CUDA_VISIBLE_DEVICES") ? number("FAKE_VISIBLE", all) : all;
-}
-int cuDriverGetVersion(int *v) { *v = number("FAKE_DRIVER", 13000); return 0; }
-int cuInit(unsigned f) {
-    if (number("FAKE_DRIVER_HANGS", 0)) sleep(60);
-    int code = number("FAKE_CUINIT", 0);
-    return code ? code : count() ? 0 : 100;
-}
-int cuDeviceGetCount(int *n) { *n = count(); return 0; }
-int cuDeviceGet(int *d, int i) { *d = i; return 0; }
-int cuDeviceGetName(char *s, int n, int d) { strncpy(s, "Fake GPU", n); return 0; }
-int cuDeviceGetAttribute(int *v, int a, int d) {
-    int c = number("FAKE_CAPABILITY", 86);
-    *v = a == 75 ? c / 10 : a == 76 ? c % 10 : number("FAKE_MODE", 0);
-    return 0;
-}
-"""
-_NVML_C = r"""
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-static int number(const char *name, int otherwise) { char *s = getenv(name); return s ? atoi(s) : otherwise; }
-int nvmlInit_v2(void) { if (number("FAKE_NVML_HANGS", 0)) sleep(60); return number("FAKE_NVML", 0); }
-int nvmlShutdown(void) { return 0; }
-int nvmlSystemGetDriverVersion(char *s, unsigned n) { strncpy(s, "580.65.06", n); return 0; }
-int nvmlDeviceGetCount_v2(unsigned *n) { *n = number("FAKE_NVML_COUNT", number("FAKE_COUNT", 0)); return 0; }
-int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **h) { *h = (void *)(long)(i + 1); return number("FAKE_NVML_DEVICE", 0); }
-int nvmlDeviceGetName(void *h, char *s, unsigned n) { strncpy(s, "Fake GPU", n); return 0; }
-int nvmlDeviceGetComputeMode(void *h, unsigned *m) { *m = number("FAKE_MODE", 0); return 0; }
-int nvmlDeviceGetMigMode(void *h, unsigned *c, unsigned *p) { *c = *p = number("FAKE_MIG", 0); return 0; }
-int nvmlDeviceGetMaxMigDeviceCount(void *h, unsigned *n) { *n = 7; return 0; }
-int nvmlDeviceGetMigDeviceHandleByIndex(void *h, unsigned i, void **m) { return i < number("FAKE_PARTS", 0) ? 0 : 6; }
-int nvmlDeviceGetMemoryInfo(void *h, unsigned long long *m) { m[0] = 24ULL << 30; m[2] = 1ULL << 30; return 0; }
-int nvmlDeviceGetUtilizationRates(void *h, unsigned *u) { u[0] = number("FAKE_BUSY", 0); u[1] = 0; return 0; }
-int nvmlDeviceGetTemperature(void *h, int s, unsigned *t) { *t = 50; return 0; }
-int nvmlDeviceGetCurrentClocksEventReasons(void *h, unsigned long long *r) { *r = number("FAKE_THROTTLE", 0); return 0; }
-int nvmlDeviceGetComputeRunningProcesses_v3(void *h, unsigned *n, void *p) { *n = number("FAKE_PROCESSES", 0); return 0; }
-int nvmlDeviceGetVirtualizationMode(void *h, unsigned *m) { *m = number("FAKE_VGPU", 0); return 0; }
-int nvmlDeviceGetGridLicensableFeatures_v4(void *h, unsigned *f) {
-    f[0] = f[1] = number("FAKE_VGPU", 0) == 2;
-    f[2] = 3; f[3] = number("FAKE_LICENSED", 0);
-    return 0;
-}
-int nvmlDeviceGetGpuFabricInfo(void *h, unsigned char *f) { f[24] = number("FAKE_FABRIC", 0); return 0; }
-int nvmlSystemGetConfComputeState(unsigned *s) { s[1] = number("FAKE_CONFIDENTIAL", 0); return s[1] ? 0 : 3; }
-int nvmlSystemGetConfComputeGpusReadyState(unsigned *r) { *r = number("FAKE_READY", 0); return 0; }
-"""
+_SOURCES = Path(__file__).with_name("fake_driver")  # two small libraries in C
 
 # A stand-in for both where there is no C compiler: it answers for ctypes, in every process that starts.
 _STAND_IN = """
@@ -209,6 +154,7 @@ cuda = types.SimpleNamespace(
 ARCH = ["sm_75", "sm_80", "sm_86", "sm_90", "sm_100", "sm_120"]
 CUDA_BUILD = {"version": "2.13.0+cu130", "cuda": "13.0", "arch": ARCH}
 CPU_BUILD = {"version": "2.13.0+cpu"}
+BUILDS: dict[str, dict[str, Any]] = {"": {}, "cuda": CUDA_BUILD, "cpu": CPU_BUILD}
 VENDORS = {"nvidia": "0x10de", "amd": "0x1002", "intel": "0x8086"}
 
 
@@ -218,12 +164,9 @@ def libraries(folder: Path) -> Path | None:
     if compiler is None:
         return None
     folder.mkdir(parents=True, exist_ok=True)
-    for name, source in (("cuda", _CUDA_C), ("nvml", _NVML_C)):
-        (folder / f"{name}.c").write_text(source)
-        subprocess.run(
-            [compiler, "-w", "-shared", "-fPIC", "-o", folder / f"{name}.so", folder / f"{name}.c"],
-            check=True,
-        )
+    for name in ("cuda", "nvml"):
+        source, target = _SOURCES / f"{name}.c", folder / f"{name}.so"
+        subprocess.run([compiler, "-w", "-shared", "-fPIC", "-o", target, source], check=True)
     return folder
 
 
@@ -257,30 +200,40 @@ class Machine:
 
     # --- parts ----------------------------------------------------------------------------------------
 
-    def file(self, path: str, text: str = "") -> Machine:
-        """Put a file below the machine's root."""
-        target = self.root / path
+    def _put(self, folder: str, path: str, text: str) -> Machine:
+        target = self.folder / folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text)
         return self
+
+    def file(self, path: str, text: str = "") -> Machine:
+        """Put a file below the machine's root."""
+        return self._put("root", path, text)
 
     def package(self, path: str, text: str = "") -> Machine:
         """Put a file where Python finds packages."""
-        target = self.folder / "packages" / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text)
-        return self
+        return self._put("packages", path, text)
 
     def project(self, path: str, text: str = "") -> Machine:
         """Put a file into the folder from which the program is started."""
-        target = self.folder / "project" / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text)
+        return self._put("project", path, text)
+
+    def remove(self, path: str) -> Machine:
+        """Take a file or a folder away (``"root/dev/nvidia-uvm"``, ``"packages/torch"``)."""
+        target = self.folder / path
+        shutil.rmtree(target) if target.is_dir() else target.unlink()
+        return self
+
+    def link(self, path: str, target: str) -> Machine:
+        """Put a link below the machine's root."""
+        (self.root / path).symlink_to(target)
         return self
 
     def set(self, **variables: object) -> Machine:
-        """Set environment variables."""
-        self.environment |= {name: str(value) for name, value in variables.items()}
+        """Set environment variables; ``{folder}`` is the machine's folder, ``{libraries}`` that of the driver."""
+        for name, value in variables.items():
+            text = str(value).replace("{libraries}", str(self.library_folder))
+            self.environment[name] = text.replace("{folder}", str(self.folder))
         return self
 
     def command(self, name: str, script: str) -> Machine:
@@ -304,6 +257,18 @@ class Machine:
             self.file(f"{folder}/device", "0x2684").file(f"{folder}/power/runtime_status", power)
             if driver:
                 (self.root / folder / "driver").symlink_to(f"../../../../bus/pci/drivers/{driver}")
+        return self
+
+    def device(self, number: str, kind: str = "0x030000") -> Machine:
+        """Give the NVIDIA cards on the bus this PCI number (the model) and this class."""
+        for folder in self.root.glob("sys/bus/pci/devices/0000:de:*"):
+            (folder / "device").write_text(number)
+            (folder / "class").write_text(kind)
+        return self
+
+    def gone(self, index: int) -> Machine:
+        """Let an NVIDIA card on the bus not answer any more."""
+        (self.root / f"sys/bus/pci/devices/0000:de:{index:02x}.0/config").write_bytes(b"\xff" * 64)
         return self
 
     def module(self, version: str = "580.65.06") -> Machine:
@@ -341,17 +306,25 @@ class Machine:
         if path:
             self.set(LD_LIBRARY_PATH=f"{folder}:{self.library_folder}")
 
-    def torch(self, **build: object) -> Machine:
-        """Install a torch with this build."""
+    def torch(self, like: str = "", **build: Any) -> Machine:
+        """Install a torch with this build, which is like a key of :data:`BUILDS` in what is not given."""
+        build = {**BUILDS[like], **build}
+        if isinstance(build.get("arch"), str):
+            build["arch"] = build["arch"].split()
         self.package("torch/__init__.py", _TORCH).package("torch/version.py")
         return self.set(FAKE_TORCH=json.dumps(build))
 
-    def gpus(self, count: int, build: dict[str, Any] | None = None, **answers: object) -> Machine:
+    def gpus(
+        self, count: int, build: dict[str, Any] | str = "cuda", name: str = "Fake GPU", version: str = "580.65.06",
+        **answers: object,
+    ) -> Machine:  # fmt: skip
         """Install `count` GPUs with everything that belongs to them, and a torch with CUDA."""
-        self.cards(count).module().nodes("nvidiactl", "nvidia-uvm", *[f"nvidia{i}" for i in range(count)])
-        self.library(FAKE_COUNT=count, **answers).nvml()
-        self.smi("\n".join(f"GPU {i}: Fake GPU (UUID: GPU-12345678-1234)" for i in range(count)))
-        return self.torch(**(CUDA_BUILD if build is None else build))
+        self.cards(count).module(version).nodes(
+            "nvidiactl", "nvidia-uvm", *[f"nvidia{i}" for i in range(count)]
+        )
+        self.library(version=version, FAKE_COUNT=count, **answers).nvml()
+        self.smi("\n".join(f"GPU {i}: {name} (UUID: GPU-12345678-1234)" for i in range(count)))
+        return self.torch(build) if isinstance(build, str) else self.torch(**build)
 
     def asks(self, **state: object) -> Machine:
         """Say what the notebook that asks knows about itself."""

@@ -1,4 +1,4 @@
-"""What the probes find on a machine on which everything works, and on one without a GPU."""
+"""What the probes find on a machine on which everything works, on one on which CUDA does not start, and on one without a GPU."""
 
 from __future__ import annotations
 
@@ -34,6 +34,11 @@ def healthy(**more: Any) -> dict[str, dict[str, Any]]:
         "job": {"ended": "answered", "seconds": 3.0, "port": 29500, "port_taken": False,
                 "tries": {name: {"how": "right", "value": 101.0} for name in ("gloo", "copy", "nccl")}},
     }  # fmt: skip
+    return laid_over(found, more)
+
+
+def laid_over(found: dict[str, dict[str, Any]], more: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Put the values of `more` (``driver__cuInit``) into `found`, and return it."""
     for path, value in more.items():
         place: Any = found
         *parts, last = path.split("__")
@@ -41,3 +46,31 @@ def healthy(**more: Any) -> dict[str, dict[str, Any]]:
             place = place.setdefault(part, {})
         place[last] = value
     return found
+
+
+def broken(**more: Any) -> dict[str, dict[str, Any]]:
+    """Return the evidence of a machine with two GPUs on which CUDA does not start; `more` is laid over it."""
+    off = {"pytorch__available": False, "pytorch__count": 0, "usable__devices": {}, "driver__count": 0}
+    return healthy(**{**off, **more})
+
+
+def without_gpu(**more: Any) -> dict[str, dict[str, Any]]:
+    """Return the evidence of a machine without a GPU; `more` is laid over it."""
+    return healthy(**{**NO_GPU, **more})
+
+
+def on_windows(**more: Any) -> dict[str, dict[str, Any]]:
+    """Return the evidence of Windows with a CPU build beside a GPU, whose Python was started in cmd; `more` is laid over it."""
+    packages = {"torch": "2.13.0", "torchvision": "0.28.0"}
+    interpreter = {
+        "home": r"C:\Users\ada",
+        "folder": r"D:\work",
+        "shell": "cmd",
+        "pip": True,
+        "packages": packages,
+    }
+    found: dict[str, dict[str, Any]] = {
+        "interpreter": interpreter, "pytorch": {"imported": True, "version": "2.13.0+cpu"}, "smi": {"gpus": 1},
+        "bus": {"os": "windows", "arch": "AMD64"}, "driver": {"version": 13000, "devices": [{"capability": 86}]},
+    }  # fmt: skip
+    return laid_over(found, more)

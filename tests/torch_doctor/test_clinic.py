@@ -6,8 +6,8 @@ import re
 import time
 import tomllib
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
-import clinic_ordinary
 import numpy as np
 import pytest
 import torch
@@ -22,6 +22,7 @@ from torch_doctor.errors.matching import find_cause
 from torch_doctor.terminal import columns
 
 ENTRIES = entries()
+ORDINARY = tomllib.loads(Path(__file__).with_name("clinic_ordinary.toml").read_text(encoding="utf-8"))
 SAMPLES = [(name, sample) for name, entry in ENTRIES.items() for sample in entry.samples]
 
 
@@ -156,12 +157,9 @@ def test_noise_does_not_hide_a_message(noise: Callable[[str], str]) -> None:
 
 
 def programs() -> Iterator[tuple[str, dict[str, object]]]:
-    for code in clinic_ordinary.PYTHON.strip().splitlines():
-        yield code.replace("\\n", "\n"), {}
-    for code in clinic_ordinary.NUMPY.strip().splitlines():
-        yield code, {"np": np}
-    for code in clinic_ordinary.TORCH.strip().splitlines():
-        yield code, {"torch": torch}
+    for kind, names in {"python": {}, "numpy": {"np": np}, "torch": {"torch": torch}}.items():
+        for code in ORDINARY[kind].splitlines():
+            yield code.replace("\\n", "\n"), names
 
 
 def test_an_everyday_error_is_not_claimed() -> None:
@@ -178,7 +176,7 @@ def test_an_everyday_error_is_not_claimed() -> None:
 
 
 def test_an_everyday_message_is_not_claimed() -> None:
-    texts = clinic_ordinary.TEXTS.strip().splitlines()
+    texts = ORDINARY["texts"].splitlines()
     assert len(texts) >= 25 and not [text for text in texts if found(text)]
 
 

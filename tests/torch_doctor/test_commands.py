@@ -21,6 +21,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import tables
+from made_up_evidence import laid_over, on_windows
 from made_up_index import Index, can_serve
 
 from torch_doctor.diagnosis.causes import Cause, catalogue
@@ -184,40 +186,35 @@ GOOD = ["2.13.0+cu132", "13.2", "0.28.0+cu132"]
 # --- environments -------------------------------------------------------------------------------------
 
 
-def active(place: Place) -> str:
-    place.venv(place.home / "env").active().with_cpu_build()
-    return "python -m pip install --upgrade uv\npython -m uv pip install"
+# Where the environment is, in which way the place has a tool for it → how the command begins.
+IN = "{0} -m pip install --upgrade uv\n{0} -m uv pip install".format
+WAYS: dict[str, tuple[dict[str, Any], str]] = {
+    "active": ({"active": True}, IN("python")),
+    "below home": ({"env": "my env"}, IN("~/'my env/bin/python'")),
+    "in the folder": ({"env": "work/.venv"}, IN(".venv/bin/python")),
+    "another is active": ({"other": "other"}, IN("~/env/bin/python")),
+    "without pip": ({"active": True, "pip": False, "uv": True}, "uv pip install --python python"),
+    "without pip below home": (
+        {"env": "my env", "pip": False, "uv": True}, "uv pip install --python ~/'my env/bin/python'"
+    ),
+    "without pip and uv": ({"active": True, "pip": False}, "python -m ensurepip\n" + IN("python")),
+}  # fmt: skip
 
 
-def below_home(place: Place) -> str:
-    place.venv(place.home / "my env").with_cpu_build()
-    return "~/'my env/bin/python' -m pip install --upgrade uv\n~/'my env/bin/python' -m uv pip install"
-
-
-def in_the_folder(place: Place) -> str:
-    place.venv(place.folder / ".venv").with_cpu_build()
-    return ".venv/bin/python -m pip install --upgrade uv\n.venv/bin/python -m uv pip install"
-
-
-def another_is_active(place: Place) -> str:
-    place.venv(place.home / "other").active()
-    place.venv(place.home / "env").with_cpu_build()
-    return "~/env/bin/python -m pip install --upgrade uv\n~/env/bin/python -m uv pip install"
-
-
-def without_pip(place: Place) -> str:
-    place.with_uv().venv(place.home / "env", pip=False).active().with_cpu_build()
-    return "uv pip install --python python"
-
-
-def without_pip_below_home(place: Place) -> str:
-    place.with_uv().venv(place.home / "my env", pip=False).with_cpu_build()
-    return "uv pip install --python ~/'my env/bin/python'"
-
-
-def without_pip_and_uv(place: Place) -> str:
-    place.venv(place.home / "env", pip=False).active().with_cpu_build()
-    return "python -m ensurepip\npython -m pip install --upgrade uv\npython -m uv pip install"
+def stage(place: Place, way: str) -> str:
+    """Make the environment of :data:`WAYS` with a CPU build, and return how the command for it begins."""
+    if way == "portable":
+        return portable(place)
+    where, begins = WAYS[way]
+    if where.get("uv"):
+        place.with_uv()
+    if "other" in where:
+        place.venv(place.home / where["other"]).active()
+    place.venv(place.home / where.get("env", "env"), where.get("pip", True))
+    if where.get("active"):
+        place.active()
+    place.with_cpu_build()
+    return begins
 
 
 def portable(place: Place) -> str:
@@ -236,16 +233,16 @@ def portable(place: Place) -> str:
             (packages.parent / file.name).symlink_to(file)
     place.python = top / "bin/python"
     place.with_pip().with_cpu_build()
-    return "~/app/python_embeded/bin/python -m pip install --upgrade uv\n~/app/python_embeded/bin/python -m uv pip install"
+    return IN("~/app/python_embeded/bin/python")
 
 
 @pytest.mark.parametrize(
-    "stage",
-    [active, without_pip_below_home, without_pip_and_uv, portable,
-     *every_night(below_home, in_the_folder, another_is_active, without_pip)],
+    "way",
+    ["active", "without pip below home", "without pip and uv", "portable",
+     *every_night("below home", "in the folder", "another is active", "without pip")],
 )  # fmt: skip
-def test_the_command_installs_into_this_environment(stage: Any, place: Place) -> None:
-    begins = stage(place)
+def test_the_command_installs_into_this_environment(way: str, place: Place) -> None:
+    begins = stage(place, way)
     e = place.evidence()
     run = run_of("cpu-build", e)
     again = "--reinstall-package torch --reinstall-package torchvision torch==2.13.0 torchvision"
@@ -258,9 +255,9 @@ def test_the_command_installs_into_this_environment(stage: Any, place: Place) ->
     assert "torchvision" not in place.evidence().get("interpreter.packages")
 
 
-@pytest.mark.parametrize("stage", [active, *every_night(without_pip, without_pip_and_uv)])
-def test_the_command_of_a_notebook_installs_for_its_kernel(stage: Any, place: Place) -> None:
-    stage(place)
+@pytest.mark.parametrize("way", ["active", *every_night("without pip", "without pip and uv")])
+def test_the_command_of_a_notebook_installs_for_its_kernel(way: str, place: Place) -> None:
+    stage(place, way)
     run = run_of("cpu-build", place.evidence(notebook=True))
     assert "python -m" not in run and run.startswith("import sys\n!")
     in_ipython(place, run)
@@ -493,15 +490,6 @@ def test_a_line_of_a_notebook_stands_below_one_import() -> None:
 # --- forms that are compared as text ------------------------------------------------------------------
 
 
-def windows(executable: str, shell: str, **more: Any) -> Evidence:
-    interpreter = {"executable": executable, "home": r"C:\Users\ada", "folder": r"D:\work", "shell": shell,
-                   "pip": True, "packages": {"torch": "2.13.0", "torchvision": "0.28.0"}, **more}  # fmt: skip
-    return Evidence({
-        "interpreter": interpreter, "pytorch": {"imported": True, "version": "2.13.0+cpu"}, "smi": {"gpus": 1},
-        "bus": {"os": "windows", "arch": "AMD64"}, "driver": {"version": 13000, "devices": [{"capability": 86}]},
-    })  # fmt: skip
-
-
 @pytest.mark.parametrize(
     "executable, shell, typed_as",
     [
@@ -519,52 +507,16 @@ def windows(executable: str, shell: str, **more: Any) -> Evidence:
 def test_a_path_is_typed_as_each_shell_of_windows_reads_it(
     executable: str, shell: str, typed_as: str
 ) -> None:
-    e = windows(executable, shell)
+    here = {"interpreter__executable": executable, "interpreter__shell": shell}
+    e = Evidence(on_windows(**here))
     again = "--reinstall-package torch --reinstall-package torchvision torch==2.13.0 torchvision"
     assert run_of("cpu-build", e) == (
         f"{typed_as} -m pip install --upgrade uv\n{typed_as} -m uv pip install --torch-backend=cu132 {again}"
     )
-    e = windows(executable, shell, pip=False, tools=["uv"])
+    e = Evidence(on_windows(**here, interpreter__pip=False, interpreter__tools=["uv"]))
     assert f"uv pip install --python {typed_as.removeprefix('& ').removeprefix('.' + chr(92))} " in run_of(
         "cpu-build", e
     )
-
-
-def test_a_uv_project_on_windows() -> None:
-    project = {"project": {"tool": "uv", "folder": r"D:\work"}, "pip": False, "tools": ["uv"]}
-    lines = [
-        "$torch_index = ('torch' | uv pip compile --torch-backend=cu132 --no-deps --emit-index-annotation -"
-        r" | Select-String 'http\S+').Matches.Value",
-        "uv add --index pytorch-cu132=$torch_index torch==2.13.0 torchvision",
-    ]
-    executable = r"D:\work\.venv\Scripts\python.exe"
-    assert run_of("cpu-build", windows(executable, "powershell", **project)) == "\n".join(lines)
-    assert (
-        run_of("cpu-build", windows(executable, "cmd", **project))
-        == f'powershell -NoProfile -Command "{"; ".join(lines)}"'
-    )
-
-
-def test_conda_removes_its_package_from_the_environment_that_was_examined() -> None:
-    builds = {
-        "conda_torch": ["pytorch-2.5.1-cpu_py312_0", "libtorch-2.5.1-cpu_0"],
-        "conda": True,
-        "pip": True,
-    }
-    e = windows(r"C:\conda\envs\dl\python.exe", "cmd", prefix=r"C:\conda\envs\dl", tools=["conda"], **builds)
-    assert run_of("conda-cpu", e) == r"conda remove --prefix C:\conda\envs\dl --yes pytorch libtorch"
-    assert Cause.of("conda-cpu", e).check == r"conda list --prefix C:\conda\envs\dl torch"
-    e.found["interpreter"]["environment"] = {"CONDA_PREFIX": r"C:\conda\envs\dl"}
-    assert run_of("conda-cpu", e) == "conda remove --yes pytorch libtorch"
-    e.found["caller"] = {"notebook": True}
-    assert run_of("conda-cpu", e) == "%conda remove --yes pytorch libtorch"
-
-
-def test_a_pixi_project_learns_of_cuda() -> None:
-    e = windows(
-        r"D:\work\.pixi\envs\default\python.exe", "cmd", project={"tool": "pixi", "folder": r"D:\work"}
-    )
-    assert run_of("cpu-build", e) == "pixi workspace system-requirements add cuda 13\npixi add pytorch-gpu"
 
 
 def test_what_hides_torch_is_renamed(place: Place) -> None:
@@ -578,81 +530,36 @@ def test_what_hides_torch_is_renamed(place: Place) -> None:
         assert not file.exists() and not (place.folder / "torch").exists()
 
 
-def test_a_python_of_32_bits_gets_one_of_64() -> None:
-    e = windows(r"C:\py32\python.exe", "cmd", bits=32, packages={}, pythons=["3.12"])
-    e.found["pytorch"] = {"error": "No module named 'torch'", "missing": True}  # type: ignore[index]
-    assert r"C:\py32\python.exe -m uv venv --python cpython-3.12-windows-x86_64 " in run_of(
-        "python-without-wheel", e
-    )
-
-
 # --- which build --------------------------------------------------------------------------------------
 
+BUILDS = tables("builds")
 CARD = {"bus": {"os": "linux", "arch": "x86_64", "cards": [{"vendor": "0x10de"}]}}
 
 
-def build(version: str = "2.13.0", cuda: int = 13000, capability: int = 86, **more: Any) -> str:
-    """Return the build that is installed on a machine with this driver and this card."""
-    driver = {"version": cuda, "devices": [{"capability": capability}]}
-    pytorch: dict[str, Any] = (
-        {"imported": True, "version": version} if version else {"error": "x", "missing": True}
-    )
-    package, tag, *new = fitting(Evidence({**CARD, "driver": driver, "pytorch": pytorch, **more}))
+def build(e: Evidence) -> str:
+    """Return the build that is installed there."""
+    package, tag, *new = fitting(e)
     return f"{package} {tag}{', new Python' if any(new) else ''}"
 
 
-def test_the_installed_release_is_kept_if_one_of_its_builds_fits() -> None:
-    assert build() == build("2.13.0+cpu") == "torch==2.13.0 cu132"
-    assert build(cuda=12080) == "torch==2.13.0 cu129"
-    assert build(capability=61) == "torch==2.13.0 cu126"
-    assert build("2.1.2+cpu") == "torch==2.1.2 cu121"
-    assert build("2.1.2+cpu", capability=120) == "torch cu132", "its builds have no code for this card"
-    assert (
-        build("1.13.1")
-        == build("2.15.0.dev20261101")
-        == build("2.13.0a0+git1234")
-        == build("")
-        == "torch cu132"
-    )
-    own = {cuda: {"x86_64": [61 if cuda == "12.6" else 86]} for cuda in ("12.6", "13.2", "13.4")}
-    pytorch = {"imported": True, "version": "2.20.0", "releases": own}
-    assert build(pytorch=pytorch) == "torch==2.20.0 cu134", "torch's own table wins"
-    pytorch["version"] = "2.15.0"
-    assert build(pytorch=pytorch) == "torch==2.15.0 cu132", "uv does not know its build for CUDA 13.4"
-    assert build(pytorch=pytorch, capability=61) == "torch cu126", "it names this build, but has none"
+def machine(driver: int = 13000, capability: int = 86, version: str = "2.13.0", **more: Any) -> Evidence:
+    """Return evidence of a machine with this driver, this card and this release of torch."""
+    pytorch = {"imported": True, "version": version} if version else {"error": "x", "missing": True}
+    devices = {"version": driver, "devices": [{"capability": capability}]}
+    return Evidence(laid_over({"bus": {**CARD["bus"]}, "driver": devices, "pytorch": pytorch}, more))
 
 
-def test_an_old_driver_gets_an_older_release() -> None:
-    assert build(cuda=11080) == build("", cuda=11040) == "torch==2.7.1 cu118"
-    new = {"bus": {**CARD["bus"], "os": "windows"}}
-    assert build(cuda=12080, **new) == "torch==2.13.0 cu126", "there is no wheel for CUDA 12.9 on Windows"
-    assert build(cuda=12080, capability=120, **new) == "torch==2.11.0 cu128"
-    assert build(cuda=12080, capability=120) == "torch==2.13.0 cu129"
-    assert build(cuda=11080, capability=120) == "torch cpu", "nothing fits"
-    arm = {"bus": {**CARD["bus"], "arch": "aarch64"}}
-    assert build(cuda=11080, **arm) == "torch cpu"
+@pytest.mark.parametrize("case", BUILDS, ids=lambda case: case["why"])
+def test_a_build_fits_the_machine(case: dict[str, Any]) -> None:
+    more = {path.replace(".", "__"): value for path, value in case.get("found", {}).items()}
+    here = {key: case[key] for key in ("driver", "capability", "version") if key in case}
+    assert build(machine(**here, **more)) == case["build"]
 
 
-# Python, capability (GTX 10, T4, RTX 50) → the build for drivers 470, 525, 570 and 580. No driver before 570 knows RTX 50.
-PYTHONS: dict[tuple[str, int], tuple[str, ...]] = {
-    ("3.8", 61): ("torch==2.4.1 cu118", *["torch==2.4.1 cu124"] * 3),
-    ("3.8", 75): ("torch==2.4.1 cu118", *["torch==2.4.1 cu124"] * 3),
-    ("3.8", 120): ("torch cu129, new Python", "torch cu132, new Python"),
-    ("3.9", 61): ("torch==2.7.1 cu118", *["torch==2.8.0 cu126"] * 3),
-    ("3.9", 75): ("torch==2.7.1 cu118", *["torch==2.8.0 cu129"] * 3),
-    ("3.9", 120): ("torch==2.8.0 cu129", "torch==2.8.0 cu129"),
-    ("3.10", 61): ("torch==2.7.1 cu118", *["torch cu126"] * 3),
-    ("3.10", 75): ("torch==2.7.1 cu118", "torch cu129", "torch cu129", "torch cu132"),
-    ("3.10", 120): ("torch cu129", "torch cu132"),
-    ("3.14", 61): ("torch==2.7.1 cu118, new Python", *["torch cu126"] * 3),
-    ("3.14", 75): ("torch==2.7.1 cu118, new Python", "torch cu129", "torch cu129", "torch cu132"),
-    ("3.14", 120): ("torch cu129", "torch cu132"),
-    ("3.15", 61): ("torch==2.7.1 cu118, new Python", *["torch cu126, new Python"] * 3),
-}
 CASES = [
-    (python, capability, driver, fits)
-    for (python, capability), builds in PYTHONS.items()
-    for driver, fits in zip((11040, 12000, 12080, 13000)[-len(builds) :], builds, strict=True)
+    (row["python"], row["capability"], driver, fits)
+    for row in tables("builds", "python")
+    for driver, fits in zip((11040, 12000, 12080, 13000)[-len(row["builds"]) :], row["builds"], strict=True)
 ]
 
 
@@ -661,7 +568,7 @@ def test_where_only_the_python_stands_in_the_way_nothing_else_is_blamed(
     python: str, capability: int, driver: int, fits: str
 ) -> None:
     here = {"interpreter": {"python": f"{python}.4", "home": "/home/ada", "tools": ["uv"]}}
-    assert build("1.13.1", driver, capability, **here) == fits
+    assert build(machine(driver, capability, "1.13.1", **here)) == fits
     devices = {"driver": {"version": driver, "devices": [{"capability": capability}]}}
     old = {"pytorch": {"imported": True, "version": "1.13.1", "cuda": None}}
     for name, entry in catalogue().items():
@@ -687,14 +594,6 @@ def test_what_serves_no_python_is_still_said() -> None:
         for name in ("conda-cpu", "mixed-installers", "torch-broken", "two-cudas", "rocm-build", "cpu-build"):
             steps = Cause.of(name, e).steps
             assert ["No build of PyTorch serves" in step.text.en for step in steps] == [True], name
-
-
-def test_an_amd_card_gets_the_build_for_it() -> None:
-    amd = {"os": "linux", "cards": [{"vendor": "0x1002"}], "nodes": {"kfd": "ok"}}
-    assert fitting(Evidence({"bus": amd}))[:2] == ("torch", "rocm7.2")
-    assert fitting(Evidence({"bus": {**amd, "nodes": {}}}))[:2] == ("torch", "cpu")
-    both = {**amd, "cards": [*amd["cards"], {"vendor": "0x10de"}]}
-    assert fitting(Evidence({"bus": both}))[1].startswith("cu")
 
 
 @pytest.mark.parametrize("name", catalogue())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -122,29 +123,8 @@ def test_causes_and_errors_know_of_each_other() -> None:
 
 # --- private data -------------------------------------------------------------------------------------
 
-SECRETS = {
-    "user": "alice", "host": "gpu07", "other user": "mallory", "folder": "acme-merger", "project": "Secret Project",
-    "address": "10.20.30.40", "address 6": "2001:db8::5", "mac": "0c:42:a1:0b:7e:11", "mail": "carol",
-    "card": "8f2a0c31", "machine": "4c4c4544-0042-3510", "token": "hf_AbCdEfGhIjKlMnOpQrStUv", "password": "correct-horse",
-    "key": "wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY12", "api": "ghp_0123456789abcdef", "hash": "d41d8cd98f00b204e9800998ecf8427e",
-    "share": "fileserver", "server": "build.acme.corp", "job": "merger_run",
-}  # fmt: skip
-TEXTS = (
-    "connect to [2001:db8::5]:29500 and 10.20.30.40 over 0c:42:a1:0b:7e:11 failed, ask carol@acme.test.com",
-    "No such file: '/data/acme-merger/Secret Project/model.pt' (/home/mallory/x)",
-    "see /mnt/Secret Project/acme-merger/lib/libcudart.so.12: undefined symbol",
-    "https://bob:correct-horse@build.acme.corp/simple, password=correct-horse, HF_TOKEN: hf_AbCdEfGhIjKlMnOpQrStUv",
-    r"Error loading \"C:\Users\mallory\Secret Project\torch\lib\c10.dll\" or \\fileserver\acme-merger".replace(
-        '\\"', '"'
-    ),
-    "Authorization: Bearer wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY12 d41d8cd98f00b204e9800998ecf8427e",
-    "wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY12 and ghp_0123456789abcdef on build.acme.corp of carol@acme.test",
-    "GPU-8f2a0c31 MIG-8f2a0c31-aaaa 4c4c4544-0042-3510-8057-b4c04f4d4d32",
-    "gpu07.lab.example: GPU07 is GPU-8f2a0c31-aaaa-bbbb-cccc-0123456789ab of alice",
-)
-PATHS = ("/data/acme-merger/venv/bin/python", "/scratch/alice/Secret Project", "/opt/acme-merger/lib/libcuda.so.1",
-         "/home/mallory/miniconda3/envs/acme-merger", r"C:\Users\mallory\Secret Project\python.exe",
-         "/usr/local/acme-merger/lib", "~/acme-merger/torch.py", "/lustre/projects/acme-merger/alice/.venv/lib")  # fmt: skip
+PRIVATE = tomllib.loads(Path(__file__).with_name("private.toml").read_text(encoding="utf-8"))
+SECRETS, TEXTS, PATHS = PRIVATE["secrets"], PRIVATE["texts"], PRIVATE["paths"]
 
 
 def leaks(text: str) -> list[str]:
@@ -273,41 +253,13 @@ def test_an_account_called_ubuntu_breaks_no_command(names: Callable[[str, str], 
     assert clean("/home/ubuntu/env") == "~/env"
 
 
-SAYS_NOTHING = (
-    "malice and alices at 127.0.0.1, driver 580.65.06, cuDNN 9.10.2.21",
-    "undefined symbol: __nvJitLinkComplete_12_4, version libnvJitLink.so.12",
-    "undefined symbol: _ZN3c106detail14torchCheckFailEPKcS2_jRKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE",
-    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity of 23.69 GiB",
-    "Torch was not compiled with flash attention. (Triggered internally at ../aten/src/ATen/native/transformers/cuda/sdp_utils.cpp:263.)",
-    "NVIDIA GeForce RTX 5090 with CUDA capability sm_120 is not compatible with the current PyTorch installation.",
-    "/usr/lib/x86_64-linux-gnu/libcuda.so.580.65.06",
-    "/usr/local/cuda-12.4/lib64:/usr/local/nvidia/lib64:/opt/conda/lib",
-    "libcuda.so.1: cannot open shared object file: No such file or directory",
-    "nvidia-smi -L and/or I/O; read/write; N/A; open(/dev/nvidia0) = EACCES",
-    "See https://pytorch.org/get-started/locally/ and https://docs.nvidia.com/deploy/xid-errors",
-    "sudo sed -i 's/a/b/' /etc/default/grub && sudo update-grub",
-    "bus 0000:65:00.0, 8f2a0c31, 6.8.0-45-generic, NCCL 2.27.3+cuda12.9, token count 12",
-)  # fmt: skip
-
-
 @pytest.mark.usefixtures("alice")
-@pytest.mark.parametrize("text", SAYS_NOTHING)
+@pytest.mark.parametrize("text", PRIVATE["says_nothing"])
 def test_what_only_looks_private_stays(text: str) -> None:
     assert publishable(text) == text
 
 
-@pytest.mark.parametrize(
-    "path, shown",
-    {
-        "/data/x/venv/lib/python3.11/site-packages/torch/__init__.py": "<folder>/venv/lib/python3.11/site-packages/torch/__init__.py",
-        "/scratch/x/y/torch.py": "<folder>/torch.py",
-        "/home/x/miniconda3/envs/y/bin/python3.12": "<folder>/miniconda3/envs/<folder>/bin/python3.12",
-        "/opt/conda/bin/python": "/opt/conda/bin/python",
-        "/mnt/x y/z:/usr/lib": "<folder>:/usr/lib",
-        '"$HOME/x/.venv/bin/python" -m torch_doctor': '"$HOME/<folder>/.venv/bin/python" -m torch_doctor',
-        r"D:\x\python_embeded\python.exe": "<folder>/python_embeded/python.exe",
-    }.items(),
-)
+@pytest.mark.parametrize("path, shown", PRIVATE["shown"].items())
 def test_a_path_keeps_what_every_machine_has(path: str, shown: str) -> None:
     assert without_folders(path) == shown
 

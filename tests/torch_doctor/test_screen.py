@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import cases
 from html_nesting import assert_nested
-from made_up_evidence import NO_GPU, healthy
+from made_up_evidence import NO_GPU, broken, healthy, without_gpu
 from nbval.plugin import get_sanitize_patterns
-from test_questions import SLOW
 from text_rules import KNOWN, abbreviations, broken_rules, texts
 
 from bilingual import Bilingual, plain
@@ -20,7 +20,6 @@ from torch_doctor.diagnosis import QUESTIONS, privacy
 from torch_doctor.diagnosis.causes import Cause, Step, catalogue
 from torch_doctor.diagnosis.diagnose import Diagnosis, Verdict, diagnose
 from torch_doctor.diagnosis.evidence import PROBES, Evidence, Line
-from torch_doctor.diagnosis.places import places_of
 from torch_doctor.diagnosis.report import Report
 from torch_doctor.diagnosis.typed_in import TERMINAL
 from torch_doctor.diagnosis.words import glossary, words_of
@@ -30,75 +29,10 @@ ROOT = Path(__file__).parents[2]
 
 # --- the texts of all causes ---------------------------------------------------------------------------
 
-SYSTEMS = [
-    {"bus__os": "linux"},
-    *[{"bus__family": name} for name in ("ubuntu", "debian", "fedora", "arch", "suse", "nixos", "alpine")],
-    {"bus__vm": True},
-    {"bus__laptop": True},
-    {"bus__switched_off": "prime-select"},
-    {"bus__os": "windows", "bus__cards": []},
-    {"bus__os": "darwin"},
-    {"bus__os": "linux", "bus__wsl": 2, "bus__dxg": True},
-    *[{"bus__container": kind} for kind in ("docker", "podman", "apptainer", "kubernetes", "lxc")],
-    {"bus__container": "docker", "bus__wsl": 2, "bus__dxg": True},
-    {"bus__container": "docker", "bus__colab": True},
-    {"bus__container": "docker", "bus__kaggle": True},
-    {"bus__slurm": True},
-    {"bus__jupyterhub": True, "bus__container": "kubernetes"},
-    {"caller__notebook": True},
-    {"bus__jetson": "Orin", "bus__arch": "aarch64"},
-]
-# Causes that occur in some places only: in one that has all of these properties.
-ONLY = {
-    name: set(places.split())
-    for places, names in {
-        "wsl": "wsl-1 wsl-old wsl-shadowed wsl-without-driver",
-        "wsl docker": "docker-desktop-old",
-        "windows": "windows-dll card-off card-disabled",
-        "macos": "apple",
-        "jetson": "jetson",
-        "container": "container-without-gpu compute-not-passed selinux host-without-driver sandbox",
-        "docker": "container-lost devices-denied",
-        "colab": "no-gpu-runtime",
-        "prime-select": "integrated-mode",
-        "linux": "driver-absent driver-lost given-away foreign-libraries two-cudas mixed-installers hang-world"
-        " hang-interface driver-not-built driver-not-signed driver-not-loaded kernel-replaced nouveau library-missing"
-        " compat stub library-not-on-path",
-    }.items()
-    for name in names.split()
-}
-
 
 @pytest.mark.parametrize("name", catalogue())
 def test_a_text_can_be_followed_from_top_to_bottom(name: str) -> None:
     assert not list(broken_rules(name, catalogue()[name]))
-
-
-@pytest.mark.parametrize("name", catalogue())
-def test_every_cause_has_a_next_step_everywhere(name: str) -> None:
-    for place in SYSTEMS:
-        e = Evidence(healthy(**place))
-        if ONLY.get(name, set()) <= places_of(e):
-            has_a_next_step(Cause.of(name, e), e)
-
-
-def has_a_next_step(cause: Cause, e: Evidence) -> None:
-    if cause.kind == "fault":
-        assert cause.steps, (cause.name, sorted(places_of(e)))
-    for text in (
-        cause.title,
-        cause.why,
-        cause.check_text,
-        *[text for step in cause.steps for text in (step.text, step.then)],
-    ):
-        if text is not None:
-            for language in (text.en, text.zh):
-                assert not re.search(r"\{[a-z_]+\}", language), "a gap that nobody filled"
-    for command in [cause.check, *[step.run for step in cause.steps]]:
-        assert not re.search(r"\{[a-z_]+\}", command), command
-        assert "…" not in command and "" not in command.split("\n")[1:], "a line of a command is empty"
-    if {"macos", "windows"} & places_of(e):
-        assert not [step.run for step in cause.steps if "sudo apt" in step.run], cause.name
 
 
 def test_the_rules_of_texts_find_what_breaks_them() -> None:
@@ -231,7 +165,8 @@ def test_only_the_deciding_evidence_is_shown() -> None:
 
 
 def test_the_error_messages_of_a_cause_are_details() -> None:
-    report = Report(diagnose(healthy(**SLOW["cpu-build"])))
+    off = {"pytorch__cuda": None, "pytorch__available": False, "pytorch__count": 0, "usable__devices": {}}
+    report = Report(diagnose(healthy(**off)))
     assert report.diagnosis.first.cause.name == "cpu-build"
     message = "Torch not compiled with CUDA enabled"
     assert message in report.text("en", details=True) and message not in report.text("en")
@@ -394,14 +329,15 @@ def same_everywhere(text: str) -> str:
     return text
 
 
-EVERY = [{}, NO_GPU, {"caller__notebook": True, **NO_GPU}, {"bus__os": "darwin"}, *SLOW.values(),
-         {"interpreter__environment": {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}},
-         {"driver__cuInit": 999, "pytorch__available": False, "pytorch__count": 0, "nvml__init": 3}]  # fmt: skip
+EVERY = [case.evidence() for case in cases("questions") if case.question == "slow"] + [
+    without_gpu(caller__notebook=True), healthy(bus__os="darwin"), broken(driver__cuInit=999, nvml__init=3),
+    healthy(interpreter__environment={"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_a_notebook_stores_the_same_output_on_every_machine(question: str) -> None:
-    shown = [Report(diagnose(healthy(**more), question))._repr_mimebundle_() for more in EVERY]
+    shown = [Report(diagnose(found, question))._repr_mimebundle_() for found in EVERY]
     assert len({one["text/plain"] for one in shown}) > 2, "these machines are too much alike"
     for kind in ("text/html", "text/plain"):
         assert len({same_everywhere(one[kind]) for one in shown}) == 1
