@@ -165,20 +165,25 @@ class _Watch(overrides.TorchFunctionMode):
     """Looks for calls that use pinned memory which a device may still be using."""
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        if not any(memory.uses for memory in pinned.values()):
-            return function(*args, **kwargs)
-        tensors = [t for t in tensors_in((args, list(kwargs.values()))) if t.is_cpu and is_pinned(t)]
-        if not tensors:
-            return function(*args, **kwargs)
-        if function in (torch.Tensor.tolist, torch.Tensor.numpy):  # these read without an operator
-            _host_use(tensors[0], False)
-        with _Uses():
-            return function(*args, **kwargs)
+        kwargs, state.chosen.watching = kwargs or {}, True
+        try:
+            if not any(memory.uses for memory in pinned.values()):
+                return function(*args, **kwargs)
+            tensors = [t for t in tensors_in((args, list(kwargs.values()))) if t.is_cpu and is_pinned(t)]
+            if not tensors:
+                return function(*args, **kwargs)
+            if function in (torch.Tensor.tolist, torch.Tensor.numpy):  # these read without an operator
+                _host_use(tensors[0], False)
+            with _Uses():
+                return function(*args, **kwargs)
+        finally:
+            state.chosen.watching = False
 
 
 def watch_the_host(on: bool = True) -> None:
     """From now on enter what this thread does to pinned memory, or no longer."""
+    if state.chosen.watching:  # PyTorch has taken the watch off its stack, and puts it back after this call
+        return
     stack = [overrides._pop_mode() for _ in range(overrides._len_torch_function_stack())]
     others = [mode for mode in reversed(stack) if not isinstance(mode, _Watch)]
     if on:  # under the modes that the program leaves again; PyTorch wants the default device below all

@@ -36,7 +36,7 @@ def plain() -> Any:
 
 class _Chosen(threading.local):
     def __init__(self) -> None:
-        self.device, self.streams = 0, defaultdict(int)
+        self.device, self.streams, self.watching = 0, defaultdict(int), False
 
 
 class State:
