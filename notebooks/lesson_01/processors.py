@@ -72,26 +72,21 @@ def here() -> list[Processor]:
     return [cpu, Processor(gpu["name"], True, blocks, units, memory, ceilings()["copy"], True)]
 
 
-def published(name: str = EXAMPLE_GPU) -> Processor:
-    """Return the published figures of a GPU.
-
-    Args:
-        name: As PyTorch reports it; a key of ``gpu_ratings.toml``.
-
-    Raises:
-        KeyError: The table does not have it.
-    """
-    data = ratings()[name]
+def published() -> Processor:
+    """Return the published figures of :data:`EXAMPLE_GPU`."""
+    data = ratings()[EXAMPLE_GPU]
     blocks = int(data["multiprocessors"])
     units = int(data["cuda_cores"]) // blocks
-    return Processor(name, True, blocks, units, data["memory"], data["bandwidth"], False)
+    return Processor(EXAMPLE_GPU, True, blocks, units, data["memory"], data["bandwidth"], False)
 
 
 def _draw_blocks(axes: Any, processor: Processor, colour: str) -> None:
     """Draw one square per core or multiprocessor, with a white dot per number that it handles in one step."""
     columns = 12 if processor.blocks > 24 else 6 if processor.blocks > 4 else 2
     size = 0.86
-    down, across = _grid_shape(processor.units)
+    # The most square grid with a place for each: 128 in 8 rows of 16.
+    down = max(n for n in range(1, isqrt(processor.units) + 1) if processor.units % n == 0)
+    across = processor.units // down
     dots = list(itertools.product(range(1, across + 1), range(1, down + 1)))
     for index in range(processor.blocks):
         x, y = index % columns, -(index // columns)
@@ -110,12 +105,6 @@ def _draw_blocks(axes: Any, processor: Processor, colour: str) -> None:
     axes.set_ylim(middle - side / 2, middle + side / 2)
     axes.set_aspect("equal")
     axes.axis("off")
-
-
-def _grid_shape(count: int) -> tuple[int, int]:
-    """Return the most square grid (rows, columns) with exactly `count` places: 128 → (8, 16)."""
-    rows = max(n for n in range(1, isqrt(count) + 1) if count % n == 0)
-    return rows, count // rows
 
 
 def picture(processors: list[Processor]) -> figures.Picture:

@@ -243,7 +243,7 @@ def test_the_cuda_cores_of_a_multiprocessor_follow_from_its_compute_capability(n
 
 
 def test_the_picture_counts_the_numbers_of_one_step_on_both_sides() -> None:
-    picture = processors.picture([CPU, processors.published("NVIDIA H200")])
+    picture = processors.picture([CPU, processors.published()])
     assert_nested(picture.html(small=False))
     cpu, gpu = picture.figure.axes
     assert (len(cpu.patches), len(gpu.patches)) == (4, 132)
