@@ -96,7 +96,7 @@ class Recurrent(nn.Module):
         self.cells = nn.ModuleList([nn.LSTM(16, 8, batch_first=True), nn.GRU(8, 4, batch_first=True)])
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        x = x[:, 0]
+        x = x[:, 0, :8]
         for cells in self.cells:
             x = cells(x)[0]
         return x[:, -1]
