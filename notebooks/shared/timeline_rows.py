@@ -12,27 +12,6 @@ from shared.charts import enumerated
 from shared.timeline import Timeline
 
 
-def picture(ways: Mapping[figures.Label, Timeline], caption: Bilingual) -> figures.Picture:
-    """Build the picture of :func:`timelines` (pure)."""
-    longest = max(way.seconds() for way in ways.values())
-    figure, parts = timeline.panels([len(way.lanes()) for way in ways.values()])
-    for axes, (name, way) in zip(parts, ways.items(), strict=True):
-        timeline.draw(axes, way, lanes=sorted(way.lanes()), until=longest)
-        axes.set_title(figures.lettering(name, " · "), loc="left", fontsize=10)
-    times = figures.listed({name: figures.duration(way.seconds()) for name, way in ways.items()})
-    alternative = Bilingual(
-        "Timelines one above the other, with a row per device or thread: {names}.",
-        "上下排列的時間軸，每個裝置或執行緒一列：{names}。",
-    )
-    return figures.Picture(
-        figure,
-        Bilingual(
-            f"{caption.en} Here: {measured(times.en)}.", f"{caption.zh}這台機器：{measured(times.zh)}。"
-        ),
-        alternative.format(names=enumerated(map(figures.quoted, ways))),
-    )
-
-
 def timelines(name: str, ways: Mapping[figures.Label, Timeline]) -> None:
     """Show several timelines on the same scale.
 
@@ -48,4 +27,17 @@ def timelines(name: str, ways: Mapping[figures.Label, Timeline]) -> None:
     if not ways:
         raise ValueError("timelines() needs at least one timeline.")
     found = text("figure", name)
-    display(picture(ways, Bilingual(found["en"], found["zh"])))
+    longest = max(way.seconds() for way in ways.values())
+    figure, parts = timeline.panels([len(way.lanes()) for way in ways.values()])
+    for axes, (label, way) in zip(parts, ways.items(), strict=True):
+        timeline.draw(axes, way, lanes=sorted(way.lanes()), until=longest)
+        axes.set_title(figures.lettering(label, " · "), loc="left", fontsize=10)
+    times = figures.listed({label: figures.duration(way.seconds()) for label, way in ways.items()})
+    caption = Bilingual(
+        f"{found['en']} Here: {measured(times.en)}.", f"{found['zh']}這台機器：{measured(times.zh)}。"
+    )
+    alternative = Bilingual(
+        "Timelines one above the other, with a row per device or thread: {names}.",
+        "上下排列的時間軸，每個裝置或執行緒一列：{names}。",
+    ).format(names=enumerated(map(figures.quoted, ways)))
+    display(figures.Picture(figure, caption, alternative))

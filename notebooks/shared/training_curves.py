@@ -16,56 +16,6 @@ from course_utils import figures, recordings, run_mode
 from course_utils.figures import Axis, Picture
 from shared.charts import caption_and_parts, enumerated
 
-Lines = dict[str, dict[figures.Label, list[float]]]  # panel → line → one value per round
-
-
-def picture(
-    lines: Lines,
-    parts: dict[str, Axis],
-    rounds: int,
-    recorded: dict[str, Any] | None,
-    caption: Bilingual,
-    beside: str = "",
-) -> Picture:
-    """Return the picture, with one panel per part.
-
-    Args:
-        lines: For each panel: name (a text, or bilingual) → the values so far.
-        parts: Texts and unit of each panel.
-        rounds: How many values each line will have; sets the width of the panels from the start.
-        recorded: What :func:`recordings.recorded` returned, or None.
-        caption: What to look for.
-        beside: What :func:`figures.beside` returned.
-    """
-    figure, grid = figures.new(columns=len(parts), height=3.0, squeeze=False)
-    names = list(dict.fromkeys(name for panel in lines.values() for name in panel))
-    for axes, (key, part) in zip(grid[0], parts.items(), strict=True):
-        _draw_panel(axes, part, names, lines[key], recorded["lines"][key] if recorded else {})
-        axes.set_xlim(0.5, rounds + 0.5)
-    if names:
-        grid[0][-1].legend(fontsize=9)
-    last = figures.listed(
-        {
-            name: ", ".join(
-                figures.quantity(lines[key][name][-1], parts[key].unit)
-                for key in parts
-                if lines[key].get(name)
-            )
-            for name in names
-        }
-        or {"-": "-"}
-    )
-    alternative = Bilingual("Line charts over the epochs: {titles}.", "隨訓練週期變化的折線圖：{titles}。")
-    return Picture(
-        figure,
-        Bilingual(
-            f"{caption.en} Last values here: {measured(last.en)}.",
-            f"{caption.zh}這台機器最後的數值：{measured(last.zh.replace(', ', '、'))}。",
-        ),
-        alternative.format(titles=enumerated(parts.values())),
-        beside=beside,
-    )
-
 
 def _draw_panel(
     axes: Any,
@@ -108,13 +58,38 @@ class Live:
 
         self.name, self.rounds = name, rounds
         self.caption, self.parts = caption_and_parts(name)
-        self.lines: Lines = {key: {} for key in self.parts}
+        # Panel → line → one value per round.
+        self.lines: dict[str, dict[figures.Label, list[float]]] = {key: {} for key in self.parts}
         self.handle = display(self._picture(), display_id=True)  # None without a front end
 
     def _picture(self) -> Picture:
+        """Return the picture of the values so far, with one panel per part."""
         recorded = recordings.recorded(self.name)
-        beside = figures.beside(self.name, recorded)
-        return picture(self.lines, self.parts, self.rounds, recorded, self.caption, beside)
+        figure, grid = figures.new(columns=len(self.parts), height=3.0, squeeze=False)
+        names = list(dict.fromkeys(name for panel in self.lines.values() for name in panel))
+        for axes, (key, part) in zip(grid[0], self.parts.items(), strict=True):
+            _draw_panel(axes, part, names, self.lines[key], recorded["lines"][key] if recorded else {})
+            axes.set_xlim(0.5, self.rounds + 0.5)  # the same width from the start
+        if names:
+            grid[0][-1].legend(fontsize=9)
+        last = figures.listed({name: self._last(name) for name in names} or {"-": "-"})
+        alternative = Bilingual(
+            "Line charts over the epochs: {titles}.", "隨訓練週期變化的折線圖：{titles}。"
+        )
+        return Picture(
+            figure,
+            Bilingual(
+                f"{self.caption.en} Last values here: {measured(last.en)}.",
+                f"{self.caption.zh}這台機器最後的數值：{measured(last.zh.replace(', ', '、'))}。",
+            ),
+            alternative.format(titles=enumerated(self.parts.values())),
+            beside=figures.beside(self.name, recorded),
+        )
+
+    def _last(self, line: figures.Label) -> str:
+        """Return the last value of a line in each panel, with its unit."""
+        found = {key: self.lines[key].get(line) for key in self.parts}
+        return ", ".join(figures.quantity(v[-1], self.parts[key].unit) for key, v in found.items() if v)
 
     def add(self, line: figures.Label, **values: float) -> None:
         """Add one round's value to each panel, and update the figure.

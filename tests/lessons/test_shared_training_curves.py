@@ -9,8 +9,7 @@ import IPython.display
 import pytest
 from html_nesting import assert_nested
 
-from course_utils import lesson, run_mode
-from shared import training_curves
+from course_utils import lesson, recordings, run_mode
 from shared.training_curves import Live
 
 pytestmark = pytest.mark.usefixtures("no_warnings")
@@ -75,10 +74,10 @@ def test_a_live_figure_is_updated_with_the_same_words(
     assert list(figure.last("accuracy")) == [75, 60]
     kind, name, values = noted[-1]
     assert (kind, name) == ("curve", "resnet")
-    again = training_curves.picture(
-        values["lines"], figure.parts, 2, values | {"run": "there"}, figure.caption, "there"
-    )
-    assert "there" in again.html() and len(again.figure.axes[0].lines) == 4, "recorded values can be drawn"
+    monkeypatch.setattr(recordings, "recorded", lambda name: values | {"run": "A GPU"})
+    figure.add("one device", accuracy=80.0, seconds=2.0)
+    again = handle.updates[-1]
+    assert "A GPU" in again.html() and len(again.figure.axes[0].lines) == 4, "recorded values can be drawn"
 
 
 def test_a_live_figure_asks_for_a_value_for_every_panel(handle: Handle) -> None:
