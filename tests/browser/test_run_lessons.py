@@ -13,7 +13,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from course_utils.lesson import exercises
+from course_utils.exercises import exercises_of
 from tests.browser.promises import (
     CHOICES,
     LESSONS,
