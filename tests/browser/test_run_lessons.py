@@ -80,7 +80,7 @@ def test_the_start_page_counts_what_is_solved(run: Run) -> None:
         row = row_of(run.page, LESSONS[1].name)
         assert row.count() == 1
         visible = row.evaluate("e => window.course.text(e)")
-        assert f"1/{len(exercises('01'))}" in squeezed(visible)
+        assert f"1/{len(exercises_of('01'))}" in squeezed(visible)
 
 
 def row_of(page: NotebookPage, name: str) -> Any:
