@@ -33,7 +33,7 @@ _TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="u
 _WORDS, _HEAD, _HINTS = (
     {name: Bilingual(**text) for name, text in _TEXTS[part].items()} for part in ("words", "head", "hint")
 )
-HINTS.update(_HINTS)
+HINTS.update(_HINTS)  # what any exercise may answer; an exercise with a text of the same name shows its own
 
 
 @dataclass(frozen=True)
