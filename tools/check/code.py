@@ -20,6 +20,7 @@ from .text import Findings
 ROOT = Path(__file__).parents[2]
 COURSE = ("bilingual.py", "course_utils/**/*.py", "torch_doctor/**/*.py", "notebooks/**/*.py")
 DISPLAYED = {"_repr_mimebundle_", "_repr_html_"}
+SHOWS_ITSELF = "show"  # an explorer's; that of an exercise, which returns what to show, is not called in a lesson
 IMPORTED = {"torch", *sys.stdlib_module_names}
 SCORED = {"faster.py": "shared.program"}  # what the scoreboard trains is the course's program
 LONGEST_CELL = 25  # lines
@@ -151,7 +152,7 @@ def showing() -> frozenset[str]:
     }
     imports = [alias for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names]
     other_names = {alias.asname for alias in imports if alias.asname and alias.name in classes}
-    return frozenset(classes | functions | other_names)
+    return frozenset(classes | functions | other_names) - {SHOWS_ITSELF}
 
 
 def _last_name(node: ast.AST) -> str:
