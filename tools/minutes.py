@@ -17,12 +17,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tools.check import ROOT, canonical, read
-from tools.check.reading import Cell, Passage, cells, passages
-from tools.check.text import CODE, UNKNOWN, Visible
 from tools.classroom import syllabus
+from tools.markdown_text import CODE, UNKNOWN, Visible
+from tools.notebook_file import Cell, Passage, canonical, cells, passages, read
 from tools.written import CHECKED
 
+ROOT = Path(__file__).parents[1]
 NOTEBOOKS = ROOT / "notebooks"
 README = ROOT / "README.md"
 TEACHING = ROOT / "TEACHING.md"

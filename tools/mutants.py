@@ -22,7 +22,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from tools.check.reading import cells
+from tools.notebook_file import cells
 
 ROOT = Path(__file__).parents[1]
 LIST = ROOT / "tests" / "mutants.toml"

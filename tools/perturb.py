@@ -18,8 +18,8 @@ from difflib import unified_diff
 from pathlib import Path
 from unittest.mock import patch
 
-from tools.check.notebook import read
 from tools.claim_summary import read_journal
+from tools.notebook_file import read
 from tools.outputs import sanitized
 from tools.record import NOTEBOOKS, CellFailed, execute
 

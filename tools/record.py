@@ -28,9 +28,10 @@ from nbval.kernel import CURRENT_ENV_KERNEL_NAME, NbvalKernelspecManager
 from traitlets import default
 
 from course_utils.recordings import read as read_runs
-from tools.check.notebook import canonical, code_hash, fix_notebook, read
+from tools.check.notebook import fix_notebook
 from tools.evidence import FOLDER as RECORDINGS
 from tools.evidence import claims_of_today, counts, device_name, write
+from tools.notebook_file import canonical, code_hash, read
 from tools.written import workplace
 
 ROOT = Path(__file__).parents[1]

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from tools.check.notebook import read
+from tools.notebook_file import read
 
 ROOT = Path(__file__).parents[1]
 LIST = ROOT / "tests" / "sanitized_places.csv"

@@ -9,9 +9,9 @@ import pytest
 
 from bilingual import Bilingual
 from tools.check import check_file
-from tools.check.reading import cells
 from tools.editions.notes import NOTEBOOKS, Note, notes, read
 from tools.minutes import lessons
+from tools.notebook_file import cells
 
 LESSONS = lessons()
 A_NOTE = '["1.1"]\nsay_en = "Show it."\nsay_zh = "示範一次。"\n'

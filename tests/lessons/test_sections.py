@@ -12,8 +12,8 @@ import nbformat
 import pytest
 from ruff_findings import ruff_findings
 
-from tools.check.reading import Cell, cells
 from tools.minutes import BUDGETS, lessons
+from tools.notebook_file import Cell, cells
 from tools.written import CHECKED, workplace
 
 LATER = {"09": "has one section only"}

@@ -7,7 +7,8 @@ from pathlib import Path
 import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from tools.check.notebook import canonical, fix_notebook
+from tools.check.notebook import fix_notebook
+from tools.notebook_file import canonical
 from tools.record import execute
 
 FACT, RATIO = "1.1", "1.2"

@@ -13,7 +13,7 @@ from nbformat.v4 import new_code_cell, new_output
 
 from course_utils.lesson import KINDS, all_texts, room
 from tools.check import ROOT, check_file, files
-from tools.check.notebook import read
+from tools.notebook_file import read
 from tools.outputs import sanitized
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))

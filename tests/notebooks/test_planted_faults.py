@@ -31,7 +31,8 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 from PIL import Image
 
 from tools.check import ROOT, Finding, check_file, fix
-from tools.check.notebook import WIDGET_VIEW, canonical, code_hash, read
+from tools.check.notebook import WIDGET_VIEW
+from tools.notebook_file import canonical, code_hash, read
 
 COLUMNS = ("cells", "executed", "compared", "silent", "exempt")  # of the summary
 REAL = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))

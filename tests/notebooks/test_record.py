@@ -12,8 +12,8 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
 from tools import record
-from tools.check.notebook import code_hash, read
 from tools.claim_summary import Declared
+from tools.notebook_file import code_hash, read
 from tools.record import END, START, CellFailed, execute, record_copies, replace, table, with_table
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tools.check import check_file
-from tools.check.findings import Findings
-from tools.check.reading import passages
 from tools.check.terms import check_glosses, check_words, glossed
+from tools.check.text import Findings
+from tools.notebook_file import passages
 
 QUESTION = """
 [question.first]

@@ -7,12 +7,11 @@ import csv
 
 import pytest
 
-from tools.check.calls import check_claims, check_nothing_is_lost, showing
-from tools.check.findings import Findings
+from tools.check.code import check_claims, check_nothing_is_lost, showing
 from tools.check.markdown import check_links, check_markdown, fix_markdown
 from tools.check.markup import check_markdown as check_markdown_markup
 from tools.check.strings import check_python, check_toml
-from tools.check.text import GLOSSARY, check_chinese, check_pair, fix_chinese, glossary
+from tools.check.text import GLOSSARY, Findings, check_chinese, check_pair, fix_chinese, glossary
 
 GOOD = [
     "張量（tensor）在 GPU 上，很快。",

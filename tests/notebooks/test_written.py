@@ -11,10 +11,10 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from ruff_findings import ruff_findings
 
 from tools.check import files
-from tools.check.findings import Findings
-from tools.check.notebook import _check_code, code_hash
-from tools.check.reading import cells
+from tools.check.code import check_code
+from tools.check.text import Findings
 from tools.minutes import lessons
+from tools.notebook_file import cells, code_hash
 from tools.record import execute
 from tools.written import Script, script_in, workplace
 
@@ -24,7 +24,7 @@ SCRIPT = "%%writefile mine/a.py\n"
 def findings(source: str) -> list[str]:
     cell = new_code_cell(source, execution_count=1, metadata={"course": {"ran": code_hash(source)}})
     found = Findings().at("x.ipynb: cell 1 (a)")
-    _check_code(cell, 1, found)
+    check_code(cell, 1, found)
     assert all(one.place.startswith("x.ipynb: cell 1 (a)") for one in found)
     return [f"{one.rule}: {one.what}" for one in found]
 

@@ -13,8 +13,8 @@ import pytest
 from html_nesting import assert_nested
 
 import torch_doctor
-from tools.check.findings import Findings
 from tools.check.markdown import check_blocks
+from tools.check.text import Findings
 from torch_doctor import __main__ as command
 from torch_doctor import style
 from torch_doctor.errors import browser, page, search

@@ -14,8 +14,8 @@ from bilingual import CHOICES
 from course_utils import lesson, predict, predictions, reveal
 from course_utils.predictions import guess_line
 from course_utils.questions import parsed, question
-from tools.check.findings import Findings
-from tools.check.questions import check_questions
+from tools.check.strings import check_questions
+from tools.check.text import Findings
 
 NUMBER = {"low": 1, "high": 10_000, "unit_en": "times", "unit_zh": "倍"}
 TEXT = {"en": "How often?", "zh": "幾倍？", "why_en": "Because.", "why_zh": "因為如此。"}

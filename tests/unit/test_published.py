@@ -15,8 +15,7 @@ from bilingual import Bilingual
 from course_utils import published
 from course_utils.lesson import all_texts
 from course_utils.published import Reference, beside, references
-from tools.check.findings import Findings
-from tools.check.text import check_pair
+from tools.check.text import Findings, check_pair
 
 FILE = Path(published.__file__).with_name("published.toml")
 DATA: dict[str, Any] = tomllib.loads(FILE.read_text("utf-8"))

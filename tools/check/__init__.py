@@ -7,17 +7,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tools.notebook_file import canonical, cells, passages, read
 from tools.written import LEARNERS
 
-from . import text as texts
-from .findings import Finding, Findings
 from .markdown import check_blocks, check_links
-from .notebook import canonical, check_notebook, fix_notebook, read
-from .reading import cells, passages
+from .notebook import check_notebook, fix_notebook
 from .strings import check_text_file
 from .terms import check_glosses, check_words
+from .text import Finding, Findings, check_bold
 
-__all__ = ["ROOT", "Finding", "check", "check_file", "files", "fix"]
+__all__ = ["ROOT", "Finding", "check_file", "files", "fix"]
 
 ROOT = Path(__file__).parents[2]
 DEFAULT = (
@@ -66,7 +65,7 @@ def check_file(path: Path, root: Path = ROOT) -> list[Finding]:
         findings.at(place)
         check_links(source, path.parent, root, findings)
         if check_blocks(source, findings, adjacent=False):
-            texts.check_bold(source, findings)
+            check_bold(source, findings)
     else:
         check_text_file(path, place, findings)
         check_words(path.read_text(encoding="utf-8"), place, findings)
@@ -87,12 +86,6 @@ def _check_lesson(path: Path, place: str, findings: Findings) -> None:
             f"{place}: {cell.section or 'beginning'} ({cell.id})",
             findings,
         )
-
-
-def check(paths: list[Path] | None = None, root: Path = ROOT) -> list[Finding]:
-    """Return what is wrong with all files under `paths` (by default the lessons, the packages and the documents)."""
-    given = paths or [root / name for name in DEFAULT if (root / name).exists()]
-    return [finding for path in files(given) for finding in check_file(path, root)]
 
 
 def fix(path: Path) -> bool:

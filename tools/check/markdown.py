@@ -4,73 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote
 
+from tools.markdown_text import HAS_CHINESE, HAS_CJK, TAG, Block, hide_code, language_blocks, plain
+
 from . import text as texts
-from .findings import Findings
+from .text import Findings
 
 LANGUAGES = ("en", "zh-Hant")
 FORBIDDEN_TAGS = ("style", "script", "svg", "ruby", "rt", "iframe")  # JupyterLab drops them or their effect
-VOID_TAGS = ("br", "hr", "img", "input", "wbr", "col", "source")
 
-_TAG = re.compile(r"<(?P<close>/)?(?P<name>[A-Za-z][\w-]*)(?P<rest>(?:\s[^<>]*)?)/?>")
-_LANG = re.compile(r"""\slang\s*=\s*["']?([\w-]*)""")
 _HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.+?)[ \t]*$", re.M)
 _BLANK_AROUND = re.compile(r"[ \t]*\n[ \t]*\n.*\n[ \t]*\n[ \t]*$", re.S)
-_CODE_ONLY = [pattern for pattern, filler in texts.MASKS if filler == texts.CODE][:4]
-
-
-@dataclass
-class Block:
-    """An element with a ``lang`` attribute."""
-
-    language: str
-    tag: str
-    start: int  # of the opening tag
-    inner: int  # first position after the opening tag
-    end: int = -1  # of the closing tag
-    after: int = -1  # first position after the closing tag
-    parent: int = 0  # start of the element around it, 0 at the top
-    nested: bool = False
-    attributes: str = field(default="", repr=False)
-
-
-def hide_code(source: str) -> str:
-    """Return text of the same length without code, so that tags in code are not taken for tags."""
-    for pattern in _CODE_ONLY:
-        source = pattern.sub(lambda found: re.sub(r"[^\n]", texts.CODE, found[0]), source)
-    return source
-
-
-def language_blocks(source: str, findings: Findings | None = None) -> list[Block]:
-    """Return the elements that carry a language, in order; report unbalanced tags."""
-    blocks: list[Block] = []
-    stack: list[tuple[str, int, Block | None]] = []
-    for tag in _TAG.finditer(hide_code(source)):
-        name = tag["name"].lower()
-        if name in VOID_TAGS or tag[0].endswith("/>"):
-            continue
-        if not tag["close"]:
-            language = _LANG.search(tag["rest"])
-            block = None
-            if language:
-                block = Block(language[1], name, tag.start(), tag.end(), attributes=tag["rest"])
-                block.parent = stack[-1][1] if stack else 0
-                block.nested = any(around is not None for _, _, around in stack)
-                blocks.append(block)
-            stack.append((name, tag.start() + 1, block))
-        elif stack and stack[-1][0] == name:
-            block = stack.pop()[2]
-            if block:
-                block.end, block.after = tag.start(), tag.end()
-        elif findings is not None:
-            findings.add("html", f"</{name}> closes nothing", "open and close every tag, in order")
-            return [block for block in blocks if block.end >= 0]
-    if stack and findings is not None:
-        findings.add("html", f"<{stack[-1][0]}> is never closed", f"add </{stack[-1][0]}>")
-    return [block for block in blocks if block.end >= 0]
 
 
 def check_blocks(source: str, findings: Findings, adjacent: bool = True) -> list[Block]:
@@ -84,10 +30,10 @@ def check_blocks(source: str, findings: Findings, adjacent: bool = True) -> list
     Returns:
         The language blocks found.
     """
-    blocks = language_blocks(source, findings)
+    blocks = language_blocks(source, findings.add)
     waiting: dict[int, Block] = {}  # parent -> English block without its Chinese yet
     for block in blocks:
-        words = texts.short(texts.plain(source[block.inner : block.end])) or "(nothing)"
+        words = texts.short(plain(source[block.inner : block.end])) or "(nothing)"
         if block.language not in LANGUAGES:
             findings.add("language", f'lang="{block.language}"', 'use lang="en" or lang="zh-Hant"')
         elif block.nested:
@@ -118,7 +64,7 @@ def check_blocks(source: str, findings: Findings, adjacent: bool = True) -> list
                 )
             texts.check_pair(source[english.inner : english.end], source[block.inner : block.end], findings)
     for block in waiting.values():
-        words = texts.short(texts.plain(source[block.inner : block.end]))
+        words = texts.short(plain(source[block.inner : block.end]))
         findings.add("translation", f"English without Chinese: {words!r}", "add the Chinese block after it")
     return blocks
 
@@ -128,7 +74,7 @@ def check_markdown(source: str, findings: Findings) -> None:
     hidden = hide_code(source)
     blocks = check_blocks(source, findings)
     _check_blank_lines(source, blocks, findings)
-    for tag in _TAG.finditer(hidden):
+    for tag in TAG.finditer(hidden):
         name = tag["name"].lower()
         if name in FORBIDDEN_TAGS:
             findings.add("tag", f"<{name}> does not work in a Markdown cell", "do without it")
@@ -185,7 +131,7 @@ def _check_headings(hidden: str, source: str, blocks: list[Block], findings: Fin
             )
             continue
         english, dot, chinese = words.partition(" · ")
-        if not dot or not re.search("[A-Za-z]", english) or not texts.HAS_CJK.search(chinese):
+        if not dot or not re.search("[A-Za-z]", english) or not HAS_CJK.search(chinese):
             findings.add("heading", f"not bilingual: {words!r}", "write it as: English · 中文")
         else:
             texts.check_pair(english, chinese, findings)
@@ -196,8 +142,8 @@ def _check_headings(hidden: str, source: str, blocks: list[Block], findings: Fin
 def _check_outside(source: str, blocks: list[Block], findings: Findings) -> None:
     rest = _HEADING.sub("", _outside(source, blocks))
     rest = re.sub(r"!\[[^\]]*\]", "", rest)
-    words = texts.plain(rest)
-    chinese = texts.HAS_CHINESE.search(words)
+    words = plain(rest)
+    chinese = HAS_CHINESE.search(words)
     english = re.search(r"(?:\b[A-Za-z][a-z']+\b[ ,]+){2,}\b[a-z]+\b", words)
     for found in (chinese, english):
         if found:
@@ -217,7 +163,7 @@ def check_alternative_text(attributes: str, findings: Findings) -> None:
     english, dot, chinese = alt.partition(" · ")
     if not alt.strip():
         findings.add("alternative text", "a picture without alternative text", advice)
-    elif not (dot and re.search("[A-Za-z]{2}", english) and texts.HAS_CJK.search(chinese)):
+    elif not (dot and re.search("[A-Za-z]{2}", english) and HAS_CJK.search(chinese)):
         findings.add("alternative text", f"not in both languages: {texts.short(alt)!r}", advice)
     else:
         texts.check_pair(english, chinese, findings)

@@ -13,7 +13,7 @@ import re
 from markdown_it import MarkdownIt
 
 from . import text as texts
-from .findings import Findings
+from .text import Findings
 
 MIME_TYPES = {"text/plain", "text/html", "text/markdown"}
 EVERYWHERE = {"class", "lang"}

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import base64
 import binascii
-import hashlib
 import io
 import json
 import re
@@ -17,13 +15,13 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from tools.written import script_in
+from tools.notebook_file import canonical, read
 
-from . import calls, markup, strings
+from . import markup
 from . import text as texts
-from .findings import Findings
+from .code import MACHINE_PATH, check_code
 from .markdown import check_alternative_text, check_blocks, check_links, check_markdown, fix_markdown
-from .scripts import check_script
+from .text import Findings
 
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": "python3"}
@@ -31,7 +29,6 @@ LANGUAGE_INFO = {"name": "python"}
 # A cell without a type continues the slide. "-" means the same to nbconvert, but hides the cell in jupyterlab-slideshow.
 SLIDE_TYPES = ("slide", "subslide", "fragment", "skip", "notes")
 LARGEST = 1_000_000  # bytes; a clone of the repository should stay quick
-LONGEST_CELL = 25  # lines
 CELL_METADATA = {
     "slideshow": {"slide_type"},
     "tags": None,
@@ -39,65 +36,14 @@ CELL_METADATA = {
     "jupyter": {"source_hidden"},
 }
 
-RECORD = "run: python -m tools.record"
 FIX = "run: python -m tools.check --fix"
 
-_MACHINE_PATH = re.compile(
-    r"/(?:home|Users|root|tmp|work|mnt|private|var/folders|opt/conda)/[\w.-]+"
-    r"|[A-Za-z]:\\+Users\\+|site-packages|ipykernel_\d+"
-)
 _ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]{6,}")
 _WIDGET_REPR = re.compile(
     r"^(?:[HVG]?Box|GridBox|\w*Slider|\w*Buttons?|Dropdown|HTML|Output|Stack|Tab|interactive)\(.*\)$", re.S
 )
 _DATA_URI = re.compile(r"data:image/([\w+.-]+);base64,([A-Za-z0-9+/=\s]*)")
 _IMG = re.compile(r"<img\b([^<>]*)>", re.I)
-_NOT_UNDERSTOOD = "is not understood by nbval"
-_RULES_FOR_CODE = [
-    (r"^\s*%%?(?:timeit|prun|memit)\b", "%timeit prints what differs in each run", "use compare()"),
-    (
-        r"^\s*%%writefile\b(?! mine/\w+\.py\s*$)",
-        "%%writefile elsewhere than mine/NAME.py",
-        "write a script into mine/",
-    ),
-    (r"\bclear_output\s*\(", f"clear_output {_NOT_UNDERSTOOD}", "display once, at the end"),
-    (
-        r"from\s+tqdm\s+import|import\s+tqdm\s*$|\btqdm\.tqdm\s*\(",
-        "plain tqdm writes times to stderr",
-        "use tqdm.auto",
-    ),
-    (
-        r"\bOutput\s*\(\s*\)|\binteract(?:ive|ive_output)?\s*\(",
-        f"captured output {_NOT_UNDERSTOOD}",
-        "use explore()",
-    ),
-    (
-        r"\bupdate_display\s*\(|display_id\s*=",
-        f"an updated display {_NOT_UNDERSTOOD}",
-        "display once, at the end",
-    ),
-    (r"#\s*(?:NBVAL_|PYTEST_VALIDATE_IGNORE)", "an nbval comment", "use tags and metadata.course.exempt"),
-]
-
-
-# --- reading and writing ------------------------------------------------------------------------------
-
-
-def read(path: Path) -> NotebookNode:
-    """Return the notebook as it stands; nbformat's own reader would silently invent missing cell ids."""
-    return nbformat.v4.reads(path.read_text(encoding="utf-8"))
-
-
-def canonical(notebook: NotebookNode) -> str:
-    """Return the one form in which a notebook is stored."""
-    return nbformat.v4.writes(notebook).rstrip("\n") + "\n"
-
-
-def code_hash(source: str) -> str:
-    """Return the short hash that tells whether a cell's code is still the code that was executed."""
-    return hashlib.sha256(source.encode()).hexdigest()[:12]
-
-
 # --- checking -----------------------------------------------------------------------------------------
 
 
@@ -159,7 +105,7 @@ def _check_cell(place: str, stored: str, executed: int, folder: Path, root: Path
         if cell.get("attachments"):
             findings.add("picture", "a picture attached to the cell", "make it by code, or ship it as a file")
     elif cell.cell_type == "code":
-        _check_code(cell, executed, findings)
+        check_code(cell, executed, findings)
         for output in cell.outputs:
             _check_output(cell, output, folder, root, findings)
     else:
@@ -240,37 +186,6 @@ def _check_cell_metadata(cell: NotebookNode, findings: Findings) -> None:
         )
 
 
-def _check_code(cell: NotebookNode, position: int, findings: Findings) -> None:
-    if cell.execution_count is None:
-        findings.add("order", "never executed", RECORD)
-    elif cell.execution_count != position:
-        findings.add("order", f"execution count {cell.execution_count}, position {position}", RECORD)
-    if cell.metadata.get("course", {}).get("ran") != code_hash(cell.source):
-        findings.add("stale", "the code changed after it was executed", RECORD)
-    lines = cell.source.splitlines()
-    script = script_in(cell.source)
-    if not script and len(lines) > LONGEST_CELL:
-        findings.add("length", f"{len(lines)} lines, allowed are {LONGEST_CELL}", "split the cell")
-    if lines[-1].rstrip().endswith(";"):
-        findings.add("code", "the last line ends in ;", "write `_ = …` instead; nbval sees the value")
-    for pattern, what, todo in _RULES_FOR_CODE:
-        if re.search(pattern, cell.source, re.M):
-            findings.add("code", what, todo)
-    if found := _MACHINE_PATH.search(cell.source):
-        findings.add("machine path", found[0], "use a relative path or tempfile")
-    if script:
-        check_script(script, findings)
-        return
-    source = re.sub(r"^(\s*)[%!].*$", r"\1pass", cell.source, flags=re.M)
-    try:
-        tree = ast.parse(source)
-    except SyntaxError:
-        return  # a cell may show a syntax error; whether it should is for nbval to say
-    calls.check_nothing_is_lost(tree, findings)
-    calls.check_claims(tree, findings)
-    strings.check_python(source, findings, findings.place)
-
-
 def _check_output(
     cell: NotebookNode, output: NotebookNode, folder: Path, root: Path, findings: Findings
 ) -> None:
@@ -304,7 +219,7 @@ def _check_output(
     words += [value for mime, value in data.items() if mime.startswith("text/")]
     for text in words:
         without_pictures = _DATA_URI.sub("", text)
-        if found := _MACHINE_PATH.search(without_pictures):
+        if found := MACHINE_PATH.search(without_pictures):
             findings.add(
                 "machine path", f"{found[0]} in the output", "print what is the same on every machine"
             )

@@ -7,11 +7,14 @@ import itertools
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+from tools.markdown_text import HAS_CJK, UNKNOWN
+from tools.notebook_file import paired_keys
 
 from . import text as texts
-from .findings import Findings
 from .markdown import check_blocks
-from .questions import check_questions
+from .text import Findings
 
 SECTIONS = {"question", "claim", "figure"}  # of a lesson's texts.toml
 
@@ -21,24 +24,12 @@ def constant_text(node: ast.AST | None) -> str | None:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
     if isinstance(node, ast.JoinedStr):
-        return "".join(constant_text(part) or texts.UNKNOWN for part in node.values)
+        return "".join(constant_text(part) or UNKNOWN for part in node.values)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         left, right = constant_text(node.left), constant_text(node.right)
         if left is not None and right is not None:
             return left + right
     return None
-
-
-def paired_keys(given: dict[str, object]) -> Iterator[tuple[object | None, object | None]]:
-    """Yield the English and the Chinese value of each pair of keys: ``en``/``zh``, ``why_en``/``why_zh`` and so on."""
-    stems = {
-        key.removesuffix(ending): None
-        for key in given
-        for ending in ("en", "zh", "zh-Hant")
-        if key == ending or key.endswith("_" + ending)
-    }
-    for stem in stems:
-        yield given.get(f"{stem}en"), given.get(f"{stem}zh", given.get(f"{stem}zh-Hant"))
 
 
 def pairs(tree: ast.AST) -> Iterator[tuple[ast.AST, ast.AST | None, ast.AST | None]]:
@@ -65,7 +56,7 @@ def pairs(tree: ast.AST) -> Iterator[tuple[ast.AST, ast.AST | None, ast.AST | No
             yield node, english, chinese
         for english, chinese in itertools.pairwise(row):
             en, zh = constant_text(english), constant_text(chinese)
-            if en and zh and texts.HAS_CJK.search(zh) and not texts.HAS_CJK.search(en):
+            if en and zh and HAS_CJK.search(zh) and not HAS_CJK.search(en):
                 yield node, english, chinese
 
 
@@ -93,13 +84,13 @@ def check_python(source: str, findings: Findings, place: str) -> None:
         if id(node) in paired | documentation | joined or not isinstance(node, ast.Constant | ast.JoinedStr):
             continue
         text = constant_text(node)
-        if text and texts.HAS_CJK.search(text):
+        if text and HAS_CJK.search(text):
             findings.at(f"{place}: line {node.lineno}")
             if "lang=" in text:
                 check_blocks(text, findings, adjacent=False)
             else:
                 for line in text.splitlines():
-                    if len(texts.HAS_CJK.findall(line)) >= 2:
+                    if len(HAS_CJK.findall(line)) >= 2:
                         texts.check_chinese(line, findings, braces=True)
 
 
@@ -125,7 +116,7 @@ def check_toml(source: str, findings: Findings, place: str) -> None:
             for key, item in value.items():
                 if not any(item is one for one in seen):
                     visit(item, f"{path}.{key}".lstrip("."))
-        elif isinstance(value, str) and texts.HAS_CJK.search(value):
+        elif isinstance(value, str) and HAS_CJK.search(value):
             findings.add(
                 "translation", f"Chinese outside en/zh: {texts.short(value)!r}", "give it as en = and zh ="
             )
@@ -137,6 +128,54 @@ def check_toml(source: str, findings: Findings, place: str) -> None:
         findings.add(
             "section", f"section {sorted(unknown)} is not known", f"use {', '.join(sorted(SECTIONS))}"
         )
+
+
+def _expected(data: dict[str, Any]) -> str:
+    """Return what is expected of a question's ``number`` where it is something else, or ``""``."""
+    given, needed = data["number"], {"low", "high", "unit_en", "unit_zh"}
+    if not isinstance(given, dict) or not needed <= set(given) <= needed | {"linear", "step", "start"}:
+        return (
+            "it is {low, high, unit_en, unit_zh}; start, if not in the middle; "
+            "and, on a linear scale, linear = true, perhaps with a step"
+        )
+    if {type(given["low"]), type(given["high"])} - {int, float} or given["low"] >= given["high"]:
+        return "low and high are numbers, and low is the smaller one"
+    if given["low"] <= 0 and not given.get("linear"):
+        return "low is above 0 on a logarithmic scale; or set linear = true"
+    if "step" in given and (
+        not given.get("linear")
+        or type(given["step"]) not in (int, float)
+        or not 0 < given["step"] <= given["high"] - given["low"]
+    ):
+        return "step is a positive number within the range, on a linear scale"
+    if "start" in given and (
+        type(given["start"]) not in (int, float) or not given["low"] <= given["start"] <= given["high"]
+    ):
+        return "start is a number between low and high"
+    if not {"why_en", "why_zh"} <= set(data):
+        return "the question explains it in why_en and why_zh"
+    return ""
+
+
+def check_questions(texts: dict[str, Any], findings: Findings) -> None:
+    """Report each question without a right choice, and each whose ``number`` cannot be shown as a slider."""
+    asked = texts.get("question")
+    for name, data in asked.items() if isinstance(asked, dict) else ():
+        if not isinstance(data, dict):
+            continue
+        choices = data.get("choices", [])
+        if ("number" in data) == bool(choices):
+            findings.add(
+                "question", f"question {name!r} has choices and a number, or neither", "give one of them"
+            )
+        elif choices and not (len(choices) >= 2 and any(choice.get("right") for choice in choices)):
+            findings.add(
+                "question",
+                f"question {name!r} has one choice, or no right one",
+                "give at least two choices, and mark one of them `right = true`",
+            )
+        if "number" in data and (expected := _expected(data)):
+            findings.add("question", f"question {name!r} has number = {data['number']!r}", expected)
 
 
 def check_text_file(path: Path, place: str, findings: Findings) -> None:

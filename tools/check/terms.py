@@ -7,9 +7,11 @@ import re
 from functools import lru_cache
 from pathlib import Path
 
+from tools.markdown_text import CJK, HAS_CJK
+from tools.notebook_file import Cell, passages
+
 from . import text as texts
-from .findings import Findings
-from .reading import Cell, passages
+from .text import Findings
 
 LOOKED_UP = "09"  # the clinic of errors is looked things up in, not read from its beginning
 
@@ -60,11 +62,11 @@ def glossed() -> tuple[tuple[str, re.Pattern[str], re.Pattern[str]], ...]:
                 # Without what was added for the reader of the glossary: 核心函式（kernel）, CUDA 串流.
                 term = re.sub(r"（.*）$|^CUDA ", "", row["zh-Hant"])
                 used, asked = _USED.get(term, term), row["en"]
-                if not texts.HAS_CJK.search(term):  # it stays English, and its Chinese stands in brackets
+                if not HAS_CJK.search(term):  # it stays English, and its Chinese stands in brackets
                     used, asked = rf"(?<![\w.-]){term}(?![\w(-])", row["zh-Hant"].partition("（")[2][:-1]
                 english = rf"[^）]*(?:{row['gloss']})"
                 # The term may begin a longer one that has the bracket: 梯度累積（gradient accumulation）.
-                gloss = re.compile(rf"{term}[{texts.CJK} ]{{0,6}}（{english}|{row['gloss']}\w*（{term}", re.I)
+                gloss = re.compile(rf"{term}[{CJK} ]{{0,6}}（{english}|{row['gloss']}\w*（{term}", re.I)
                 found.append((asked, re.compile(used), gloss))
     return tuple(found)
 

@@ -1,8 +1,4 @@
-"""Rules for text in two languages: punctuation, spacing, terms, pairs, bold.
-
-Positions matter, because the same scan also fixes. Therefore everything that is not prose (code, formulas,
-tags, addresses) is masked by as many characters as it had, and each scan keeps the way back.
-"""
+"""What a check reports, and the rules for text in two languages: punctuation, spacing, terms, pairs, bold."""
 
 from __future__ import annotations
 
@@ -10,23 +6,45 @@ import csv
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from html import unescape
 from pathlib import Path
 
 from markdown_it import MarkdownIt
 
-from .findings import Findings
+from tools.markdown_text import CJK, CODE, HAS_CHINESE, HAS_CJK, Visible, plain
 
 GLOSSARY = Path(__file__).parents[2] / "course_utils" / "glossary.csv"
 
-CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-FULL_WIDTH = "，。；：！？、（）「」『』《》〈〉【】"
-CODE = "\ue000"  # stands for code, a formula or an address: behaves like a Latin word
-NOTHING = "\ue001"  # stands for a tag or an emphasis mark: takes no place on the page
-UNKNOWN = "\ue002"  # stands for a value that is only known when the program runs
 
-HAS_CJK = re.compile(f"[{CJK}]")
-HAS_CHINESE = re.compile(f"[{CJK}{FULL_WIDTH}]")
+@dataclass(frozen=True, order=True)
+class Finding:
+    """One thing that is wrong: where, against which rule, what it is, and what to do."""
+
+    place: str  # "01_cuda_check.ipynb: cell 7 (a1b2c3)" or "course_utils/claims.py: line 12"
+    rule: str
+    what: str
+    todo: str
+
+    def __str__(self) -> str:
+        return f"{self.place} : {self.rule} : {self.what} : {self.todo}"
+
+
+class Findings(list):
+    """A list of findings about one place at a time; ``at`` sets the place."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.place = ""
+
+    def at(self, place: str) -> Findings:
+        """Set the place of the findings that follow, and return the list itself."""
+        self.place = place
+        return self
+
+    def add(self, rule: str, what: str, todo: str) -> None:
+        """Add a finding at the current place."""
+        self.append(Finding(self.place, rule, what, todo))
+
+
 # Characters of Taiwanese texts that Big5 lacks although they are not Simplified.
 BEYOND_BIG5 = set("着裏啓滙粧")
 
@@ -34,70 +52,6 @@ BEYOND_BIG5 = set("着裏啓滙粧")
 _SIMPLIFIED_WORDS = re.compile(
     "[以之然最]后|后[面來]|里面|[這那哪心]里|准備|云端|几[個乎]|[什怎這那多]么|干淨|復制"
 )
-
-
-# --- masking ------------------------------------------------------------------------------------------
-
-# The order is the order of precedence: what stands earlier hides what stands later.
-MASKS: list[tuple[re.Pattern[str], str]] = [
-    (re.compile(r"^(?P<fence>`{3,}|~{3,})[^\n]*\n(?:.*?\n)??(?P=fence)`*[ \t]*$", re.M | re.S), CODE),
-    (
-        re.compile(r'<(?P<element>span|pre) class="(?:[\w-]+ )*measured">[^<]*</(?P=element)>|⟨[^⟩]*⟩'),
-        UNKNOWN,
-    ),
-    (re.compile(r"<!--.*?-->", re.S), NOTHING),
-    (re.compile(r"<(?P<tag>pre|code|kbd|samp|style|script)\b[^>]*>.*?</(?P=tag)>", re.S | re.I), CODE),
-    (re.compile(r"(?<!`)(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`)", re.S), CODE),
-    (re.compile(r"\$\$.+?\$\$", re.S), CODE),
-    (re.compile(r"(?<![\\$])\$(?! )[^$\n]+?(?<! )\$(?![\d$])"), CODE),
-    (re.compile(r"<https?://[^>\s]+>"), CODE),
-    # What stands in different paragraphs, rows or cells does not stand side by side.
-    (re.compile(r"</?(?:p|div|table|tbody|tr|td|th|ul|ol|li|details|summary)(?:\s[^<>]*)?>"), "\n"),
-    (re.compile(r"</?[A-Za-z][\w-]*(?:\s[^<>]*)?/?>"), NOTHING),
-    (re.compile(r"!\[[^\]]*\]\([^)]*\)"), NOTHING),
-    (re.compile(r"\]\([^)\s]*(?: \"[^\"]*\")?\)"), NOTHING),
-    (re.compile(r"https?://[^\s)）」，。]+"), CODE),
-    (re.compile(r"\*\*|(?<!\\)\*(?=\S)|(?<=\S)\*"), NOTHING),
-    (re.compile(r"&nbsp;"), " "),
-    (re.compile(r"&#?\w+;"), CODE),
-]
-
-
-def mask(text: str, braces: bool = False) -> str:
-    """Return text of the same length in which all that is not prose is replaced by placeholders.
-
-    Args:
-        text: Markdown or HTML.
-        braces: also mask ``{…}`` (the gaps of a string that is formatted later).
-    """
-    for pattern, filler in MASKS:
-        text = pattern.sub(lambda found, f=filler: re.sub(r"[^\n]", f, found[0]), text)
-    if braces:
-        text = re.sub(r"\{[^{}\n]*\}", lambda found: UNKNOWN * len(found[0]), text)
-    # The opening bracket of a link, whose end is gone by now.
-    return re.sub(rf"\[(?=[^\[\]]*{NOTHING})", NOTHING, text)
-
-
-@dataclass(frozen=True)
-class Visible:
-    """The masked text without what takes no place, and where each character came from."""
-
-    text: str
-    origin: list[int]
-    source: str
-
-    @classmethod
-    def of(cls, source: str, braces: bool = False) -> Visible:
-        """Return what is visible of `source`; with `braces`, placeholders in braces are hidden as well."""
-        kept = [(char, at) for at, char in enumerate(mask(source, braces)) if char != NOTHING]
-        return cls("".join(char for char, _ in kept), [at for _, at in kept], source)
-
-    def around(self, at: int, reach: int = 10) -> str:
-        """Return the original words around a position, for a report."""
-        low = self.origin[max(0, at - reach)]
-        high = self.origin[min(len(self.origin) - 1, at + reach)] + 1
-        words = self.source[low:high].replace(UNKNOWN, "{}")
-        return "…" + re.sub(r"\s+", " ", words).strip() + "…"
 
 
 # --- Chinese ------------------------------------------------------------------------------------------
@@ -221,12 +175,6 @@ def glossary() -> tuple[Term, ...]:
 _WORD = re.compile(r"\b[A-Z]?[a-z]{2,}\b")  # an ordinary word, no abbreviation or name of a product
 # A language may be called by its own name in an English text.
 _OWN_NAMES = re.compile("中文|正體中文|繁體中文")
-
-
-def plain(text: str, braces: bool = False) -> str:
-    """Return the prose of a text: no code, no tags, entities resolved, one space for each gap."""
-    words = re.sub(f"[{CODE}{UNKNOWN}]+", " ", Visible.of(text, braces).text)
-    return re.sub(r"\s+", " ", unescape(words)).strip()
 
 
 def check_english(text: str, findings: Findings, braces: bool = False) -> None:

@@ -15,7 +15,7 @@ import sys
 
 from course_utils.language import EDITIONS
 from tools import links
-from tools.check.notebook import canonical, read
+from tools.notebook_file import canonical, read
 from tools.record import NOTEBOOKS, CellFailed, replace
 
 from .check import problems

@@ -13,8 +13,7 @@ from IPython.core.inputtransformer2 import TransformerManager
 from nbformat import NotebookNode
 
 from course_utils.simplified import terms
-from tools.check.markdown import hide_code
-from tools.check.text import FULL_WIDTH, HAS_CJK
+from tools.markdown_text import FULL_WIDTH, HAS_CJK, hide_code
 from tools.written import script_in
 
 from .code import missing

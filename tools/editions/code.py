@@ -12,7 +12,7 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from tools.check.text import HAS_CJK
+from tools.markdown_text import HAS_CJK
 
 from .one_language import written
 

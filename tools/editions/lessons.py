@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 from nbformat import NotebookNode
 
-from tools.check.notebook import canonical, read
+from tools.notebook_file import canonical, read
 from tools.record import NOTEBOOKS, ROOT, execute, replace
 from tools.written import workplace
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from course_utils.simplified import simplified
-from tools.check.markdown import VOID_TAGS, hide_code
+from tools.markdown_text import VOID_TAGS, hide_code
 
 _TAG = re.compile(r"<(?P<close>/)?(?P<name>[A-Za-z][\w-]*)(?P<rest>(?:\s[^<>]*)?)>")
 _LANG = re.compile(r"""\slang\s*=\s*["']?([\w-]*)["']?""")

@@ -3,7 +3,7 @@
     python -m tools.machines                        all machines
     python -m tools.machines oldest-cpu no-fonts    these only
     python -m tools.machines --list                 what there is
-    python -m tools.machines --only-missing         go on: run what has not run, has changed, or failed
+    python -m tools.machines --only-missing         go on: run what has not run, or failed
     python -m tools.machines --table                show what is stored, run nothing
 
 The exit status is 1 if anything failed. Results are stored in ``.machines/results/`` after each file, and the smallest
@@ -59,19 +59,11 @@ def check_staging(machine: Machine, run: Run) -> None:
         StagingError: It is not.
     """
     command = [*run.prefix, run.python, "-m", "tools.machines.probe", *machine.expected]
-    done = subprocess.run(
-        command,
-        cwd=run.checkout,
-        env=run.environment,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=300,
-    )
+    how = {"cwd": run.checkout, "env": run.environment, "encoding": "utf-8", "timeout": 300}
+    done = subprocess.run(command, capture_output=True, **how)
     if done.returncode:
-        raise StagingError(
-            "it does not answer: " + (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-        )
+        reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        raise StagingError(f"it does not answer: {reason}")
     facts = json.loads(done.stdout.splitlines()[-1])
     for name, expected in machine.expected.items():
         if facts[name] != expected:
@@ -81,22 +73,16 @@ def check_staging(machine: Machine, run: Run) -> None:
 def run_file(file: str, run: Run) -> Result:
     """Run a notebook or a test file with pytest on the machine that `run` describes, and return what it gave."""
     with tempfile.TemporaryDirectory(prefix="machine-", ignore_cleanup_errors=True) as folder:
-        reports, output = Path(folder, "reports"), Path(folder, "output")
+        output = Path(folder, "output")
         journal = Path(folder, f"{Path(file).stem}.jsonl")  # conftest.py names it after the notebook
-        environment = run.environment | {"MACHINE_REPORTS": str(reports), "COURSE_JOURNALS": folder}
+        environment = run.environment | {"COURSE_JOURNALS": folder}
         environment.pop("GITHUB_STEP_SUMMARY", None)  # the tables at the end say it all
-        command = [*run.prefix, run.python, "-m", "pytest", "-p", "tools.machines.reports"]
-        command += ["-p", "no:cacheprovider", "--durations=0", "--quiet", file]
+        options = ["-p", "no:cacheprovider", "--quiet", "--color=no", "--tb=short"]
+        command = [*run.prefix, run.python, "-m", "pytest", *options, file]
+        how = {"cwd": run.checkout, "env": environment, "stdin": subprocess.DEVNULL}
         begin = time.monotonic()
         with open(output, "w", encoding="utf-8") as stream:
-            process = subprocess.Popen(
-                command,
-                cwd=run.checkout,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=stream,
-                stderr=stream,
-            )
+            process = subprocess.Popen(command, stdout=stream, stderr=stream, **how)
             try:
                 status = process.wait(LIMIT)
             except subprocess.TimeoutExpired:
@@ -105,82 +91,62 @@ def run_file(file: str, run: Run) -> Result:
                     with suppress(psutil.NoSuchProcess):
                         ended.kill()
                 process.wait()
-        text = output.read_text(encoding="utf-8", errors="replace")
-        return found.from_files(file, time.monotonic() - begin, status, text, reports, journal)
+        printed = output.read_text(encoding="utf-8", errors="replace")
+        return found.result(time.monotonic() - begin, status, printed, journal)
 
 
-def run_machine(
-    machine: Machine, files: Sequence[str], *, jobs: int = 1, folder: Path = found.RESULTS
-) -> MachineResults:
+def run_machine(machine: Machine, files: Sequence[str], *, folder: Path = found.RESULTS) -> MachineResults:
     """Run `files` on `machine`, store and return the results.
 
     Args:
         machine: The machine.
         files: What is to run.
-        jobs: How many files run at once, unless the machine says it itself.
         folder: Where the results are stored; they are added to those that are there.
     """
     now = MachineResults(files=found.read(machine.name, folder).files)
     now.files.pop(STAGING, None)
+    target = folder / f"{machine.name}.json"
     try:
         with ExitStack() as stack:
-            scratch = stack.enter_context(
-                tempfile.TemporaryDirectory(prefix="machine-", ignore_cleanup_errors=True)
-            )
-            run = Run(Path(scratch))
+            scratch = tempfile.TemporaryDirectory(prefix="machine-", ignore_cleanup_errors=True)
+            run = Run(Path(stack.enter_context(scratch)))
             run.environment.pop("PYTEST_CURRENT_TEST", None)
             for stage in machine.stages:
                 stack.enter_context(stage(run))
-            paths = [run.checkout, run.checkout / "notebooks"]
-            run.environment |= {
-                "PYTHONPATH": os.pathsep.join(map(str, paths)),
-                "PYTHONDONTWRITEBYTECODE": "1",
-            }
+            paths = os.pathsep.join(map(str, (run.checkout, run.checkout / "notebooks")))
+            run.environment |= {"PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
             check_staging(machine, run)
-            with ThreadPoolExecutor(max(jobs, run.together)) as pool:
-                for file, result in zip(
-                    files, pool.map(lambda file: run_file(file, run), files), strict=True
-                ):
+            with ThreadPoolExecutor(run.together) as pool:
+                ended = pool.map(lambda file: run_file(file, run), files)
+                for file, result in zip(files, ended, strict=True):
                     now.files[file] = result
-                    found.write(machine.name, now, folder)
-                    state = f"{len(result.failed)} FAILED" if result.failed else "ok"
-                    print(
-                        f"  {file:45} {result.passed:4} passed, {result.seconds:6.1f} s  {state}", flush=True
-                    )
+                    found.write(target, now)
+                    state = f"{result.failed} FAILED" if result.failed else "ok"
+                    numbers = f"{result.passed:4} passed, {result.seconds:6.1f} s"
+                    print(f"  {file:45} {numbers}  {state}", flush=True)
     except NotStaged as error:
         now = MachineResults(not_staged=str(error))
         print(f"  not staged here: {error}", flush=True)
     except (StagingError, subprocess.SubprocessError, OSError) as error:
-        now.files[STAGING] = Result("", failed={STAGING: str(error)})
+        now.files[STAGING] = Result(failed=1, text=str(error))
         print(f"  FAILED to stage it: {error}", flush=True)
-    found.write(machine.name, now, folder)
+    found.write(target, now)
     return now
-
-
-def missing(files: Sequence[str], results: MachineResults) -> list[str]:
-    """Return those of `files` that did not run, have changed since, or failed."""
-    return [
-        file
-        for file in files
-        if (result := results.files.get(file)) is None or result.failed or result.source != found.digest(file)
-    ]
 
 
 def summary(machines: Sequence[Machine], folder: Path) -> int:
     """Print the tables of the results of `machines` in `folder`, store the margins, and return the exit status."""
-    stored = {machine.name: found.read(machine.name, folder) for machine in machines}
+    everything = {machine.name: found.read(machine.name, folder) for machine in MACHINES}
+    stored = {machine.name: everything[machine.name] for machine in machines}
     stored = {name: results for name, results in stored.items() if results.files or results.not_staged}
     print("\n" + "\n".join(found.table(stored, {machine.name: files_of(machine) for machine in machines})))
     if failures := found.failures(stored):
         print("\nFailures, and claims that are not clear\n" + "\n".join(failures))
-    everything = {machine.name: found.read(machine.name, folder) for machine in MACHINES}
     margins = found.worst_margins(everything)
-    found.store_margins(margins, folder)
+    found.write(folder / "margins.json", margins)
     if narrow := found.narrow(margins):
-        print(
-            f"\nClaims with less than {found.ENOUGH} to spare on one of all machines so far\n"
-            + "\n".join(narrow)
-        )
+        title = f"Claims with less than {found.ENOUGH} to spare on one of all machines so far"
+        print(f"\n{title}\n" + "\n".join(narrow))
     return int(any(results.failed for results in stored.values()))
 
 
@@ -195,20 +161,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     names = [machine.name for machine in MACHINES]
     parser = argparse.ArgumentParser(prog="python -m tools.machines", description=__doc__.splitlines()[0])
-    parser.add_argument("machines", nargs="*", metavar="MACHINE", help="those to stage (default: all)")
-    parser.add_argument("--list", action="store_true", help="say what there is")
-    parser.add_argument("--table", action="store_true", help="show what is stored, run nothing")
-    parser.add_argument(
-        "--only-missing", action="store_true", help="skip files that passed and have not changed"
-    )
-    parser.add_argument(
-        "--lessons", nargs="+", default=(), choices=ALL, metavar="NN", help="only these lessons"
-    )
-    parser.add_argument("--no-tests", action="store_true", help="lessons only, no test files")
-    parser.add_argument(
-        "--jobs", type=int, default=1, help="files at once (default: 1, or times are disturbed)"
-    )
-    parser.add_argument("--results", type=Path, default=found.RESULTS, help="folder of the results")
+    add = parser.add_argument
+    add("machines", nargs="*", metavar="MACHINE", help="those to stage (default: all)")
+    add("--list", action="store_true", help="say what there is")
+    add("--table", action="store_true", help="show what is stored, run nothing")
+    add("--only-missing", action="store_true", help="skip files that have passed")
+    add("--lessons", nargs="+", default=(), choices=ALL, metavar="NN", help="only these lessons")
+    add("--no-tests", action="store_true", help="lessons only, no test files")
+    add("--results", type=Path, default=found.RESULTS, help="folder of the results")
     options = parser.parse_args(arguments)
     if unknown := sorted(set(options.machines) - set(names)):
         parser.error(f"no machine is called {', '.join(unknown)}; there are {', '.join(names)}")
@@ -219,13 +179,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{machine.name:15} {machine.what} ({files})")
         return 0
     for number, machine in enumerate(machines if not options.table else [], start=1):
-        before = found.read(machine.name, options.results)
         files = files_of(machine, options.lessons, tests=not options.no_tests)
         if options.only_missing:
-            files = missing(files, before)
+            stored = found.read(machine.name, options.results).files
+            files = [file for file in files if file not in stored or stored[file].failed]
         print(f"[{number}/{len(machines)}] {machine.name}: {machine.what}, {len(files)} files", flush=True)
         if files:
-            run_machine(machine, files, jobs=options.jobs, folder=options.results)
+            run_machine(machine, files, folder=options.results)
     return summary(machines, options.results)
 
 

@@ -63,11 +63,6 @@ def find_python(version: str) -> str:
     raise NotStaged(f"no python{version} on PATH or in pyenv")
 
 
-def environment_folder(python: str, torch: str) -> Path:
-    """Return where the environment with Python `python` and PyTorch `torch` is, or will be."""
-    return FOLDER / f"python{python}-torch{torch}"
-
-
 def make_environment(python: str, torch: str) -> Path:
     """Return the interpreter of an environment with Python `python` and PyTorch `torch`.
 
@@ -77,7 +72,7 @@ def make_environment(python: str, torch: str) -> Path:
         NotStaged: There is no such Python.
         StagingError: The packages cannot be installed.
     """
-    folder = environment_folder(python, torch)
+    folder = FOLDER / f"python{python}-torch{torch}"
     interpreter = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     # Each release of PyTorch says which setuptools it takes.
     pins = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()

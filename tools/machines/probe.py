@@ -22,7 +22,6 @@ from typing import Any
 
 import psutil
 
-GIB = 2**30
 ONEDNN = "import torch; torch.zeros(4, 4).to_mkldnn()"
 
 
@@ -64,27 +63,20 @@ def _onednn() -> str:
     return found[0] if found else ""
 
 
-def _can_have(size: int) -> bool:
-    """Return whether a process may use `size` bytes; it is the one that is killed where it may not."""
-    done = subprocess.run([sys.executable, "-c", f"b'x' * {size}"], capture_output=True)
-    return done.returncode == 0
-
-
 def _busy() -> bool:
     """Return whether other processes keep at least a processor busy."""
-    others = [process for process in psutil.process_iter() if process.pid != os.getpid()]
 
-    def seconds() -> float:
-        total = 0.0
-        for process in others:
+    def seconds() -> dict[int, float]:
+        found = {}
+        for process in psutil.process_iter():
             with suppress(psutil.Error):  # it is over, or somebody else's
-                times = process.cpu_times()
-                total += times.user + times.system
-        return total
+                found[process.pid] = sum(process.cpu_times()[:2])
+        return found
 
     begin = seconds()
     time.sleep(1)
-    return seconds() - begin > 0.7
+    spent = {pid: value - begin.get(pid, value) for pid, value in seconds().items() if pid != os.getpid()}
+    return sum(spent.values()) > 0.7
 
 
 FACTS = {
@@ -92,7 +84,8 @@ FACTS = {
     "oneDNN": _onednn,
     "threads": lambda: _torch().get_num_threads(),
     "cores": lambda: len(os.sched_getaffinity(0)),
-    "5 GiB can be had": lambda: _can_have(5 * GIB),
+    # A process of its own: it is killed where it may not have them.
+    "5 GiB can be had": lambda: not subprocess.run([sys.executable, "-c", "b'x' * (5 * 2**30)"]).returncode,
     "files in the home": lambda: sum(not path.name.startswith(".") for path in Path.home().iterdir()),
     "caches elsewhere": _caches_elsewhere,
     "system fonts": _system_fonts,
@@ -109,10 +102,5 @@ FACTS = {
 }
 
 
-def look(names: list[str]) -> dict[str, Any]:
-    """Return the facts called `names`."""
-    return {name: FACTS[name]() for name in names}
-
-
 if __name__ == "__main__":
-    print(json.dumps(look(sys.argv[1:] or list(FACTS))))
+    print(json.dumps({name: FACTS[name]() for name in sys.argv[1:] or FACTS}))

@@ -1,22 +1,23 @@
-"""What the staged machines found: one JSON file per machine, and the tables from them."""
+"""What the staged machines found: one JSON file per machine, and the table and the margins from them."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tools.claim_summary import VERDICTS
-from tools.machines.staging import FOLDER, ROOT
+from tools.machines.staging import FOLDER
 from tools.outputs import read_notes
 
 RESULTS = FOLDER / "results"
 ENOUGH = 1.25  # a threshold with less to spare gets a guard, another experiment, or goes
+SHOWN = 60  # lines of what pytest printed, if something failed
 
 
 @dataclass
@@ -24,17 +25,17 @@ class Result:
     """What running one lesson or test file on one machine gave.
 
     Attributes:
-        source: A digest of the file that ran.
         seconds: How long it took.
         passed: How many cells or tests passed.
-        failed: The failed cells and tests, with their texts; ``(run)`` is the run as a whole.
+        failed: How many failed, at least 1 if the run as a whole did.
+        text: The end of what pytest printed, if something failed.
         claims: The verdict, value and bounds of each claim that was judged.
     """
 
-    source: str
     seconds: float = 0.0
     passed: int = 0
-    failed: dict[str, str] = field(default_factory=dict)
+    failed: int = 0
+    text: str = ""
     claims: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
@@ -46,20 +47,9 @@ class MachineResults:
     files: dict[str, Result] = field(default_factory=dict)
 
     @property
-    def failed(self) -> bool:
-        """Whether anything failed there."""
-        return any(result.failed for result in self.files.values())
-
-
-def digest(file: str) -> str:
-    """Return a digest of a file of the checkout and of what it uses: after a change, its results no longer count."""
-    used = [ROOT / file, ROOT / "constraints.txt"]
-    folders = ["course_utils", "notebook_torchrun", "notebooks/shared", "notebooks/workers"]
-    if file.endswith(".ipynb"):
-        folders.append(f"notebooks/lesson_{Path(file).name[:2]}")
-    for folder in folders:
-        used += [path for path in sorted((ROOT / folder).rglob("*")) if path.suffix in (".py", ".toml")]
-    return hashlib.sha256(b"".join(path.read_bytes() for path in used)).hexdigest()[:16]
+    def failed(self) -> int:
+        """How much failed there."""
+        return sum(result.failed for result in self.files.values())
 
 
 def read(name: str, folder: Path = RESULTS) -> MachineResults:
@@ -68,43 +58,38 @@ def read(name: str, folder: Path = RESULTS) -> MachineResults:
     if not path.exists():
         return MachineResults()
     stored = json.loads(path.read_text(encoding="utf-8"))
-    files = {file: Result(**values) for file, values in stored["files"].items()}
-    return MachineResults(stored["not_staged"], files)
+    return MachineResults(
+        stored["not_staged"], {file: Result(**values) for file, values in stored["files"].items()}
+    )
 
 
-def write(name: str, results: MachineResults, folder: Path = RESULTS) -> None:
-    """Store the results of machine `name`."""
-    path = folder / f"{name}.json"
+def write(path: Path, content: Any) -> None:
+    """Store what a machine gave, or the margins; what was there stays until all is written."""
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_suffix(".new")
-    new.write_text(json.dumps(asdict(results), ensure_ascii=False, indent=1), encoding="utf-8")
+    new.write_text(json.dumps(content, ensure_ascii=False, indent=1, default=asdict), encoding="utf-8")
     os.replace(new, path)
 
 
-def from_files(file: str, seconds: float, status: int, output: str, reports: Path, journal: Path) -> Result:
+def result(seconds: float, status: int, printed: str, journal: Path) -> Result:
     """Return the result of a run from what it left behind.
 
     Args:
-        file: The lesson or test file that ran.
         seconds: How long it took.
         status: Exit status of pytest.
-        output: What it printed.
-        reports: What `reports` wrote.
+        printed: What it printed; its last line has the counts, unless the machine ended it.
         journal: What the claims wrote.
     """
-    result = Result(digest(file), round(seconds, 1))
-    for line in read_notes(reports):
-        if line["outcome"] == "passed":
-            result.passed += 1
-        elif line["outcome"] == "failed":
-            result.failed[line["test"]] = line["text"]
-    for line in read_notes(journal):
-        if line["kind"] == "claim":
-            result.claims[line["key"]] = line["values"]
-    if (status and not result.failed) or not (result.passed or result.failed):
-        last = "\n".join(output.splitlines()[-25:])
-        result.failed["(run)"] = f"pytest ended with status {status}:\n{last}"
-    return result
+    lines = printed.splitlines() or [""]
+    counts = {name.rstrip("s"): int(number) for number, name in re.findall(r"(\d+) ([a-z]+)", lines[-1])}
+    made = Result(
+        round(seconds, 1), counts.get("passed", 0), counts.get("failed", 0) + counts.get("error", 0)
+    )
+    made.failed = made.failed or int(bool(status) or not made.passed)
+    if made.failed:
+        made.text = "\n".join([f"pytest ended with status {status}:", *lines[-SHOWN:]])
+    made.claims = {line["key"]: line["values"] for line in read_notes(journal) if line["kind"] == "claim"}
+    return made
 
 
 def margin(claim: Mapping[str, Any]) -> float | None:
@@ -129,27 +114,20 @@ def margin(claim: Mapping[str, Any]) -> float | None:
 
 
 def worst_margins(machines: Mapping[str, MachineResults]) -> dict[str, dict[str, Any]]:
-    """Return, for each claim that was measured, its smallest margin over all machines and where that was."""
+    """Return, for each claim that has a margin, its smallest one over all machines and where that was."""
     found: dict[str, list[dict[str, Any]]] = {}
     for name, results in machines.items():
-        for result in results.files.values():
-            for key, claim in result.claims.items():
-                if (factor := margin(claim)) is not None:
+        for file in results.files.values():
+            for key, claim in file.claims.items():
+                if (factor := margin(claim)) is not None and factor < math.inf:
                     bounds = {side: claim[side] for side in ("value", "at_least", "at_most", "verdict")}
                     found.setdefault(key, []).append({"margin": factor, "machine": name} | bounds)
     worst = {}
     for key, entries in sorted(found.items()):
-        smallest = min(entries, key=lambda entry: entry["margin"])
         same = len(entries) > 1 and len({entry["value"] for entry in entries}) == 1
+        smallest = min(entries, key=lambda entry: entry["margin"])
         worst[key] = smallest | {"machines": len(entries), "same_everywhere": same}
     return worst
-
-
-def store_margins(margins: Mapping[str, Any], folder: Path = RESULTS) -> None:
-    """Write ``margins.json``: what `worst_margins` returned."""
-    text = json.dumps(margins, ensure_ascii=False, indent=1).replace("Infinity", "null")
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "margins.json").write_text(text + "\n", encoding="utf-8")
 
 
 def table(machines: Mapping[str, MachineResults], expected: Mapping[str, Iterable[str]]) -> list[str]:
@@ -168,32 +146,28 @@ def table(machines: Mapping[str, MachineResults], expected: Mapping[str, Iterabl
             continue
         rows = results.files.values()
         verdicts = [claim["verdict"] for row in rows for claim in row.claims.values()]
-        numbers = [sum(row.passed for row in rows), sum(len(row.failed) for row in rows)]
+        numbers = [sum(row.passed for row in rows), results.failed]
         numbers += [verdicts.count(verdict) for verdict in VERDICTS]
         numbers.append(round(sum(row.seconds for row in rows)))
-        lacking = [file for file in expected.get(name, ()) if file not in results.files]
+        lacking = set(expected.get(name, ())) - set(results.files)
         note = f"   {len(lacking)} files did not run" if lacking else ""
         lines.append(f"{name:{width}}" + "".join(f"{number:>14}" for number in numbers) + note)
     return lines
 
 
 def failures(machines: Mapping[str, MachineResults]) -> list[str]:
-    """Return one paragraph per failure and per claim that is not clear: machine, place, and the end of its text."""
+    """Return what failed, with the end of what it printed, and the claims that are not clear."""
     lines = []
     for name, results in machines.items():
         for file, result in results.files.items():
-            for test, text in result.failed.items():
-                lines += [
-                    f"{name}: {file} {test.removeprefix(file + '::')}",
-                    *(f"    {line}" for line in _gist(text)),
-                ]
+            if result.failed:
+                lines += [f"{name}: {file}", *(f"    {line}" for line in result.text.splitlines())]
             for key, claim in result.claims.items():
                 if claim["verdict"] in ("unclear", "fails"):
-                    quartiles = (
-                        f", by quartiles {claim['quartile_ratio']:.4g}" if claim.get("quartile_ratio") else ""
-                    )
-                    numbers = f"{claim['value']:.4g}{quartiles}" if claim["value"] is not None else "no value"
-                    lines.append(f"{name}: claim {key} {claim['verdict']}: {numbers} ({_bounds(claim)})")
+                    number = f"{claim['value']:.4g}" if claim["value"] is not None else "no value"
+                    if claim.get("quartile_ratio"):
+                        number += f", by quartiles {claim['quartile_ratio']:.4g}"
+                    lines.append(f"{name}: claim {key} {claim['verdict']}: {number} ({_bounds(claim)})")
     return lines
 
 
@@ -203,19 +177,11 @@ def _bounds(claim: Mapping[str, Any]) -> str:
     return ", ".join(f"{side} {claim[side]:g}" for side in sides if claim[side] is not None)
 
 
-def _gist(text: str) -> list[str]:
-    """Return the lines of a failure's text that say something: at most 14, without empty ones."""
-    return [line for line in text.splitlines() if line.strip()][-14:]
-
-
 def narrow(margins: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Return a line for each claim that has less than `ENOUGH` to spare somewhere."""
-    lines = []
-    for key, entry in sorted(margins.items(), key=lambda item: item[1]["margin"]):
-        if entry["margin"] < ENOUGH:
-            same = ", the same on every machine" if entry["same_everywhere"] else ""
-            lines.append(
-                f"claim {key}: {entry['margin']:.2f} on {entry['machine']} "
-                f"({entry['value']:.4g}, {_bounds(entry)}; {entry['machines']} machines{same})"
-            )
-    return lines
+    """Return a line for each claim that has less than `ENOUGH` to spare somewhere, the narrowest first."""
+    return [
+        f"claim {key}: {entry['margin']:.2f} on {entry['machine']} ({entry['value']:.4g}, {_bounds(entry)}; "
+        f"{entry['machines']} machines{', the same on every machine' * entry['same_everywhere']})"
+        for key, entry in sorted(margins.items(), key=lambda item: item[1]["margin"])
+        if entry["margin"] < ENOUGH
+    ]

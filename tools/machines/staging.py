@@ -18,8 +18,6 @@ from pathlib import Path
 
 import psutil
 
-from tools.stress import busy
-
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / ".machines"  # environments and results; ignored by git
 
@@ -148,9 +146,7 @@ def memory(gib: float) -> Stage:
     @contextmanager
     def stage(run: Run) -> Iterator[None]:
         if psutil.virtual_memory().available < 1.5 * limit:
-            raise NotStaged(
-                f"less than {1.5 * gib:g} GiB are free, so the limit would not be what is reached first"
-            )
+            raise NotStaged(f"less than {1.5 * gib:g} GiB are free: something else would be reached first")
         name = f"course-machines-{os.getpid()}"
         for parent, file in (
             (Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes"),
@@ -182,15 +178,21 @@ def memory(gib: float) -> Stage:
     return stage
 
 
+def _forget_caches(run: Run) -> None:
+    """Remove the variables that name folders of the user elsewhere than in the home."""
+    for name in [name for name in run.environment if name.startswith("XDG_") or name.endswith("_CACHE_DIR")]:
+        del run.environment[name]
+
+
 @contextmanager
 def empty_home(run: Run) -> Iterator[None]:
     """Start with an empty home and no caches of anything."""
     home = run.scratch / "home"
     home.mkdir()
-    run.environment |= {"HOME": str(home), "USERPROFILE": str(home)}
-    for name in [name for name in run.environment if name.startswith("XDG_") or name.endswith("_CACHE_DIR")]:
-        del run.environment[name]
+    _forget_caches(run)
     run.environment |= {
+        "HOME": str(home),
+        "USERPROFILE": str(home),
         "XDG_CACHE_HOME": str(home / ".cache"),
         "MPLCONFIGDIR": str(home / ".matplotlib"),
         "TORCHINDUCTOR_CACHE_DIR": str(home / ".inductor"),
@@ -246,13 +248,11 @@ def read_only_home(run: Run) -> Iterator[None]:
     home.mkdir()
     runtime.mkdir()
     run.environment |= {"HOME": str(home), "JUPYTER_RUNTIME_DIR": str(runtime)}
-    for name in [name for name in run.environment if name.startswith("XDG_") or name.endswith("_CACHE_DIR")]:
-        del run.environment[name]
+    _forget_caches(run)
     for name in ("MPLCONFIGDIR", "IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR"):
         run.environment.pop(name, None)
-    if (
-        hasattr(os, "geteuid") and os.geteuid() == 0
-    ):  # root may write everywhere but to a read-only file system
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        # Root may write everywhere but to a read-only file system.
         if subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode:
             raise NotStaged("root may write everywhere, and mounting is not allowed")
         mount = 'mount -t tmpfs -o ro tmpfs "$HOME" && exec "$@"'
@@ -293,12 +293,31 @@ def together(count: int) -> Stage:
     return stage
 
 
+# It ends with the process that started it, however that ends: then its standard input is closed.
+BUSY = """
+import os, sys, threading
+threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
+if sys.argv[1] == "copy":
+    source, target = bytearray(2**25), bytearray(2**25)
+    while True:
+        target[:] = source
+while True:
+    pass
+"""
+
+
 def loaded(count: int) -> Stage:
-    """Return a stage that keeps `count` other processes busy."""
+    """Return a stage that keeps `count` other processes busy: they compute and take memory bandwidth in turns."""
 
     @contextmanager
     def stage(run: Run) -> Iterator[None]:
-        with busy(count):
+        commands = [[sys.executable, "-c", BUSY, "copy" if n % 2 else "spin"] for n in range(count)]
+        running = [subprocess.Popen(command, stdin=subprocess.PIPE) for command in commands]
+        try:
             yield
+        finally:
+            for process in running:
+                process.kill()
+                process.wait()
 
     return stage

@@ -14,10 +14,10 @@ from markupsafe import Markup
 
 from course_utils import language as languages
 from tools import links
-from tools.check.notebook import canonical
 from tools.editions import AUDIENCES, chosen
 from tools.editions import lesson as edition
 from tools.evidence import claims_of_today, counts, device_name
+from tools.notebook_file import canonical
 from tools.site import course, verification
 from tools.site.course import NOTEBOOKS, Lesson, texts
 from tools.site.notebook import plain

@@ -13,7 +13,7 @@ import tarfile
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from tools.check.notebook import code_hash
+from tools.notebook_file import code_hash
 from tools.verify_gpu.session import NOTEBOOKS, ROOT
 from torch_doctor.diagnosis.privacy import clean
 

@@ -1,8 +1,9 @@
-"""A lesson's texts in the order in which a learner reads them: prose, and the questions, claims and captions it shows."""
+"""A notebook as a file, and what is in it: its cells, and a lesson's texts in the order in which a learner reads them."""
 
 from __future__ import annotations
 
 import ast
+import hashlib
 import json
 import re
 import tomllib
@@ -12,15 +13,31 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from tools.written import Script, script_in
+import nbformat
+from nbformat import NotebookNode
 
-from .markdown import hide_code, language_blocks
-from .strings import paired_keys
+from tools.markdown_text import hide_code, language_blocks
+from tools.written import Script, script_in
 
 KINDS = {"predict": "question", "claim": "claim"}  # every other call of a name in texts.toml is a figure's
 
 _DETAILS = re.compile(r"<details\b[^>]*>.*?</details>", re.S)
 _HEADING = re.compile(r"^#+ (.+?) · (.+)$", re.M)
+
+
+def read(path: Path) -> NotebookNode:
+    """Return the notebook as it stands; nbformat's own reader would silently invent missing cell ids."""
+    return nbformat.v4.reads(path.read_text(encoding="utf-8"))
+
+
+def canonical(notebook: NotebookNode) -> str:
+    """Return the one form in which a notebook is stored."""
+    return nbformat.v4.writes(notebook).rstrip("\n") + "\n"
+
+
+def code_hash(source: str) -> str:
+    """Return the short hash that tells whether a cell's code is still the code that was executed."""
+    return hashlib.sha256(source.encode()).hexdigest()[:12]
 
 
 @dataclass(frozen=True)
@@ -74,6 +91,18 @@ def cells(path: Path) -> list[Cell]:
             section = number[0] if number else heading[1].partition(" · ")[0]
         found.append(Cell(section, cell.get("id", ""), code, source, script))
     return found
+
+
+def paired_keys(given: dict[str, object]) -> Iterator[tuple[object | None, object | None]]:
+    """Yield the English and the Chinese value of each pair of keys: ``en``/``zh``, ``why_en``/``why_zh`` and so on."""
+    stems = {
+        key.removesuffix(ending): None
+        for key in given
+        for ending in ("en", "zh", "zh-Hant")
+        if key == ending or key.endswith("_" + ending)
+    }
+    for stem in stems:
+        yield given.get(f"{stem}en"), given.get(f"{stem}zh", given.get(f"{stem}zh-Hant"))
 
 
 @lru_cache
