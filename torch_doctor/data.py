@@ -52,7 +52,6 @@ def screen(file: str, table: str) -> dict[str, Bilingual]:
         file: The name of the file without its ending.
         table: The name of the table.
     """
-    return {
-        name: Bilingual(text["en"], text["zh"])
-        for name, text in read_folder("torch_doctor", "screen")[file][table].items()
-    }
+    texts = read_folder("torch_doctor", "screen")[file][table].items()
+    same = {name: {"en": text, "zh": text} for name, text in texts if isinstance(text, str)}
+    return {name: Bilingual(**same.get(name, text)) for name, text in texts}
