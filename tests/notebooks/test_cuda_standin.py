@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tools.cuda_standin.__main__ import LESSONS, ROOT, Report, kernel_environment, run
-from tools.cuda_standin.install import build
+from tools.cuda_standin.driver import build
 from tools.cuda_standin.profiles import SOUND
 
 pytestmark = pytest.mark.skipif(

@@ -27,7 +27,7 @@ from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
-from tools.cuda_standin.install import build
+from tools.cuda_standin.driver import build
 from tools.cuda_standin.profiles import SOUND
 from tools.notebook_file import read
 from tools.outputs import read_notes, sanitized

@@ -9,14 +9,14 @@ from typing import Any
 import torch
 from torch.cuda import _sanitizer
 
-from tools.cuda_standin import install
+from tools.cuda_standin import driver
 
 
 class _Handler(_sanitizer.EventHandler):
     """Notes races; the detector's own handler would raise an error in the lesson."""
 
     def _handle_kernel_launch(self, *arguments: Any) -> list[Any]:
-        for address in install.freed():  # the next tensor there is another one
+        for address in driver.freed():  # the next tensor there is another one
             self.tensors_accessed.accesses.pop(address, None)
         if not arguments[1] and not arguments[2]:
             return []
@@ -24,7 +24,7 @@ class _Handler(_sanitizer.EventHandler):
             lines = [
                 _own_line(access.stack_trace) for access in (error.current_access, error.previous_access)
             ]
-            install.write_note(kind="race", what=f"`{lines[0]}` is not ordered behind `{lines[1]}`")
+            driver.write_note(kind="race", what=f"`{lines[0]}` is not ordered behind `{lines[1]}`")
         return []
 
 

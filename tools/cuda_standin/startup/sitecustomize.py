@@ -14,9 +14,9 @@ class _Hook:
             return None
         sys.meta_path.remove(self)
         spec = importlib.util.find_spec("torch")
-        from tools.cuda_standin import install
+        from tools.cuda_standin import driver, install
 
-        install.load(os.path.dirname(spec.origin))
+        driver.load(os.path.dirname(spec.origin))
         execute = spec.loader.exec_module
 
         def exec_module(module):
