@@ -357,6 +357,7 @@ def test_what_compiling_needs(
     assert len(programs) == asked, "what is plainly missing is not tried"
 
 
+@pytest.mark.nightly
 def test_compiling_is_tried_and_the_answer_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A compiler that is there and broken: its name alone says nothing."""
     broken = tmp_path / "c++"
@@ -374,6 +375,7 @@ def test_compiling_is_tried_and_the_answer_kept(monkeypatch: pytest.MonkeyPatch,
         needs.works.cache_clear()
 
 
+@pytest.mark.nightly
 def test_torch_compile_says_nothing_about_small_gpus() -> None:
     """A GPU of 24 multiprocessors; without the filter, PyTorch writes "Not enough SMs" to stderr."""
     code = """

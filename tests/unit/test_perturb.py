@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import nbformat
@@ -35,6 +40,22 @@ print(batch)""",
 TEXTS = "".join(f'[claim."9.{n}"]\nen = "the weights are right"\nzh = "權重是對的"\n' for n in (1, 2))
 
 
+def test_a_process_with_the_hook_trains_with_noise_and_keeps_each_batch(tmp_path: Path) -> None:
+    shutil.copy(perturb.HOOK, tmp_path / "sitecustomize.py")
+    answers = "import json\nprint(json.dumps([torch.equal(weights, expected), batch.tolist()]))"
+    program = "\n".join([TRAIN, CELLS["order"].replace("print(batch)", ""), answers])
+    close, batches = [], []
+    for added in ({}, {"PYTHONPATH": str(tmp_path), "COURSE_PERTURB_SEED": "1"}):
+        command = [sys.executable, "-c", program + "\nassert torch.allclose(weights, expected, rtol=1e-5)"]
+        printed = subprocess.run(command, env=os.environ | added, capture_output=True, check=True, text=True)
+        equal, batch = json.loads(printed.stdout)
+        close.append(equal)
+        batches.append(batch)
+    assert close == [True, False]
+    assert batches[0] != batches[1] and sorted(batches[0]) == sorted(batches[1])
+
+
+@pytest.mark.nightly
 def test_a_planted_chaotic_claim_is_found(tmp_path: Path) -> None:
     room, notebook = tmp_path / "lesson_09", tmp_path / "09_planted.ipynb"
     room.mkdir()
