@@ -130,7 +130,12 @@ def in_file(change: Callable[[NotebookNode], object]) -> Plant:
 
 def chinese(bad: str) -> Plant:
     """Add a sentence to a Chinese block."""
-    return sub(prose, r'(?<=<div lang="zh-Hant">\n\n)', bad)
+
+    def change(cell: NotebookNode) -> None:
+        end = cell.source.index("</div>", cell.source.index('<div lang="zh-Hant">'))
+        cell.source = cell.source[:end].rstrip("\n") + bad + "\n\n" + cell.source[end:]
+
+    return edit(prose, change)
 
 
 def never_run(cell: NotebookNode) -> None:

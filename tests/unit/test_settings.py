@@ -29,6 +29,9 @@ DAMAGED = [
     b'{"01": {"on_gpu": "\\udc80"}}',
     b'{"00": ' + b'{"a":' * 800 + b"1" + b"}" * 800 + b"}",
     b"[" * 100_000,
+    b'{"01": 1',
+    b'{"00": NaN}',
+    b'{"00": ' + b"9" * 5000 + b"}",
 ]
 
 
@@ -77,17 +80,11 @@ def test_progress_of_other_lessons_survives_a_damaged_one() -> None:
     assert settings.solved("01") == {"physical"} and settings.solved("02") == {"mover"}
 
 
-def test_a_deleted_file_harms_nothing(data: Path) -> None:
+@pytest.mark.parametrize("deleted", ["progress.json", ""])
+def test_what_is_deleted_harms_nothing(deleted: str, data: Path) -> None:
     settings.mark_solved("01", "on_gpu")
-    (data / "progress.json").unlink()
+    (data / deleted).unlink() if deleted else shutil.rmtree(data)
     assert settings.solved("01") == set()
-    settings.mark_solved("01", "physical")
-    assert settings.solved("01") == {"physical"}
-
-
-def test_a_deleted_folder_harms_nothing(data: Path) -> None:
-    settings.mark_solved("01", "on_gpu")
-    shutil.rmtree(data)
     settings.mark_solved("01", "physical")
     assert settings.solved("01") == {"physical"}
 
