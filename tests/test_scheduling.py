@@ -45,7 +45,10 @@ TIMED, ON_GPU = ["01_a", "test_measure", "test_measure_2"], ["06_b", "09_c", "te
 OTHERS = ["test_a", "test_b", "test_c", "test_d", "test_z"]
 
 
-@pytest.mark.parametrize("processes, gpus", [(1, 1), (2, 0), (2, 1)])
+@pytest.mark.parametrize(
+    "processes, gpus",
+    [(2, 1), *(pytest.param(*pair, marks=pytest.mark.nightly) for pair in ((1, 1), (2, 0)))],
+)
 def test_measurements_have_the_first_process(processes: int, gpus: int, tmp_path: Path) -> None:
     files = {f"tests/unit/{n}.py": TEST for n in [*TIMED, *ON_GPU, *OTHERS] if n.startswith("test")}
     files |= {f"notebooks/{n}.ipynb": "" for n in [*TIMED, *ON_GPU] if not n.startswith("test")}
@@ -55,11 +58,11 @@ def test_measurements_have_the_first_process(processes: int, gpus: int, tmp_path
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
-    options = ["-p", "tools.scheduling", "-p", "no:nbval", "-c", os.devnull, "--rootdir=."]
+    options = ["-p", "tools.scheduling", "-p", "xdist", "-c", os.devnull, "--rootdir=."]
     result = subprocess.run(
         [sys.executable, "-m", "pytest", *options, "tests", "notebooks", f"--numprocesses={processes}"]
         + ["--dist=loadfile"],
-        cwd=tmp_path, env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}", "CUDA_VISIBLE_DEVICES": "0"},
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}", "CUDA_VISIBLE_DEVICES": "0", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True, text=True,
     )  # fmt: skip
     assert f"{4 * (len(files) - 2)} passed" in result.stdout, result.stdout + result.stderr

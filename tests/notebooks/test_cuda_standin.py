@@ -129,6 +129,7 @@ def test_a_device_that_computes_wrongly_is_not_usable(library: Path) -> None:
     assert found.where == "usable-proof" and "False" in found.what
 
 
+@pytest.mark.nightly
 def test_streams_are_in_order(library: Path) -> None:
     cells = "setup streams-race streams-wait streams-claim early-claim overlap-build overlap-measure overlap-streams prefetch-on-gpu"
     report = lesson("04", "h100", library, cells)
@@ -137,6 +138,7 @@ def test_streams_are_in_order(library: Path) -> None:
     assert {"4.13", "4.4", "4.16"} <= set(report.claims)
 
 
+@pytest.mark.nightly
 def test_copies_go_to_several_gpus(library: Path) -> None:
     cells = "setup hand-lenet hand-scatter-try hand-apply-build hand-apply-run gradient-try wrap-functional wrap-class wrap-check wrap-real"
     report = lesson("05", "eight-h100", library, cells)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_output
 
 from course_utils.lesson import KINDS, all_texts, room
-from tools.check import ROOT, check_file, files
+from tools.check import ROOT, Finding, check_file, files
 from tools.notebook_file import read
 from tools.outputs import sanitized
 
@@ -23,6 +24,11 @@ SOURCE_ROWS = {
     for letter, count in {"A": 13, "B": 9, "C": 7, "D": 6, "E": 8, "F": 8}.items()
     for number in range(1, count + 1)
 }
+
+
+@cache
+def findings(path: Path) -> list[Finding]:
+    return check_file(path)
 
 
 def lessons() -> Iterator[tuple[str, Path]]:
@@ -36,13 +42,13 @@ def test_there_are_notebooks() -> None:
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebook(path: Path) -> None:
-    assert [str(finding) for finding in check_file(path)] == []
+    assert [str(finding) for finding in findings(path)] == []
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_no_claim_is_about_a_constant(path: Path) -> None:
     """A test of its own, because after any change of a cell the test above reports a stale output as well."""
-    assert [str(finding) for finding in check_file(path) if finding.rule == "constant claim"] == []
+    assert [str(finding) for finding in findings(path) if finding.rule == "constant claim"] == []
 
 
 @pytest.mark.parametrize("name", ["course_utils", "torch_doctor", "notebooks"])

@@ -1,15 +1,14 @@
 """Faults are planted one by one in copies of the notebooks, and every one must be reported.
 
 The check tool reports faults of form and text, strict nbval what the cells do. Faults for the check tool are planted in
-the small lesson and in one real lesson, another one every day, and nightly in all of them. Faults that need a run are
-planted in the small lesson, and a changed output in the real one.
+the small lesson, and nightly in all real ones. Faults that need a run are planted in the small lesson, and nightly a
+changed output in the real ones.
 """
 
 from __future__ import annotations
 
 import base64
 import copy
-import datetime
 import io
 import os
 import re
@@ -18,7 +17,6 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -35,7 +33,13 @@ from tools.check.notebook import WIDGET_VIEW
 from tools.notebook_file import canonical, code_hash, read
 
 COLUMNS = ("cells", "executed", "compared", "silent", "exempt")  # of the summary
-REAL = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
+REAL = [path.name for path in sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))]
+NAMES = ["small", *(pytest.param(name, marks=pytest.mark.nightly) for name in REAL)]
+
+Plant = Callable[
+    [NotebookNode], NotebookNode | None
+]  # changes a notebook, returns the cell, or None for the file
+Place = Callable[[NotebookNode], NotebookNode]  # a cell of a notebook
 
 
 # --- places -------------------------------------------------------------------------------------------
@@ -43,100 +47,42 @@ REAL = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
 
 def prose(notebook: NotebookNode) -> NotebookNode:
     """Return the second cell with a pair of language blocks (the first belongs to the title)."""
-    cells = [c for c in notebook.cells if c.cell_type == "markdown" and '<div lang="zh-Hant">' in c.source]
-    return cells[1]
+    return [c for c in notebook.cells if c.cell_type == "markdown" and '<div lang="zh-Hant">' in c.source][1]
 
 
 def heading(notebook: NotebookNode) -> NotebookNode:
     return next(c for c in notebook.cells[1:] if c.cell_type == "markdown" and c.source.startswith("## "))
 
 
-def shown(notebook: NotebookNode) -> NotebookNode:
-    """Return a code cell with HTML output and without a picture, and not the set-up cell."""
-    cells = [c for c in notebook.cells if c.cell_type == "code"][1:]
-    return next(
-        c
-        for c in cells
-        if any(
-            "text/html" in o.get("data", {}) and "data:image" not in o.data["text/html"] for o in c.outputs
-        )
-    )
-
-
-def translated(notebook: NotebookNode) -> NotebookNode:
-    """Return a code cell whose HTML output speaks both languages; not the set-up cell."""
-    cells = [c for c in notebook.cells if c.cell_type == "code"][1:]
-    return next(
-        c
-        for c in cells
-        if any("text/html" in o.get("data", {}) for o in c.outputs)
-        and 'lang="zh-Hant"' in html(c)["text/html"]
-    )
-
-
 def html(cell: NotebookNode) -> NotebookNode:
-    return next(o.data for o in cell.outputs if "text/html" in o.get("data", {}))
+    """Return the first output of a cell that has HTML, or an empty one."""
+    return next((o.data for o in cell.get("outputs", []) if "text/html" in o.get("data", {})), NotebookNode())
 
 
-def picture(notebook: NotebookNode) -> NotebookNode:
-    return next(
+def with_html(holds: Callable[[str], bool]) -> Place:
+    """Return the place of the first code cell, not the set-up, whose HTML is so."""
+    return lambda notebook: next(
         c
-        for c in notebook.cells
-        if c.cell_type == "code"
-        and any("data:image" in o.get("data", {}).get("text/html", "") for o in c.outputs)
+        for c in [c for c in notebook.cells if c.cell_type == "code"][1:]
+        if holds(html(c).get("text/html", ""))
     )
 
 
-# --- faults that the check tool finds -----------------------------------------------------------------
+shown = with_html(lambda text: bool(text) and "data:image" not in text)
+translated = with_html(lambda text: 'lang="zh-Hant"' in text)
+picture = with_html(lambda text: "data:image" in text)
 
 
-@dataclass(frozen=True)
-class Fault:
-    """A fault: how to plant it (returns the cell, or None for the file), and the rule that must answer."""
-
-    name: str
-    rule: str
-    plant: Callable[[NotebookNode], NotebookNode | None]
+# --- how to plant -------------------------------------------------------------------------------------
 
 
-def chinese(bad: str) -> Callable[[NotebookNode], NotebookNode]:
-    """Plant a sentence at the end of a Chinese block."""
-
-    def plant(notebook: NotebookNode) -> NotebookNode:
-        cell = prose(notebook)
-        at = cell.source.index("</div>", cell.source.index('<div lang="zh-Hant">'))
-        cell.source = cell.source[:at].rstrip("\n") + bad + "\n\n" + cell.source[at:]
-        return cell
-
-    return plant
+def substituted(text: str, pattern: str, new: str) -> str:
+    text, times = re.subn(pattern, lambda _: new, text, count=1, flags=re.S)
+    assert times, f"{pattern!r} is not there"
+    return text
 
 
-def replaced(place: Callable, pattern: str, new: str) -> Callable[[NotebookNode], NotebookNode]:
-    """Plant by replacing the first match of a pattern in a cell's source; the pattern must match."""
-
-    def plant(notebook: NotebookNode) -> NotebookNode:
-        cell = place(notebook)
-        cell.source, times = re.subn(pattern, lambda _: new, cell.source, count=1, flags=re.S)
-        assert times, f"{pattern!r} is not in the cell"
-        return cell
-
-    return plant
-
-
-def appended(place: Callable, text: str) -> Callable[[NotebookNode], NotebookNode]:
-    def plant(notebook: NotebookNode) -> NotebookNode:
-        cell = place(notebook)
-        cell.source += text
-        if cell.cell_type == "code":  # as if it had been executed, so that no other rule answers
-            cell.metadata.setdefault("course", NotebookNode()).ran = code_hash(cell.source)
-        return cell
-
-    return plant
-
-
-def changed(
-    place: Callable, change: Callable[[NotebookNode], object]
-) -> Callable[[NotebookNode], NotebookNode]:
+def edit(place: Place, change: Callable[[NotebookNode], object]) -> Plant:
     def plant(notebook: NotebookNode) -> NotebookNode:
         cell = place(notebook)
         change(cell)
@@ -145,28 +91,60 @@ def changed(
     return plant
 
 
-def in_file(change: Callable[[NotebookNode], object]) -> Callable[[NotebookNode], None]:
-    def plant(notebook: NotebookNode) -> None:
-        change(notebook)
-
-    return plant
+def sub(place: Place, pattern: str, new: str) -> Plant:
+    """Replace the first match of a pattern in a cell's source; the pattern must match."""
+    return edit(place, lambda cell: cell.update(source=substituted(cell.source, pattern, new)))
 
 
-def in_html(place: Callable, pattern: str, new: str) -> Callable[[NotebookNode], NotebookNode]:
-    """Plant by replacing the first match of a pattern in a stored HTML output."""
+def in_html(place: Place, pattern: str, new: str) -> Plant:
+    """Replace the first match of a pattern in a stored HTML output."""
+    return edit(
+        place, lambda c: html(c).update({"text/html": substituted(html(c)["text/html"], pattern, new)})
+    )
 
-    def plant(notebook: NotebookNode) -> NotebookNode:
-        cell = place(notebook)
-        data = html(cell)
-        data["text/html"], times = re.subn(pattern, lambda _: new, data["text/html"], count=1, flags=re.S)
-        assert times, f"{pattern!r} is not in the output"
-        return cell
 
-    return plant
+def add(place: Place, text: str) -> Plant:
+    def change(cell: NotebookNode) -> None:
+        cell.source += text
+        if cell.cell_type == "code":  # as if it had been executed, so that no other rule answers
+            cell.metadata.setdefault("course", NotebookNode()).ran = code_hash(cell.source)
+
+    return edit(place, change)
+
+
+def meta(place: Place, **entries: object) -> Plant:
+    return edit(place, lambda cell: cell.metadata.update(nbformat.from_dict(entries)))
+
+
+def output(place: Place, kind: str = "display_data", **what: object) -> Plant:
+    return edit(place, lambda cell: cell.outputs.append(new_output(kind, **what)))
+
+
+def printed(text: str, name: str = "stdout") -> Plant:
+    return output(shown, "stream", name=name, text=text)
+
+
+def in_file(change: Callable[[NotebookNode], object]) -> Plant:
+    return lambda notebook: change(notebook) and None
+
+
+def chinese(bad: str) -> Plant:
+    """Add a sentence to a Chinese block."""
+
+    def change(cell: NotebookNode) -> None:
+        end = cell.source.index("</div>", cell.source.index('<div lang="zh-Hant">'))
+        cell.source = cell.source[:end].rstrip("\n") + bad + "\n\n" + cell.source[end:]
+
+    return edit(prose, change)
 
 
 def never_run(cell: NotebookNode) -> None:
     cell.execution_count, cell.outputs = None, []
+
+
+def same_id(notebook: NotebookNode) -> NotebookNode:
+    notebook.cells[2].id = notebook.cells[1].id
+    return notebook.cells[2]
 
 
 def png(image: Image.Image) -> str:
@@ -175,25 +153,10 @@ def png(image: Image.Image) -> str:
     return base64.b64encode(file.getvalue()).decode()
 
 
-def stream(name: str, text: str) -> Callable[[NotebookNode], None]:
-    return lambda cell: cell.outputs.append(new_output("stream", name=name, text=text))
+# --- faults that the check tool finds: rule, name, how to plant it ------------------------------------
 
-
-def same_id(notebook: NotebookNode) -> NotebookNode:
-    notebook.cells[2].id = notebook.cells[1].id
-    return notebook.cells[2]
-
-
-WHITE = png(Image.new("RGB", (20, 20), "white"))
-DATA = r"(?<=base64,)[A-Za-z0-9+/=]+"
-ERROR = new_output("error", ename="ValueError", evalue="no", traceback=[])
-PLAIN_PNG = new_output("display_data", data={"image/png": png(Image.linear_gradient("L"))})
-HIDING = {"slideshow": {"slide_type": "-"}}
-A_SECTION = {"slideshow": {"slide_type": "slide"}}
-A_WIDGET = new_output("display_data", data={WIDGET_VIEW: {}, "text/plain": "⟨w⟩"})
-ONLY_TEXT = new_output("display_data", data={"text/plain": "IntSlider(value=3)"})
-
-ACTIVE = "active content"
+WHITE, RAMP = png(Image.new("RGB", (20, 20), "white")), png(Image.linear_gradient("L"))
+ZH, EN = r'<div lang="zh-Hant">.*?</div>\n?', r'<div lang="en">\n\n'
 ALT = "A chart · 一張圖表"
 REMOTE = f'<img alt="{ALT}" src="https://example.org/x.png">'
 ACTIVE_MARKUP = {
@@ -212,185 +175,135 @@ ACTIVE_MARKUP = {
     "comment": "<!-- 1 -->",
     "address in a style": '<th style="background:url(https://example.org/x)">1</th>',
     "style": "<style>p {color: red}</style>",
+    "tag that is not compared": f'<div class="measured-block" lang="en"><p>{REMOTE}</p></div>',
+    "handler that is not compared": '<div class="measured-block" lang="en"><p onclick="alert(1)">1</p></div>',
 }
-JAVASCRIPT = new_output("display_data", data={"application/javascript": "1", "text/plain": "1"})
-MARKDOWN_OUTPUT = new_output("display_data", data={"text/markdown": "<script>1</script>", "text/plain": "1"})
+ACTIVE_MARKDOWN = {
+    "script": "<script>alert(1)</script>",
+    "script beside code": "<p>`<script>alert(1)</script>`\n</p>",
+    "handler": '<p onclick="alert(1)"></p>',
+    "script as a link": "[…](javascript:alert(1))",
+    "script as an encoded link": "[…](java&#115;cript:alert(1))",
+    "script as a short link": "<javascript:alert(1)>",
+    "remote picture": f"![{ALT}](https://example.org/x.png)",
+    "remote picture of this scheme": f"![{ALT}](//example.org/x.png)",
+}
+JAVASCRIPT = {"application/javascript": "1", "text/plain": "1"}
+MARKDOWN_OUTPUT = {"text/markdown": "<script>1</script>", "text/plain": "1"}
+CODE = {
+    "trailing semicolon": "1;",
+    "clear_output": "clear_output()",
+    "plain tqdm": "from tqdm import tqdm",
+    "%timeit": "%timeit 1",
+    "nbval comment": "# NBVAL_IGNORE_OUTPUT",
+    "captured output": "Output()",
+    "updated display": "display(1, display_id=2)",
+}
 
-CHECK_FAULTS = [
-    # two languages
-    Fault("missing translation", "translation", replaced(prose, r'<div lang="zh-Hant">.*?</div>\n?', "")),
-    Fault(
-        "empty translation",
-        "translation",
-        replaced(prose, r'<div lang="zh-Hant">.*?</div>', '<div lang="zh-Hant">\n\n\n\n</div>'),
-    ),
-    Fault(
-        "English in the Chinese block",
-        "translation",
-        replaced(
-            prose,
-            r'<div lang="zh-Hant">.*?</div>',
-            '<div lang="zh-Hant">\n\nStill to be translated.\n\n</div>',
-        ),
-    ),
-    Fault("Chinese in the English block", "language", replaced(prose, r"\n\n</div>", "張量。\n\n</div>")),
-    Fault("text outside the blocks", "language", appended(prose, "\n\nThis is only in English.\n")),
-    Fault("unknown language", "language", replaced(prose, 'lang="zh-Hant"', 'lang="zh-Hans"')),
-    Fault("unclosed block", "html", replaced(prose, r"</div>(?!.*</div>)", "")),
-    Fault(
-        "no blank line in a block",
-        "blank lines",
-        replaced(prose, r'<div lang="en">\n\n', '<div lang="en">\n'),
-    ),
-    Fault("heading in one language", "heading", replaced(heading, r" · [^\n]*", "")),
-    Fault(
-        "heading inside a block",
-        "heading",
-        replaced(prose, r'<div lang="en">\n\n', '<div lang="en">\n\n## A\n\n'),
-    ),
-    Fault("wrong section number", "heading", in_file(lambda nb: replaced(heading, r"\.\d+", ".99")(nb))),
-    Fault("translation missing in code", "translation", appended(shown, "\nbi(en='Only English.')")),
-    Fault(
-        "translation missing in an output",
-        "translation",
-        in_html(translated, r'<(\w+) lang="zh-Hant">.*?</\1>', ""),
-    ),
-    # Chinese as written in Taiwan
-    Fault("half-width punctuation", "punctuation", chinese("這裡,是逗號。")),
-    Fault("half-width brackets", "punctuation", chinese("張量 (tensor) 是資料。")),
-    Fault("curly quotation marks", "punctuation", chinese("這是“引號”。")),
-    Fault("no space before Latin", "spacing", chinese("用GPU 計算。")),
-    Fault("Simplified character", "simplified", chinese("这是张量。")),
-    Fault("Simplified word in shared characters", "simplified", chinese("以后再說。")),
-    Fault("Mainland term", "glossary", chinese("放進內存。")),
-    Fault(
-        "term missing in the Chinese",
-        "glossary",
-        replaced(prose, r"\n\n</div>", " Mind the bandwidth.\n\n</div>"),
-    ),
-    Fault("bold next to Chinese", "bold", chinese("**GPU（顯示卡）**是晶片。")),
-    # what JupyterLab does not render
-    Fault("forbidden tag", "tag", appended(prose, "\n\n<svg></svg>\n")),
-    Fault("bare hidden", "tag", appended(prose, "\n\n<p hidden></p>\n")),
-    Fault("GitHub alert", "tag", appended(prose, "\n\n> [!NOTE]\n")),
-    Fault("footnote", "tag", appended(prose, "[^1]")),
-    # what could run or load something in a reader's browser
-    Fault("script in a Markdown cell", ACTIVE, appended(prose, "\n\n<script>alert(1)</script>\n")),
-    Fault("script beside code", ACTIVE, appended(prose, "\n\n<p>`<script>alert(1)</script>`\n</p>\n")),
-    Fault("handler in a Markdown cell", ACTIVE, appended(prose, '\n\n<p onclick="alert(1)"></p>\n')),
-    Fault("script as a link", ACTIVE, appended(prose, "\n\n[…](javascript:alert(1))\n")),
-    Fault("script as an encoded link", ACTIVE, appended(prose, "\n\n[…](java&#115;cript:alert(1))\n")),
-    Fault("script as a short link", ACTIVE, appended(prose, "\n\n<javascript:alert(1)>\n")),
-    Fault("remote picture", ACTIVE, appended(prose, f"\n\n![{ALT}](https://example.org/x.png)\n")),
-    Fault("remote picture of this scheme", ACTIVE, appended(prose, f"\n\n![{ALT}](//example.org/x.png)\n")),
-    *(
-        Fault(f"{name} in an output", ACTIVE, in_html(shown, r"\Z", planted_markup))
-        for name, planted_markup in ACTIVE_MARKUP.items()
-    ),
-    Fault("handler in a picture", ACTIVE, in_html(picture, "<img ", '<img onerror="alert(1)" ')),
-    Fault(
-        "tag in what the notebook tests do not compare",
-        ACTIVE,
-        in_html(shown, r"\Z", f'<div class="measured-block" lang="en"><p>{REMOTE}</p></div>'),
-    ),
-    Fault(
-        "handler in what the notebook tests do not compare",
-        ACTIVE,
-        in_html(shown, r"\Z", '<div class="measured-block" lang="en"><p onclick="alert(1)">1</p></div>'),
-    ),
-    Fault("JavaScript output", ACTIVE, changed(shown, lambda c: c.outputs.append(JAVASCRIPT))),
-    Fault("tag in a Markdown output", ACTIVE, changed(shown, lambda c: c.outputs.append(MARKDOWN_OUTPUT))),
-    # links and pictures
-    Fault("broken link", "link", appended(prose, "\n\n[…](no_such_file.ipynb)\n")),
-    Fault("absolute link", "link", appended(prose, "\n\n[…](/etc/hosts)\n")),
-    Fault("missing alternative text", "alternative text", in_html(picture, r'\salt="[^"]*"', "")),
-    Fault("alternative text in one language", "alternative text", in_html(picture, r' · [^"]*(?=")', "")),
-    Fault(
-        "picture without a place for the text",
-        "alternative text",
-        changed(picture, lambda c: c.outputs.append(PLAIN_PNG)),
-    ),
-    Fault("broken picture", "picture", in_html(picture, DATA, WHITE[:40])),
-    Fault("blank picture", "picture", in_html(picture, DATA, WHITE)),
-    # executed, in order, fresh
-    Fault("stale output", "stale", replaced(shown, r"\Z", "\n# changed later")),
-    Fault("never-run cell", "order", changed(shown, never_run)),
-    Fault("execution order", "order", changed(shown, lambda c: c.update(execution_count=99))),
-    Fault("stderr", "stderr", changed(shown, stream("stderr", "a warning\n"))),
-    Fault("error output", "error", changed(shown, lambda c: c.outputs.append(ERROR))),
-    Fault(
-        "machine path in an output", "machine path", changed(shown, stream("stdout", "in /home/eva/course\n"))
-    ),
-    Fault("machine path in the code", "machine path", appended(shown, "\nopen('/Users/eva/data')")),
-    Fault("object address", "noise", changed(shown, stream("stdout", "<object at 0x7f0123456789>\n"))),
-    # code that nbval does not understand
-    Fault("trailing semicolon", "code", appended(shown, "\n1;")),
-    Fault("clear_output", "code", appended(shown, "\nclear_output()")),
-    Fault("plain tqdm", "code", appended(shown, "\nfrom tqdm import tqdm")),
-    Fault("%timeit", "code", appended(shown, "\n%timeit 1")),
-    Fault("nbval comment", "code", appended(shown, "\n# NBVAL_IGNORE_OUTPUT")),
-    Fault("too long a cell", "length", appended(shown, "\n0" * 30)),
-    # results that nobody sees, claims that cannot be false
-    Fault("lost output", "lost output", appended(shown, "\nfacts({'a': 1})\n0")),
-    Fault(
-        "lost output in a loop",
-        "lost output",
-        appended(shown, "\nfor i in range(2):\n    tables.facts({'a': i})"),
-    ),
-    Fault("claim that is true", "constant claim", appended(shown, "\nclaim('1', True)")),
-    Fault(
-        "claim with a true function",
-        "constant claim",
-        appended(shown, "\nclaim('1', lambda: True, needs='cuda')"),
-    ),
-    Fault(
-        "claim with a number", "constant claim", appended(shown, "\nclaim('1', value=2 * 3.0, at_least=5)")
-    ),
-    # metadata and form
-    Fault("noise in a cell's metadata", "noise", changed(shown, lambda c: c.metadata.update(scrolled=True))),
-    Fault(
-        "noise in an output's metadata",
-        "noise",
-        changed(picture, lambda c: c.outputs[0].metadata.update(a=1)),
-    ),
-    Fault("noise in the notebook's metadata", "noise", in_file(lambda nb: nb.metadata.update(widgets={}))),
-    Fault("stored widget", "widget", changed(shown, lambda c: c.outputs.append(A_WIDGET))),
-    Fault("widget without a static form", "widget", changed(shown, lambda c: c.outputs.append(ONLY_TEXT))),
-    Fault("a section within a slide", "slideshow", in_file(lambda nb: nb.cells[0].metadata.pop("slideshow"))),
-    Fault(
-        "a slide that begins no section", "slideshow", changed(shown, lambda c: c.metadata.update(A_SECTION))
-    ),
-    Fault("a slide type that hides", "slideshow", changed(shown, lambda c: c.metadata.update(HIDING))),
-    Fault("missing cell id", "cell id", changed(prose, lambda c: c.pop("id"))),
-    Fault("cell id twice", "cell id", same_id),
-    Fault("missing lesson metadata", "lesson", in_file(lambda nb: nb.metadata.course.pop("minutes"))),
-    Fault("another lesson's number", "lesson", in_file(lambda nb: nb.metadata.course.update(lesson="77"))),
-    Fault(
-        "title not as in the heading",
-        "lesson",
-        in_file(lambda nb: nb.metadata.course.title.update(en="Other")),
-    ),
-    Fault(
-        "exempt without a reason",
-        "exempt",
-        changed(shown, lambda c: c.metadata.update(tags=["nbval-ignore-output"])),
-    ),
-    Fault("skipped cell", "exempt", changed(shown, lambda c: c.metadata.update(tags=["nbval-skip"]))),
-    Fault("too large a file", "size", changed(shown, stream("stdout", "x" * 1_000_001))),
-    Fault("raw cell", "format", changed(prose, lambda c: c.update(cell_type="raw"))),
-]
-
-FILE_RULES = ("size",)
-FIXED = {
-    "no blank line in a block",
-    "no space before Latin",
-    "noise in a cell's metadata",
-    "noise in an output's metadata",
-    "noise in the notebook's metadata",
-    "a section within a slide",
-    "a slide type that hides",
-    "missing cell id",
-    "cell id twice",
+# Each rule for a text is planted once: test_text_rules.py has all that it reports.
+CHECK_FAULTS: dict[str, dict[str, Plant]] = {
+    "translation": {
+        "missing translation": sub(prose, ZH, ""),
+        "empty translation": sub(prose, ZH, '<div lang="zh-Hant">\n\n\n\n</div>'),
+        "English in the Chinese block": sub(prose, ZH, '<div lang="zh-Hant">\n\nTo be translated.\n\n</div>'),
+        "missing in code": add(shown, "\nbi(en='Only English.')"),
+        "missing in an output": in_html(translated, r'<(\w+) lang="zh-Hant">.*?</\1>', ""),
+    },
+    "language": {
+        "Chinese in the English block": sub(prose, r"\n\n</div>", "張量。\n\n</div>"),
+        "text outside the blocks": add(prose, "\n\nThis is only in English.\n"),
+        "unknown language": sub(prose, 'lang="zh-Hant"', 'lang="zh-Hans"'),
+    },
+    "html": {"unclosed block": sub(prose, r"</div>(?!.*</div>)", "")},
+    "blank lines": {"no blank line in a block": sub(prose, EN, '<div lang="en">\n')},
+    "heading": {
+        "in one language": sub(heading, r" · [^\n]*", ""),
+        "inside a block": sub(prose, EN, '<div lang="en">\n\n## A\n\n'),
+        "wrong section number": in_file(sub(heading, r"\.\d+", ".99")),
+    },
+    "punctuation": {"half-width punctuation": chinese("這裡,是逗號。")},
+    "spacing": {"no space before Latin": chinese("用GPU 計算。")},
+    "simplified": {"Simplified character": chinese("这是张量。")},
+    "glossary": {
+        "Mainland term": chinese("放進內存。"),
+        "term missing in the Chinese": sub(prose, r"\n\n</div>", " Mind the bandwidth.\n\n</div>"),
+    },
+    "bold": {"next to Chinese": chinese("**GPU（顯示卡）**是晶片。")},
+    "tag": {
+        "forbidden": add(prose, "\n\n<svg></svg>\n"),
+        "bare hidden": add(prose, "\n\n<p hidden></p>\n"),
+        "GitHub alert": add(prose, "\n\n> [!NOTE]\n"),
+        "footnote": add(prose, "[^1]"),
+    },
+    "active content": {f"{name} in text": add(prose, f"\n\n{it}\n") for name, it in ACTIVE_MARKDOWN.items()}
+    | {f"{name} in an output": in_html(shown, r"\Z", it) for name, it in ACTIVE_MARKUP.items()}
+    | {
+        "handler in a picture": in_html(picture, "<img ", '<img onerror="alert(1)" '),
+        "JavaScript output": output(shown, data=JAVASCRIPT),
+        "tag in a Markdown output": output(shown, data=MARKDOWN_OUTPUT),
+    },
+    "link": {
+        "broken": add(prose, "\n\n[…](no_such_file.ipynb)\n"),
+        "absolute": add(prose, "\n\n[…](/etc/hosts)\n"),
+    },
+    "alternative text": {
+        "missing": in_html(picture, r'\salt="[^"]*"', ""),
+        "in one language": in_html(picture, r' · [^"]*(?=")', ""),
+        "picture without a place for it": output(picture, data={"image/png": RAMP}),
+    },
+    "picture": {
+        "broken": in_html(picture, r"(?<=base64,)[A-Za-z0-9+/=]+", WHITE[:40]),
+        "blank": in_html(picture, r"(?<=base64,)[A-Za-z0-9+/=]+", WHITE),
+    },
+    "stale": {"changed after it ran": sub(shown, r"\Z", "\n# changed later")},
+    "order": {
+        "never-run cell": edit(shown, never_run),
+        "execution order": edit(shown, lambda c: c.update(execution_count=99)),
+    },
+    "stderr": {"warning": printed("a warning\n", "stderr")},
+    "error": {"error output": output(shown, "error", ename="ValueError", evalue="no", traceback=[])},
+    "machine path": {
+        "in an output": printed("in /home/eva/course\n"),
+        "in the code": add(shown, "\nopen('/Users/eva/data')"),
+    },
+    "code": {name: add(shown, f"\n{line}") for name, line in CODE.items()},
+    "length": {"too long a cell": add(shown, "\n0" * 30)},
+    "lost output": {"in a loop": add(shown, "\nfor i in range(2):\n    tables.facts({'a': i})")},
+    "constant claim": {"true function": add(shown, "\nclaim('1', lambda: True, needs='cuda')")},
+    "noise": {
+        "object address": printed("<object at 0x7f0123456789>\n"),
+        "in a cell's metadata": meta(shown, scrolled=True),
+        "in an output's metadata": edit(picture, lambda c: c.outputs[0].metadata.update(a=1)),
+        "in the notebook's metadata": in_file(lambda nb: nb.metadata.update(widgets={})),
+    },
+    "widget": {
+        "stored": output(shown, data={WIDGET_VIEW: {}, "text/plain": "⟨w⟩"}),
+        "without a static form": output(shown, data={"text/plain": "IntSlider(value=3)"}),
+    },
+    "slideshow": {
+        "a section within a slide": in_file(lambda nb: nb.cells[0].metadata.pop("slideshow")),
+        "a slide that begins no section": meta(shown, slideshow={"slide_type": "slide"}),
+        "a slide type that hides": meta(shown, slideshow={"slide_type": "-"}),
+    },
+    "cell id": {"missing": edit(prose, lambda c: c.pop("id")), "twice": same_id},
+    "lesson": {
+        "missing minutes": in_file(lambda nb: nb.metadata.course.pop("minutes")),
+        "another lesson's number": in_file(lambda nb: nb.metadata.course.update(lesson="77")),
+        "title not as in the heading": in_file(lambda nb: nb.metadata.course.title.update(en="Other")),
+    },
+    "exempt": {
+        "without a reason": meta(shown, tags=["nbval-ignore-output"]),
+        "skipped cell": meta(shown, tags=["nbval-skip"]),
+    },
+    "size": {"too large a file": printed("x" * 1_000_001)},
+    "format": {"raw cell": edit(prose, lambda c: c.update(cell_type="raw"))},
+}
+FIXED = {  # by `fix`
+    "blank lines": ["no blank line in a block"],
+    "spacing": ["no space before Latin"],
+    "noise": ["in a cell's metadata", "in an output's metadata", "in the notebook's metadata"],
+    "slideshow": ["a section within a slide", "a slide type that hides"],
+    "cell id": ["missing", "twice"],
 }
 
 
@@ -409,15 +322,18 @@ class Bench:
     root: Path
     findings: frozenset[Finding]  # of the copy without a fault
 
-    def notebook(self) -> NotebookNode:
-        return nbformat.v4.reads(self.stored)
-
-    def check(self, notebook: NotebookNode) -> list[Finding]:
-        """Write a faulted notebook and return the findings that are new."""
+    def planted(self, plant: Plant) -> tuple[NotebookNode, NotebookNode | None]:
+        """Write the notebook with a fault, and return it and the cell where the fault is."""
+        notebook = nbformat.v4.reads(self.stored)
+        try:
+            cell = plant(notebook)
+        except StopIteration:
+            pytest.skip(f"{self.target.name} has no place for this fault")
         self.target.write_text(canonical(notebook), encoding="utf-8")
-        return self.check_again()
+        return notebook, cell
 
-    def check_again(self) -> list[Finding]:
+    def check(self) -> list[Finding]:
+        """Return the findings that are new."""
         return [finding for finding in check_file(self.target, self.root) if finding not in self.findings]
 
 
@@ -444,116 +360,82 @@ def bench(name: str, bench_of: Callable[[str], Bench]) -> Bench:
     return bench_of(name)
 
 
-TODAY = REAL[datetime.date.today().toordinal() % len(REAL)]
-NAMES = ["small", TODAY.name]
-NAMES += [pytest.param(path.name, marks=pytest.mark.nightly) for path in REAL if path != TODAY]
-
-
-def planted(fault: Fault, bench: Bench) -> tuple[NotebookNode, NotebookNode | None]:
-    """Return a notebook with the fault, and the cell where it is."""
-    notebook = bench.notebook()
-    try:
-        return notebook, fault.plant(notebook)
-    except StopIteration:
-        pytest.skip(f"{bench.target.name} has no place for this fault")
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_the_copy_without_a_fault_is_clean(bench: Bench) -> None:
     assert [str(finding) for finding in bench.findings] == []
+    bench.target.write_text(bench.stored, encoding="utf-8")
+    assert not fix(bench.target)
+    assert bench.target.read_text(encoding="utf-8") == bench.stored
 
 
-@pytest.mark.parametrize("fault", CHECK_FAULTS, ids=lambda fault: fault.name)
+@pytest.mark.parametrize(
+    "rule, fault", [(rule, name) for rule, faults in CHECK_FAULTS.items() for name in faults]
+)
 @pytest.mark.parametrize("name", NAMES)
-def test_check_reports(fault: Fault, bench: Bench) -> None:
-    notebook, cell = planted(fault, bench)
-    new = bench.check(notebook)
-    answers = [finding for finding in new if finding.rule == fault.rule]
+def test_check_reports(rule: str, fault: str, bench: Bench) -> None:
+    notebook, cell = bench.planted(CHECK_FAULTS[rule][fault])
+    new = bench.check()
+    answers = [finding for finding in new if finding.rule == rule]
     assert answers, f"not reported; instead: {[str(finding) for finding in new]}"
     if cell is not None:
-        place = "file" if fault.rule in FILE_RULES else f"cell {notebook.cells.index(cell)} ("
+        place = "file" if rule == "size" else f"cell {notebook.cells.index(cell)} ("
         assert any(place in finding.place for finding in answers), [str(finding) for finding in answers]
 
 
 def test_check_reports_another_json_form(bench_of: Callable[[str], Bench]) -> None:
     bench = bench_of("small")
     bench.target.write_text(bench.stored.rstrip("\n"), encoding="utf-8")
-    assert [finding.rule for finding in bench.check_again()] == ["canonical"]
+    assert [finding.rule for finding in bench.check()] == ["canonical"]
 
 
-@pytest.mark.parametrize("fault", [f for f in CHECK_FAULTS if f.name in FIXED], ids=lambda fault: fault.name)
+@pytest.mark.parametrize("rule, fault", [(rule, name) for rule, names in FIXED.items() for name in names])
 @pytest.mark.parametrize("name", NAMES)
-def test_fix(fault: Fault, bench: Bench) -> None:
+def test_fix(rule: str, fault: str, bench: Bench) -> None:
     """What is mechanical is fixed, and a second run changes nothing."""
-    assert bench.check(planted(fault, bench)[0])
+    bench.planted(CHECK_FAULTS[rule][fault])
+    assert bench.check()
     assert fix(bench.target)
-    assert [str(finding) for finding in bench.check_again()] == []
+    assert [str(finding) for finding in bench.check()] == []
     assert not fix(bench.target), "a second run changes the file again"
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_fix_leaves_a_clean_notebook_alone(bench: Bench) -> None:
-    bench.target.write_text(bench.stored, encoding="utf-8")
-    assert not fix(bench.target)
-    assert bench.target.read_text(encoding="utf-8") == bench.stored
 
 
 def test_fix_never_fakes_an_execution(bench_of: Callable[[str], Bench]) -> None:
     bench = bench_of("small")
-    notebook = bench.notebook()
-    never_run(shown(notebook))
-    cell_of(notebook, "bytes").source += "\n# changed"
-    bench.check(notebook)
+    never, changed = edit(shown, never_run), sub(at("bytes"), r"\Z", "\n# changed")
+    bench.planted(lambda notebook: never(notebook) and changed(notebook))
     fix(bench.target)
-    assert sorted(finding.rule for finding in bench.check_again()) == ["order", "stale"]
+    assert sorted(finding.rule for finding in bench.check()) == ["order", "stale"]
 
 
 # --- faults that nbval finds --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Run:
-    """A fault that shows when the notebook runs: which cell must fail, and with which words."""
-
-    name: str
-    cell: str | None  # None: no cell fails, but the run does
-    words: str
-    plant: Callable[[NotebookNode], object]
+def at(name: str) -> Place:
+    return lambda notebook: next(cell for cell in notebook.cells if cell.id == name)
 
 
-def cell_of(notebook: NotebookNode, name: str) -> NotebookNode:
-    return next(cell for cell in notebook.cells if cell.id == name)
-
-
-def edit(name: str, old: str, new: str) -> Callable[[NotebookNode], None]:
-    def plant(notebook: NotebookNode) -> None:
-        cell = cell_of(notebook, name)
-        assert old in cell.source
-        cell.source = cell.source.replace(old, new)
-
-    return plant
-
-
-def stored(name: str, old: str, new: str) -> Callable[[NotebookNode], None]:
+def stored(name: str, old: str, new: str) -> Plant:
     """Change what is stored as the cell's output, in every form of it."""
 
-    def plant(notebook: NotebookNode) -> None:
-        times = 0
-        for output in cell_of(notebook, name).outputs:
-            for holder in (output, output.get("data", {})):
-                for key in ("text", "text/plain", "text/html"):
-                    times += holder.get(key, "").count(old)
-                    if key in holder:
-                        holder[key] = holder[key].replace(old, new)
-        assert times, f"{old!r} is not stored"
+    def change(cell: NotebookNode) -> None:
+        holders = [holder for output in cell.outputs for holder in (output, output.get("data", {}))]
+        found = [(holder, key) for holder in holders for key in ("text", "text/plain", "text/html")]
+        found = [(holder, key) for holder, key in found if old in holder.get(key, "")]
+        assert found, f"{old!r} is not stored"
+        for holder, key in found:
+            holder[key] = holder[key].replace(old, new)
 
-    return plant
+    return edit(at(name), change)
 
 
 def swap(notebook: NotebookNode) -> None:
     cells = notebook.cells
-    one, other = (next(i for i, c in enumerate(cells) if c.id == name) for name in ("bytes", "device"))
+    one, other = (cells.index(at(name)(notebook)) for name in ("bytes", "device"))
     cells[one], cells[other] = cells[other], cells[one]
+
+
+def older_version(notebook: NotebookNode) -> None:
+    at("exercise")(notebook).outputs.append(copy.deepcopy(at("note")(notebook).outputs[0]))
 
 
 def exempt_all(notebook: NotebookNode) -> None:
@@ -561,88 +443,38 @@ def exempt_all(notebook: NotebookNode) -> None:
         cell.metadata.update(tags=["nbval-ignore-output"], course={"exempt": "no reason is good enough"})
 
 
+DIFFERS = "Cell outputs differ"
 # The cell still prints an honest device, but the tensor that goes on is on another one.
 WRONG_DEVICE = "y, x = x, x.to('meta')\nprint('y lives on', y.device)"
+NEVER = "Never: " + small_lesson.STATEMENT
 
-RUN_FAULTS = [
-    Run("changed output text", "bytes", "Cell outputs differ", stored("bytes", "bytes", "bits")),
-    Run("changed number in an exact fact", "bytes", "Cell outputs differ", stored("bytes", "4000", "4001")),
-    Run("changed fact in the code", "bytes", "Cell outputs differ", edit("bytes", "10, 100", "10, 101")),
-    Run("device that no machine has", "device", "Cell outputs differ", edit("device", "try_gpu()", "'meta'")),
-    Run(
-        "wrong device under an honest output",
-        "device-claim",
-        "ClaimError",
-        edit("device", "x = x.to(try_gpu())", WRONG_DEVICE),
+# Name: the cell that must fail (none: no cell fails, but the run does), words of the message, how to plant it.
+RUN_FAULTS: dict[str, tuple[str, str, Plant]] = {
+    "changed output text": ("bytes", DIFFERS, stored("bytes", "bytes", "bits")),
+    "changed number in an exact fact": ("bytes", DIFFERS, stored("bytes", "4000", "4001")),
+    "changed fact in the code": ("bytes", DIFFERS, sub(at("bytes"), "10, 100", "10, 101")),
+    "device that no machine has": ("device", DIFFERS, sub(at("device"), r"try_gpu\(\)", "'meta'")),
+    "wrong device under an honest output": (
+        "device-claim", "ClaimError", sub(at("device"), r"x = x.to\(try_gpu\(\)\)", WRONG_DEVICE),
     ),
-    Run(
-        "claim that does not hold",
-        "ratio-claim",
-        "ClaimError",
-        edit("ratio-claim", "at_least=2", "at_least=20"),
+    "claim that does not hold": ("ratio-claim", "ClaimError", sub(at("ratio-claim"), "least=2", "least=20")),
+    "lower threshold, which still holds": ("ratio-claim", DIFFERS, sub(at("ratio-claim"), "least=2", "least=1")),
+    "changed statement": ("ratio-claim", DIFFERS, stored("ratio-claim", small_lesson.STATEMENT, NEVER)),
+    "changed translation in the code": ("note", DIFFERS, sub(at("note"), "總和是對的", "總和是錯的")),
+    "missing output": ("note", "Unexpected output fields", edit(at("note"), lambda c: c.update(outputs=[]))),
+    "output of an older version": ("exercise", f"{DIFFERS}|Missing output", older_version),
+    "changed alternative text": ("picture", DIFFERS, sub(at("picture"), "A grey ramp", "A ramp")),
+    "cells in another order": ("device", "NameError", swap),
+    "exception": ("exercise", "ZeroDivisionError", sub(at("exercise"), r"2 \+ 2", "2 / 0")),
+    "warning on stderr": (
+        "exercise", "On stderr came:\n.*UserWarning: no", sub(at("exercise"), r"\A", "import warnings\nwarnings.warn('no')\n"),
     ),
-    Run(
-        "lower threshold, which still holds",
-        "ratio-claim",
-        "Cell outputs differ",
-        edit("ratio-claim", "at_least=2", "at_least=1"),
-    ),
-    Run(
-        "changed statement in the stored output",
-        "ratio-claim",
-        "Cell outputs differ",
-        stored("ratio-claim", small_lesson.STATEMENT, "Never: " + small_lesson.STATEMENT),
-    ),
-    Run(
-        "changed translation in the code",
-        "note",
-        "Cell outputs differ",
-        edit("note", "總和是對的", "總和是錯的"),
-    ),
-    Run(
-        "missing output",
-        "note",
-        "Unexpected output fields",
-        lambda nb: cell_of(nb, "note").update(outputs=[]),
-    ),
-    Run(
-        "output of an older version",
-        "exercise",
-        "Cell outputs differ|Missing output",
-        lambda nb: cell_of(nb, "exercise").outputs.append(copy.deepcopy(cell_of(nb, "note").outputs[0])),
-    ),
-    Run(
-        "changed alternative text", "picture", "Cell outputs differ", edit("picture", "A grey ramp", "A ramp")
-    ),
-    Run("cells in another order", "device", "NameError", swap),
-    Run("exception", "exercise", "ZeroDivisionError", edit("exercise", "2 + 2", "2 / 0")),
-    Run(
-        "warning on stderr",
-        "exercise",
-        "On stderr came:\n.*UserWarning: no",
-        edit("exercise", "answer =", "import warnings\nwarnings.warn('no')\nanswer ="),
-    ),
-    Run("never-run cell", "exercise", "never executed", lambda nb: never_run(cell_of(nb, "exercise"))),
-    Run(
-        "skipped cell",
-        "exercise",
-        "nbval-skip is forbidden",
-        lambda nb: cell_of(nb, "exercise").metadata.update(tags=["nbval-skip"]),
-    ),
-    Run(
-        "exempt without a reason",
-        "exercise",
-        "needs a reason",
-        lambda nb: cell_of(nb, "exercise").metadata.update(tags=["nbval-ignore-output"]),
-    ),
-    Run(
-        "nbval comment",
-        "exercise",
-        "comments are not used",
-        edit("exercise", "answer =", "# NBVAL_SKIP\nanswer ="),
-    ),
-    Run("nothing compared", None, "nothing was compared", exempt_all),
-]
+    "never-run cell": ("measure", "never executed", edit(at("measure"), never_run)),
+    "skipped cell": ("picture", "nbval-skip is forbidden", meta(at("picture"), tags=["nbval-skip"])),
+    "exempt without a reason": ("measure", "needs a reason", meta(at("measure"), tags=["nbval-ignore-output"])),
+    "nbval comment": ("measure", "comments are not used", sub(at("measure"), r"\A", "# NBVAL_SKIP\n")),
+    "nothing compared": ("", "nothing was compared", exempt_all),
+}  # fmt: skip
 
 
 def run_nbval(paths: list[Path], *options: str) -> tuple[int, dict[tuple[str, int], str], str]:
@@ -682,7 +514,7 @@ class Planted:
     """A copy of the small lesson with faults in cells of their own, so that each must be reported for itself."""
 
     notebook: NotebookNode
-    faults: list[Run]
+    faults: list[str]
     cells: set[str]
 
 
@@ -690,17 +522,29 @@ def copies(small: Path) -> list[Planted]:
     """Plant all faults in few copies: every run of a notebook starts a kernel."""
     clean = read(small)
     made: list[Planted] = []
-    for fault in RUN_FAULTS:
+    for name, (cell, _, plant) in RUN_FAULTS.items():
         alone = read(small)
-        fault.plant(alone)
-        cells = touched(clean, alone) | ({fault.cell} if fault.cell else set())
+        plant(alone)
+        cells = touched(clean, alone) | ({cell} - {""})
         one = next((one for one in made if not one.cells & cells), None)
         if one is None:
             made.append(one := Planted(read(small), [], set()))
-        fault.plant(one.notebook)
-        one.faults.append(fault)
+        plant(one.notebook)
+        one.faults.append(name)
         one.cells |= cells
     return made
+
+
+def dead(folder: Path) -> Path:
+    """Write a notebook whose kernel dies in its second cell."""
+    cells = [cell("print(1)", 1, "1\n"), cell("import os\nos._exit(1)", 2), cell("print(2)", 3, "2\n")]
+    nbformat.write(new_notebook(cells=cells), folder / "dead.ipynb")
+    return folder / "dead.ipynb"
+
+
+def cell(source: str, count: int, output: str = "") -> NotebookNode:
+    outputs = [new_output("stream", name="stdout", text=output)] if output else []
+    return new_code_cell(source, execution_count=count, outputs=outputs)
 
 
 @dataclass
@@ -714,82 +558,67 @@ class SmallRuns:
 
 @pytest.fixture(scope="module")
 def small_runs(small: Path, tmp_path_factory: pytest.TempPathFactory) -> SmallRuns:
-    """All faulted copies of the small lesson, and the one without a fault, in two runs side by side."""
+    """Run all faulted copies of the small lesson, the one without a fault, and a kernel that dies."""
     folder = tmp_path_factory.mktemp("nbval")
-    paths = [folder / "clean.ipynb"]
+    paths = [folder / "clean.ipynb", dead(folder)]
     shutil.copy(small, paths[0])
     small_lesson.write_room(folder)
     place: dict[str, tuple[str, int | None]] = {}
     for number, one in enumerate(copies(small)):
         paths.append(folder / f"faults{number}.ipynb")
         paths[-1].write_text(canonical(one.notebook), encoding="utf-8")
-        for fault in one.faults:
-            place[fault.name] = paths[-1].stem, fault.cell and code_position(one.notebook, fault.cell)
-    with ThreadPoolExecutor() as pool:
-        runs = list(pool.map(run_nbval, (paths[::2], paths[1::2])))
-    assert [status for status, _, _ in runs] == [pytest.ExitCode.TESTS_FAILED] * 2
-    return SmallRuns(runs[0][1] | runs[1][1], runs[0][2] + runs[1][2], place)
+        for name in one.faults:
+            must_fail = RUN_FAULTS[name][0]
+            place[name] = paths[-1].stem, code_position(one.notebook, must_fail) if must_fail else None
+    status, failed, printed = run_nbval(paths)
+    assert status == pytest.ExitCode.TESTS_FAILED
+    return SmallRuns(failed, printed, place)
 
 
 def test_nbval_passes_the_lesson_without_a_fault(small_runs: SmallRuns) -> None:
-    failed, printed = small_runs.failed, small_runs.printed
-    assert not [place for place in failed if place[0] == "clean"]
-    assert summary("clean", printed) == {"cells": 10, "executed": 10, "compared": 9, "silent": 0, "exempt": 1}
+    assert not [place for place in small_runs.failed if place[0] == "clean"]
+    row = re.search(r"^clean\.ipynb((?: +\d+){5}) +[\d.]+$", small_runs.printed, re.M)
+    assert row, small_runs.printed
+    counts = dict(zip(COLUMNS, map(int, row[1].split()), strict=True))
+    assert counts == {"cells": 10, "executed": 10, "compared": 9, "silent": 0, "exempt": 1}
 
 
-def summary(notebook: str, printed: str) -> dict[str, int]:
-    """Return a notebook's counts in the summary table."""
-    row = re.search(rf"^{notebook}\.ipynb((?: +\d+){{5}}) +[\d.]+$", printed, re.M)
-    assert row, printed
-    return dict(zip(COLUMNS, map(int, row[1].split()), strict=True))
-
-
-@pytest.mark.parametrize("fault", RUN_FAULTS, ids=[fault.name for fault in RUN_FAULTS])
-def test_nbval_reports(fault: Run, small_runs: SmallRuns) -> None:
-    failed, (notebook, position) = small_runs.failed, small_runs.place[fault.name]
-    mine = {place: message for (name, place), message in failed.items() if name == notebook}
+@pytest.mark.parametrize("name", RUN_FAULTS)
+def test_nbval_reports(name: str, small_runs: SmallRuns) -> None:
+    failed, (notebook, position) = small_runs.failed, small_runs.place[name]
+    must_fail, words, _ = RUN_FAULTS[name]
+    mine = {place: message for (where, place), message in failed.items() if where == notebook}
     if position is None:
         assert not mine
-        assert f"FAILED {notebook}.ipynb: {fault.words}" in small_runs.printed
+        assert f"FAILED {notebook}.ipynb: {words}" in small_runs.printed
         return
-    assert position in mine, f"cell {fault.cell} passed; failed: {mine}"
-    assert re.search(fault.words, mine[position]), mine[position]
+    assert position in mine, f"cell {must_fail} passed; failed: {mine}"
+    assert re.search(words, mine[position]), mine[position]
 
 
-def cell(source: str, count: int, output: str = "") -> NotebookNode:
-    outputs = [new_output("stream", name="stdout", text=output)] if output else []
-    return new_code_cell(source, execution_count=count, outputs=outputs)
+def test_nbval_notices_a_dead_kernel_at_once(small_runs: SmallRuns) -> None:
+    """And not at the time limit of 300 seconds."""
+    assert "The kernel died in this cell" in small_runs.failed["dead", 1]
+    assert "Kernel dead" in small_runs.failed["dead", 2]
+    assert "FAILED dead.ipynb: 2 cells never ran" in small_runs.printed
+    row = re.search(r"dead\.ipynb(?: +\d+){5} +([\d.]+)", small_runs.printed)
+    assert row and float(row[1]) < 150, "the dead kernel was noticed only near the time limit"
 
 
-def test_nbval_notices_a_dead_kernel_and_an_endless_cell(tmp_path: Path) -> None:
-    """A dead kernel fails at once, not at the time limit of 300 seconds; an endless cell fails at its time limit."""
-
-    def fails(name: str, source: str, *options: str) -> tuple[dict[tuple[str, int], str], str]:
-        cells = [cell("print(1)", 1, "1\n"), cell(source, 2), cell("print(2)", 3, "2\n")]
-        nbformat.write(new_notebook(cells=cells), tmp_path / f"{name}.ipynb")
-        status, failed, printed = run_nbval([tmp_path / f"{name}.ipynb"], *options)
-        assert status == pytest.ExitCode.TESTS_FAILED
-        return failed, printed
-
-    with ThreadPoolExecutor() as pool:
-        endless = pool.submit(
-            fails, "endless", "import time\nwhile True: time.sleep(1)", "--nbval-cell-timeout=10"
-        )
-        failed, printed = fails("dead", "import os\nos._exit(1)")
-    assert "The kernel died in this cell" in failed["dead", 1]
-    assert "Kernel dead" in failed["dead", 2]
-    assert "FAILED dead.ipynb: 2 cells never ran" in printed
-    seconds = float(re.search(r"dead\.ipynb(?: +\d+){5} +([\d.]+)", printed)[1])
-    assert seconds < 150, "the dead kernel was noticed only near the time limit"
-    assert "Timeout of 10 seconds" in endless.result()[0]["endless", 1]
+@pytest.mark.nightly
+def test_nbval_ends_an_endless_cell(tmp_path: Path) -> None:
+    cells = [cell("print(1)", 1, "1\n"), cell("import time\nwhile True: time.sleep(1)", 2)]
+    nbformat.write(new_notebook(cells=cells), tmp_path / "endless.ipynb")
+    _, failed, _ = run_nbval([tmp_path / "endless.ipynb"], "--nbval-cell-timeout=10")
+    assert "Timeout of 10 seconds" in failed["endless", 1]
 
 
-@pytest.mark.parametrize("name", NAMES[1:])
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", REAL)
 def test_nbval_reports_a_changed_output_of_a_real_notebook(name: str, tmp_path: Path) -> None:
     """A stored text is changed; later cells are cut off, because they take minutes."""
-    shutil.copytree(
-        ROOT / "notebooks", tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".*", "mine")
-    )
+    ignored = shutil.ignore_patterns(".*", "mine")
+    shutil.copytree(ROOT / "notebooks", tmp_path, dirs_exist_ok=True, ignore=ignored)
     notebook = read(ROOT / "notebooks" / name)
     textual = [
         (position, output.data)
@@ -806,11 +635,3 @@ def test_nbval_reports_a_changed_output_of_a_real_notebook(name: str, tmp_path: 
     path.write_text(canonical(notebook), encoding="utf-8")
     _, failed, printed = run_nbval([path])
     assert set(failed) == expected, printed
-
-
-def test_list_of_faults(capsys: pytest.CaptureFixture[str]) -> None:
-    """Print the list, so that a reader of the log sees what was planted."""
-    with capsys.disabled():
-        print("\nfaults planted for the check tool: " + "; ".join(fault.name for fault in CHECK_FAULTS))
-        print("faults planted for nbval: " + "; ".join(fault.name for fault in RUN_FAULTS))
-    assert len(CHECK_FAULTS) + len(RUN_FAULTS) >= 20

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -18,13 +19,16 @@ TESTS = {
 }
 
 
-@pytest.mark.parametrize("processes", [[], ["-n2", "--dist=loadfile"]])
+@pytest.mark.parametrize(
+    "processes", [pytest.param([], marks=pytest.mark.nightly), ["-n2", "--dist=loadfile"]]
+)
 def test_each_file_is_listed_with_its_seconds(processes: list[str], tmp_path: Path) -> None:
     for name, source in TESTS.items():
         (tmp_path / name).write_text(source)
-    options = ["-q", "-p", "tools.cpu_seconds", f"--rootdir={tmp_path}", *processes]
+    options = ["-q", "-p", "xdist", "-p", "tools.cpu_seconds", f"--rootdir={tmp_path}", *processes]
     command = [sys.executable, "-m", "pytest", *options, str(tmp_path)]
-    printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=200).stdout
+    quick = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    printed = subprocess.run(command, cwd=ROOT, env=quick, capture_output=True, text=True, timeout=200).stdout
     seconds = {
         name: float(value) for value, name in re.findall(r"([\d.]+)  .*?(test_\w+\.py)$", printed, re.M)
     }

@@ -219,12 +219,6 @@ def test_a_label_of_words_is_drawn_and_named_in_both_languages(
         assert "慢" not in shown.caption.en and "slow" not in shown.caption.zh
 
 
-def test_a_comparison_in_words_reads_as_a_sentence(drawn: dict[str, tuple[Picture, str]]) -> None:
-    caption = drawn["bars with words"][0].caption
-    assert caption.en == "Here, “slow, mixed” takes ⟨300⟩ times as long as `A @ B`."
-    assert caption.zh == "在這台機器上，「慢，混合精度」花的時間是 `A @ B` 的 ⟨300⟩ 倍。"
-
-
 def test_recorded_bars_of_words_are_found_and_named(drawn: dict[str, tuple[Picture, str]]) -> None:
     rows = [label.get_text() for label in drawn["bars with words"][0].figure.axes[0].get_yticklabels()]
     assert "slow, mixed · 慢，混合精度 (recorded)（參考紀錄）" in rows
@@ -232,13 +226,9 @@ def test_recorded_bars_of_words_are_found_and_named(drawn: dict[str, tuple[Pictu
     assert [label.get_text() for label in columns.get_xticklabels()] == ["slow, mixed\n慢，混合精度", "fast"]
 
 
-def test_captions_list_names_and_numbers_so_that_they_can_be_told_apart(
-    drawn: dict[str, tuple[Picture, str]],
-) -> None:
-    stacked, columns = drawn["stacked with words"][0].caption, drawn["columns with words"][0].caption
-    assert stacked.en.endswith("Totals: slow, mixed: ⟨4 MB⟩; Adam: ⟨2 MB⟩.")
-    assert stacked.zh.endswith("總計：慢，混合精度：⟨4 MB⟩；Adam：⟨2 MB⟩。")
-    assert columns.zh.endswith("這台機器：⟨慢，混合精度：2 s；fast：1 s⟩。")
+def test_a_caption_lists_names_with_numbers(drawn: dict[str, tuple[Picture, str]]) -> None:
+    assert "慢，混合精度：⟨4 MB⟩；Adam：⟨2 MB⟩" in drawn["stacked with words"][0].caption.zh
+    assert "⟨慢，混合精度：2 s；fast：1 s⟩" in drawn["columns with words"][0].caption.zh
 
 
 def test_a_linear_axis_stays_linear(drawn: dict[str, tuple[Picture, str]]) -> None:
@@ -297,36 +287,17 @@ def test_a_figure_of_ones_own(shown: list[Any]) -> None:
     assert 'alt="a &quot;line&quot; · 一條線"' in html and "<code>code</code>" in html
 
 
-@pytest.mark.parametrize("seconds, text", [
-    (2.5, "2.5 s"), (0.0123, "12.3 ms"), (4.2e-5, "42 µs"), (3e-9, "3 ns"), (1e-3, "1 ms"), (0.5e-9, "0.5 ns"),
-    (0.9996, "1 s"), (0.9994, "999 ms"), (9.997e-7, "1 µs"), (1234, "1,230 s"), (0, "0 ns"),
+@pytest.mark.parametrize("text, written", [
+    (duration(2.5), "2.5 s"), (duration(0.0123), "12.3 ms"), (duration(4.2e-5), "42 µs"), (duration(3e-9), "3 ns"),
+    (duration(1e-3), "1 ms"), (duration(0.5e-9), "0.5 ns"), (duration(0.9996), "1 s"), (duration(0.9994), "999 ms"),
+    (duration(9.997e-7), "1 µs"), (duration(1234), "1,230 s"), (duration(0), "0 ns"),
+    (amount(0), "0 B"), (amount(512), "512 B"), (amount(4000), "4 kB"), (amount(4e6), "4 MB"), (amount(1.5e9), "1.5 GB"),
+    (amount(999_700), "1 MB"), (amount(1.2e12), "1.2 TB"), (amount(5e15), "5,000 TB"),
+    (quantity(0.78, "%"), "0.78%"), (quantity(104.2, "%"), "104%"), (quantity(1234, ""), "1,234"),
+    (quantity(2.34e9, "FLOP/s"), "2.34 GFLOP/s"),
 ])  # fmt: skip
-def test_duration(seconds: float, text: str) -> None:
-    assert duration(seconds) == text
-
-
-@pytest.mark.parametrize(
-    "number, text",
-    [
-        (0, "0 B"),
-        (512, "512 B"),
-        (4000, "4 kB"),
-        (4e6, "4 MB"),
-        (1.5e9, "1.5 GB"),
-        (999_700, "1 MB"),
-        (1.2e12, "1.2 TB"),
-        (5e15, "5,000 TB"),
-    ],
-)
-def test_amount(number: float, text: str) -> None:
-    assert amount(number) == text
-
-
-@pytest.mark.parametrize("value, unit, text", [
-    (0.78, "%", "0.78%"), (104.2, "%", "104%"), (1234, "", "1,234"), (2.34e9, "FLOP/s", "2.34 GFLOP/s"),
-])  # fmt: skip
-def test_quantity(value: float, unit: str, text: str) -> None:
-    assert quantity(value, unit) == text
+def test_numbers_have_three_digits_and_a_unit(text: str, written: str) -> None:
+    assert text == written
 
 
 def test_an_axis_in_percent_has_no_prefixes() -> None:
@@ -350,24 +321,13 @@ def test_every_chinese_character_of_the_course_has_a_glyph() -> None:
 
 
 def test_the_characters_are_looked_for_everywhere(tmp_path: Path) -> None:
-    for name in (
-        "course_utils/a.py",
-        "notebooks/lesson_01/texts.toml",
-        "notebooks/01_a.ipynb",
-        "course_utils/glossary.csv",
-    ):
+    names = "course_utils/a.py notebooks/lesson_01/texts.toml notebooks/01_a.ipynb course_utils/glossary.csv"
+    for name in names.split():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(chr(0x4E00 + len(name)) + "a，", encoding="utf-8")
     assert len(characters(tmp_path)) == 5
-    assert (
-        is_cjk("，")
-        and is_cjk("中")
-        and is_cjk("「")
-        and not is_cjk("a")
-        and not is_cjk("é")
-        and not is_cjk("·")
-    )
+    assert [character for character in "a，é中·「" if is_cjk(character)] == ["，", "中", "「"]
 
 
 def test_the_licence_of_the_font_is_in_it() -> None:
@@ -395,16 +355,8 @@ def test_a_bold_label_draws_no_warning(text: str, caplog: pytest.LogCaptureFixtu
     assert not caplog.records
 
 
-def test_a_missing_glyph_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without this warning the other tests here would pass on empty boxes."""
-    figure, axes = figures.new()
-    axes.set_title("量測")
-    monkeypatch.setattr(picture, "_families", lambda: ["DejaVu Sans"])
-    with pytest.raises(UserWarning, match="Glyph .* missing"):
-        figures.png(figure)
-
-
 def test_a_character_outside_the_subset_is_noticed() -> None:
+    """Without this warning the other tests here would pass on empty boxes."""
     figure, axes = figures.new()
     axes.set_title("\U00020000")  # a rare character that no lesson uses
     with pytest.raises(UserWarning, match="Glyph .* missing"):

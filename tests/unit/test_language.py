@@ -35,26 +35,16 @@ def test_other_settings_survive() -> None:
     assert settings.read("settings") == {"later": 1, "language": "zh"}
 
 
+# Of the language alone; test_settings.py has files that are damaged altogether.
 HOSTILE = [
-    b"",
     b"{",
-    b"\xff\xfe\x00",
-    b"[]",
-    b"3",
-    b"null",
     b'"zh"',
     b'{"language": "fr"}',
     b'{"language": ["zh"]}',
     b'{"language": {"zh": 1}}',
     b'{"language": null}',
     b'{"Language": "zh"}',
-    b'{"language": "zh"',
     b'{"language": "\\ud800"}',
-    b'{"other": "\\ud800"}',
-    b'{"other": NaN}',
-    b'{"other": ' + b"9" * 5000 + b"}",
-    b'{"other": ' + b"[" * 900 + b"]" * 900 + b"}",
-    b"[" * 200_000,
 ]
 
 

@@ -350,23 +350,22 @@ def test_a_chosen_default_device_stays() -> None:
         torch.set_default_device(None)
 
 
-@pytest.mark.parametrize("wanted, seen", [(1, 1), (None, 2), (2, 2)])
-def test_threads_while_measuring(wanted: int | None, seen: int) -> None:
+@pytest.mark.parametrize(
+    "options, seen", [({}, 1), ({"threads": 1}, 1), ({"threads": None}, 2), ({"threads": 2}, 2)]
+)
+def test_threads_while_measuring(options: dict[str, Any], seen: int) -> None:
+    """One, if nothing else is asked for."""
     inside: set[int] = set()
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        compare(lambda: inside.add(torch.get_num_threads()), lambda: None, pairs=3, threads=wanted)
+        compare(lambda: inside.add(torch.get_num_threads()), lambda: None, pairs=3, **options)
         assert inside == {seen} and torch.get_num_threads() == 2
+        inside.clear()
+        best_time(lambda: inside.add(torch.get_num_threads()), samples=3)
+        assert inside == {1} and torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
-
-
-def test_one_thread_is_the_default() -> None:
-    inside: set[int] = set()
-    compare(lambda: inside.add(torch.get_num_threads()), lambda: None, pairs=3)
-    best_time(lambda: inside.add(torch.get_num_threads()), samples=3)
-    assert inside == {1}
 
 
 # --- errors -------------------------------------------------------------------------------------------
@@ -386,13 +385,3 @@ def test_too_few_pairs_are_refused_before_anything_runs(pairs: int) -> None:
     with pytest.raises(ValueError, match="at least 3"):
         compare(lambda: ran.append(1), lambda: ran.append(1), pairs=pairs)
     assert not ran
-
-
-def test_a_comparison_reads_well() -> None:
-    text = repr(compare(spin(2e-3), spin(2e-3), pairs=3))
-    assert text.startswith("Comparison(ratio=") and "function" not in text
-
-
-def test_a_comparison_is_plain_data() -> None:
-    made = Comparison(2.0, 2.0, 2.0, 1.0, 15, product, product)
-    assert made.threads == 1 and made.ratio == 2.0

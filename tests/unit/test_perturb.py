@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
+import torch
 from nbformat.v4 import new_code_cell, new_notebook
 
 from tools import perturb
@@ -35,6 +42,23 @@ print(batch)""",
 TEXTS = "".join(f'[claim."9.{n}"]\nen = "the weights are right"\nzh = "權重是對的"\n' for n in (1, 2))
 
 
+def test_a_process_with_the_hook_trains_with_noise_and_keeps_each_batch(tmp_path: Path) -> None:
+    shutil.copy(perturb.HOOK, tmp_path / "sitecustomize.py")
+    program = "\n".join([TRAIN, CELLS["order"].replace("print(batch)", "")])
+    plain: dict[str, Any] = {}
+    exec(program, plain)
+    assert torch.equal(plain["weights"], plain["expected"])
+    program += "\nimport json; assert torch.allclose(weights, expected, rtol=1e-5)"
+    program += "\nprint(json.dumps([torch.equal(weights, expected), batch.tolist()]))"
+    added = {"PYTHONPATH": str(tmp_path), "COURSE_PERTURB_SEED": "1"}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, env=os.environ | added, capture_output=True, check=True, text=True)
+    equal, batch = json.loads(done.stdout)
+    assert not equal
+    assert batch != plain["batch"].tolist() and sorted(batch) == sorted(plain["batch"].tolist())
+
+
+@pytest.mark.nightly
 def test_a_planted_chaotic_claim_is_found(tmp_path: Path) -> None:
     room, notebook = tmp_path / "lesson_09", tmp_path / "09_planted.ipynb"
     room.mkdir()

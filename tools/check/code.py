@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 COURSE = ("bilingual.py", "course_utils/**/*.py", "torch_doctor/**/*.py", "notebooks/**/*.py")
 DISPLAYED = {"_repr_mimebundle_", "_repr_html_"}
 SHOWS_ITSELF = "show"  # an explorer's; that of an exercise, which returns what to show, is not called in a lesson
-IMPORTED = {"torch", *sys.stdlib_module_names}
+ALLOWED_IMPORTS = {"torch", *sys.stdlib_module_names}
 SCORED = {"faster.py": "shared.program"}  # what the scoreboard trains is the course's program
 LONGEST_CELL = 25  # lines
 RECORD = "run: python -m tools.record"
@@ -117,7 +117,7 @@ def check_script(script: Script, findings: Findings) -> None:
         if isinstance(node, ast.ImportFrom):
             names = ["." * node.level + (node.module or "")]
         for name in names:
-            if name.partition(".")[0] not in IMPORTED and name != SCORED.get(script.name):
+            if name.partition(".")[0] not in ALLOWED_IMPORTS and name != SCORED.get(script.name):
                 findings.add("script", f"imports {name}", "import torch and the standard library only")
     strings.check_python(script.text, findings, place)
     findings.at(place)
