@@ -171,13 +171,6 @@ def test_a_rank_is_killed_and_both_go_on_bit_for_bit(folder: Path, start: Start)
     assert runs[0].metrics["test"] == runs[1].metrics["test"]
 
 
-@pytest.mark.nightly
-def test_torchrun_names_what_cannot_be(start: Start) -> None:
-    run = start(2, *OPTIONS, "--batch", 15)
-    assert run.returncode == 1 and "rank 1: --batch 15 must be a multiple of 2 ranks\n" in run.stderr
-    assert 'forecast.py", line' not in run.stderr, "no traceback"
-
-
 # --- in this process ----------------------------------------------------------------------------------
 
 
