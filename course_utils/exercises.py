@@ -7,10 +7,13 @@ An exercise is a module ``lesson_NN/exercises/NAME.py``; its texts are in ``less
     dictionary of values for the hint's text as well. The first that was made is the hint. What it calls may raise
     :class:`Mistake` or :class:`NotYet` instead.
 ``show(answer)``
-    Optional: what the learner's code did, right or wrong, as a table or a picture.
+    What the learner's code did, right or wrong, as a table or a picture.
 ``WRONG``
     Typical wrong answers: the key of a mistake → the source of an answer that makes it, or several. Each is examined in
     the tests; the instructors' edition shows some.
+
+The TOML has for each exercise ``title``, ``level``, ``hints``, the texts of its ``mistakes`` by key, and ``seconds`` where
+it may take more than usual. A key of ``exercise_hints.toml`` has the general text, unless the exercise gives its own.
 
 Whatever else an answer does (raise, loop endlessly, return nonsense) becomes a hint as well, never a traceback.
 """
@@ -132,7 +135,7 @@ def exercises_of(number: str) -> Mapping[str, Exercise]:
             {key: Bilingual(**text) for key, text in own.get("mistakes", {}).items()},
             own.get("seconds", LIMIT_SECONDS),
             own["level"],
-            getattr(module, "show", None),
+            module.show,
             {key: (given,) if isinstance(given, str) else given for key, given in module.WRONG.items()},
         )
     return found

@@ -2,7 +2,8 @@
 
 ``check("distribute", "mine/distribute.py")`` runs the learner's file in a folder of its own, observed by
 ``observed_script``. An exercise's module puts :func:`on_script` around a judge of the :class:`Facts`; the text of a file
-only words a hint. What any script may be told is in ``script_exercise.toml``.
+words a hint, and decides only what no run on one machine shows (who writes where there are several machines, say).
+What any script may be told is in ``course_utils/exercise_hints.toml``, the words of tables in ``script_exercise.toml``.
 """
 
 from __future__ import annotations

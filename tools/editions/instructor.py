@@ -137,12 +137,15 @@ def _exercise(number: str, name: str, solution: str, language: str) -> str:
     hints = [f"{at}. {_one(hint, language)}" for at, hint in enumerate(exercise.hints, 1)]
     wrong = []
     rows = [
-        (source, _words_of(exercise, key)) for key, sources in exercise.wrong.items() for source in sources
+        (source, _words_of(exercise, key))
+        for key, sources in exercise.wrong.items()
+        for source in sources
+        if key != "returned_none"  # a forgotten `return` teaches nothing about the exercise
     ]
     for source, hint in rows:
         lines = _other_lines(source, solution)
         short = 0 < len(lines) <= _LONGEST and max(map(len, lines)) <= _WIDEST
-        if short and "None" not in hint.en:
+        if short:
             said = words("“{}”: ", "「{}」：", language).format(_one(hint, language))
             if len(lines) == 1:
                 wrong.append(f"- {said}`{lines[0]}`")

@@ -38,7 +38,8 @@ def judge(answer: Any) -> Mistakes:
     """Ask for tensors on the CPU, on two GPUs and on ``meta``."""
     host, card = answer(torch.zeros(2)), answer(_first())
     yield host is None or card is None, "returned_none"
-    yield not isinstance(host, bool) or not isinstance(card, bool), "no_bool", {"kind": type(card).__name__}
+    for said in (card, host):
+        yield not isinstance(said, bool), "no_bool", {"kind": type(said).__name__}
     yield host and card, "yes_to_cpu"
     yield host == card, "no_to_first"
     yield host, "reversed"
@@ -56,7 +57,7 @@ def show(answer: Any) -> Block:
 _HEAD = "def on_gpu(tensor):\n    return "
 WRONG = {
     "returned_none": "def on_gpu(tensor):\n    tensor.device.type == 'cuda'",
-    "no_bool": (f"{_HEAD}tensor.device", f"{_HEAD}tensor.device.type"),
+    "no_bool": (f"{_HEAD}tensor.device", f"{_HEAD}tensor.device.type", f"{_HEAD}tensor.is_cuda or 0"),
     "yes_to_cpu": (f"{_HEAD}True", f"{_HEAD}tensor.device is not None"),
     "no_to_first": (
         f"{_HEAD}tensor.device == torch.device('cuda')",

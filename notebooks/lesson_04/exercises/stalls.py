@@ -72,9 +72,10 @@ def judge(answer: Any) -> Mistakes:
         kind = {"name": name, "kind": type(found).__name__}
         yield isinstance(found, bool) or not isinstance(found, (int, float)), "no_python_number", kind
     yield len(kept) != STEPS, "not_every_loss", {"steps": STEPS, "count": len(kept)}
-    yield max(abs(a - b) for a, b in zip(kept, losses, strict=True)) > 1e-3, "other_training"
+    far = [a for a, b in zip(kept, losses, strict=True) if not abs(a - b) <= 1e-3]  # NaN, too
+    yield bool(far), "other_training"
     yield counted != right, "right", {"images": BATCH * STEPS, "right": right, "got": counted}
-    yield abs(largest - worst) > 1e-3, "worst", {"worst": worst, "got": largest}
+    yield not abs(largest - worst) <= 1e-3, "worst", {"worst": worst, "got": largest}
     waits = sum(trap.lines.values())
     each = round(waits / STEPS)
     if waits > WAITS_ALLOWED and each >= 4:
@@ -136,7 +137,10 @@ WRONG = {
         _train(end="worst = torch.stack(losses).max(); " + _FETCH + "return losses, int(right), worst"),
     ),
     "not_every_loss": _train(end="losses = [losses[-1].item()]; return losses, int(right), losses[0]"),
-    "other_training": _train(step="pass"),
+    "other_training": (
+        _train(step="pass"),
+        _train(end='return [float("nan")] * len(losses), int(right), 0.0'),
+    ),
     "right": _train(before="losses, right = [], 1"),
     "worst": _train(end=_FETCH + "return losses, int(right), losses[-1]"),
     "waits": (

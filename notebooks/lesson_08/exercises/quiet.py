@@ -70,7 +70,8 @@ def judge(answer: Any) -> Mistakes:
     kinds = [type(loss).__name__ for loss in got]
     yield not all(isinstance(loss, float) for loss in got), "no_floats", {"kind": (kinds or [""])[0]}
     yield len(got) != STEPS, "too_few", {"steps": STEPS, "got": len(got)}
-    yield max(abs(a - b) for a, b in zip(got, right, strict=True)) > 1e-9, "other_losses"
+    far = [a for a, b in zip(got, right, strict=True) if not abs(a - b) <= 1e-9]  # NaN, too
+    yield bool(far), "other_losses"
     waits = sum(trap.lines.values())
     if waits >= 2 * STEPS:
         raise NotYet("as_before", steps=STEPS, waits=waits)
@@ -100,6 +101,9 @@ WRONG = {
     "no_list": _quiet("loss.detach()", "torch.stack(losses)"),
     "no_floats": _quiet("loss.detach()", "losses"),
     "too_few": _quiet("loss.detach()", "[losses[-1].item()]"),
-    "other_losses": _quiet("loss.detach()", "torch.stack(losses).tolist()", clear="pass"),
+    "other_losses": (
+        _quiet("loss.detach()", "torch.stack(losses).tolist()", clear="pass"),
+        _quiet("loss.detach()", '[float("nan")] * len(losses)'),
+    ),
     "waits": (_quiet("loss.item()", "losses"), _quiet("loss.detach()", "[loss.item() for loss in losses]")),
 }
