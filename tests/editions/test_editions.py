@@ -198,7 +198,11 @@ def test_the_edition_for_instructors_has_answers_and_notes() -> None:
     assert "**Say**" in added["there-for-notes"].source
     assert "✓ `False`" in added["there-predict-for-predict-cuda-vs-cuda0"].source
     wrong = added["ex-on-gpu-try-for-check-on-gpu"].source
-    assert "**Hints**" in wrong and "“on the CPU”: `return True`" in wrong
+    assert (
+        "**Hints**" in wrong
+        and "“You also say yes for a tensor on the CPU. Ask the tensor that was passed in.”: `return True`"
+        in wrong
+    )
     assert all(cell.metadata.slideshow.slide_type == "notes" for cell in added.values())
     assert any("<details open>" in cell.source for cell in made.cells)
     assert not any("<details open>" in cell.source for cell in student.cells)
