@@ -120,6 +120,19 @@ NEEDS: dict[str, Callable[[], bool]] = {
 }
 
 
+_ruled_out: set[str] = set()
+
+
+def rule_out(need: str, broken: bool) -> None:
+    """Treat a need as missing in this process although the machine has it, or no longer.
+
+    Args:
+        need: Its name in `NEEDS`.
+        broken: Whether it is there and cannot be used.
+    """
+    (_ruled_out.add if broken else _ruled_out.discard)(need)
+
+
 @cache
 def names() -> dict[str, Bilingual]:
     """Return what each of `NEEDS` is called (see ``needs.toml``)."""
@@ -140,4 +153,4 @@ def missing(need: str | None) -> Bilingual | None:
         return None
     if need not in NEEDS:
         raise ValueError(f"needs={need!r} is not known; choose one of {', '.join(sorted(NEEDS))}.")
-    return None if NEEDS[need]() else names()[need]
+    return None if need not in _ruled_out and NEEDS[need]() else names()[need]

@@ -12,13 +12,19 @@ from typing import BinaryIO
 
 from bilingual import CHOICES, Bilingual, chosen_language
 from torch_doctor import doctor, explain
+from torch_doctor.data import screen
 from torch_doctor.diagnosis import QUESTIONS
 from torch_doctor.diagnosis.this_process import command
 from torch_doctor.version import __version__
 
 COMMANDS = (*QUESTIONS, "explain", "errors")
 
+
 # Help and errors are for every reader: argparse writes them before a language is chosen.
+def _at_once(text: Bilingual) -> str:
+    return f"{text.en} · {text.zh}"
+
+
 _HELP = {
     "description": """\
 Why does CUDA not work, why is it slow, why does it hang? And what does this error mean?
@@ -42,37 +48,10 @@ Exit status: 0 nothing is wrong, 1 a fault was found, 2 the command was typed wr
 結束代碼（exit status）：0 沒有問題，1 找到問題，2 指令打錯，3 原因不明；
 explain 與 errors：0 認得這個錯誤，3 不認得。
 """,
-    "command": "what to ask, as above (default: cuda) · 要問什麼，如上（預設為 cuda）",
-    "python": "examine another Python: its file, or the folder of its environment; nothing has to be installed there"
-    " · 診斷另一個 Python：請指定它的執行檔，或環境的資料夾；那裡不需要安裝任何東西",
-    "details": "also show what was asked and everything that was found · 一併列出檢查了哪些項目，以及所有的發現",
-    "language": "default: TORCH_DOCTOR_LANGUAGE if it is set, otherwise both"
-    " · 顯示的語言；預設為 TORCH_DOCTOR_LANGUAGE 的值，沒有設定時兩種都顯示",
-    "json": "JSON for a bug report, without names, addresses and private paths"
-    " · 輸出 JSON，用來回報問題；不含名稱、位址和私人路徑",
-    "patience": "factor on all time limits (default 1: 10 s) · 時限的倍數（預設為 1，也就是 10 秒）",
-    "page": "for errors: write all of them as one HTML page · 用於 errors：把所有認得的錯誤輸出成一個 HTML 網頁",
+    **{name: _at_once(text) for name, text in screen("command_line", "help").items()},
 }
-_WRONG = {
-    "command": "invalid choice: {command!r}; choose from {commands} · 沒有 {command!r} 這個指令，可以用的有 {commands}",
-    "nothing": "give a file, or pipe an output: python train.py 2>&1 | {program} explain"
-    " · 請指定檔案，或用管線（|）把輸出傳進來：python train.py 2>&1 | {program} explain",
-    "unreadable": "{file} cannot be read: {why} · 無法讀取 {file}：{why}",
-    "unwritable": "{file} cannot be written: {why} · 無法寫入 {file}：{why}",
-    "empty": "there is no text to explain · 沒有讀到要說明的文字",
-    "too many": "unrecognized arguments: {words} · 多餘的引數：{words}",
-    "page": "--page belongs to errors: {program} errors --page OUT.html"
-    " · --page 只能用於 errors：{program} errors --page OUT.html",
-    "diagnosis only": "--json, --details and --python belong to a diagnosis (cuda, slow, hang)"
-    " · --json、--details、--python 只能用於診斷（cuda、slow、hang）",
-    "patience": "--patience is a factor on the time limits; give a positive number"
-    " · --patience 是時限的倍數，請指定大於 0 的數字",
-}
-_LISTED = Bilingual(
-    "To have one explained, give its name: {program} errors {name}",
-    "想看某一個的說明，就加上它的名稱：{program} errors {name}",
-)
-_NOT_FOUND = "No known error contains all of these words. · 認得的錯誤裡，沒有一則同時包含這些字。"
+_WRONG = {name: _at_once(text) for name, text in screen("command_line", "wrong").items()}
+_LISTED, _NOT_FOUND = screen("command_line", "text").values()
 _MAX_BYTES = 1_000_000  # of the beginning, and of the end, of a long output; more than explain() looks at
 _EXIT = {"fine": 0, "fault": 1, "unknown": 3}
 
@@ -163,7 +142,7 @@ def _errors(words: list[str], options: argparse.Namespace, parser: argparse.Argu
     if len(found) == 1:
         _print(_card(explain(found[0].samples[0]), options, parser))
     else:
-        _print("\n".join(f"{entry.name:20} {entry.message}" for entry in found) or _NOT_FOUND)
+        _print("\n".join(f"{entry.name:20} {entry.message}" for entry in found) or _at_once(_NOT_FOUND))
         if found and sys.stdout.isatty():  # a pipe gets the list alone
             from torch_doctor.diagnosis.sections import in_language
 

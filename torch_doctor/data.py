@@ -10,6 +10,8 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from bilingual import Bilingual
+
 
 def _toml(text: str) -> dict[str, Any]:
     try:
@@ -41,3 +43,15 @@ def read_folder(package: str, folder: str = "") -> dict[str, dict[str, Any]]:
         if ending in _READERS:
             found[name] = _READERS[ending](file.read_text(encoding="utf-8"))
     return found
+
+
+def screen(file: str, table: str) -> dict[str, Bilingual]:
+    """Return the texts of a table of ``screen/FILE.toml``, in both languages.
+
+    Args:
+        file: The name of the file without its ending.
+        table: The name of the table.
+    """
+    texts = read_folder("torch_doctor", "screen")[file][table].items()
+    same = {name: {"en": text, "zh": text} for name, text in texts if isinstance(text, str)}
+    return {name: Bilingual(**same.get(name, text)) for name, text in texts}

@@ -115,19 +115,19 @@ def render(result: Waits) -> Picture:
         timeline.draw(part, plan, lanes=("host", "GPU"), labels=labels, until=until)
         part.set_title(title, loc="left")
     there, usual = (f"{result.idle_share(plan):.0%}" for plan in (result.with_line, result.without))
-    why = result.line.why
+    said = Bilingual("**The host does not wait.**", "**主機不用等。**")
+    idle = Bilingual(
+        f"After the first step the GPU is idle for {there} of the time, with or without this line.",
+        f"第一步之後，不管有沒有這一行，GPU 都有 {there} 的時間閒著。",
+    )
     if result.line.waits:
-        caption = Bilingual(
-            f"**The host waits.** {why.en} After the first step the GPU is idle for {there} of the time, without this line "
-            f"for {usual}.",
-            f"**主機會等。**{why.zh}第一步之後，GPU 有 {there} 的時間閒著；沒有這一行的話，則是 {usual}。",
+        said = Bilingual("**The host waits.**", "**主機會等。**")
+        idle = Bilingual(
+            f"After the first step the GPU is idle for {there} of the time, without this line for {usual}.",
+            f"第一步之後，GPU 有 {there} 的時間閒著；沒有這一行的話，則是 {usual}。",
         )
-    else:
-        caption = Bilingual(
-            f"**The host does not wait.** {why.en} After the first step the GPU is idle for {there} of the time, with or "
-            "without this line.",
-            f"**主機不用等。**{why.zh}第一步之後，不管有沒有這一行，GPU 都有 {there} 的時間閒著。",
-        )
+    why = result.line.why
+    caption = Bilingual(f"{said.en} {why.en} {idle.en}", f"{said.zh}{why.zh}{idle.zh}")
     alternative = Bilingual(
         "Two timelines of the host and the GPU over three steps: with the chosen line, and without it.",
         "兩條時間軸，分別畫出有這一行和沒有這一行時，主機與 GPU 執行三步的情形。",

@@ -48,9 +48,10 @@ def usable_gpus() -> list[torch.device]:
     note says so, and claims that need two GPUs are not measured.
     """
     gpus = try_all_gpus()
-    if len(gpus) < 2 or exchanges():
+    broken = len(gpus) >= 2 and not exchanges()
+    needs.rule_out("two_gpus", broken)
+    if not broken:
         return gpus
-    needs.NEEDS["two_gpus"] = lambda: False
     display(Block(f"<p>{_ONE_ONLY.html()}</p>", str(_ONE_ONLY)))
     return gpus[:1]
 

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 from bilingual import Bilingual, Block
-from course_utils.exercise_hints import HINTS
 from course_utils.exercises import Mistake, Mistakes, NotYet
 from course_utils.tables import RIGHT, table
 from notebook_torchrun import launch
@@ -30,10 +29,9 @@ from shared import observed_script
 LIMIT_SECONDS = 45.0  # usually 5 or less; an exercise has more, so that it is the launch that stops a script
 
 _TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-_WORDS, _HEAD, _HINTS = (
-    {name: Bilingual(**text) for name, text in _TEXTS[part].items()} for part in ("words", "head", "hint")
+_WORDS, _HEAD = (
+    {name: Bilingual(**text) for name, text in _TEXTS[part].items()} for part in ("words", "head")
 )
-HINTS.update(_HINTS)
 
 
 @dataclass(frozen=True)

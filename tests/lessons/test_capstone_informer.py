@@ -23,9 +23,6 @@ import series
 from course_utils.figures import png
 from informer import FULL, SMALL, Distil, Informer, kept, sparse_attention, sparsity
 from lesson_08 import attention_picture
-from shared.script_source import source
-
-PROJECT = Path(__file__).parents[2] / "notebooks" / "workers" / "forecast"
 
 pytestmark = pytest.mark.usefixtures("no_warnings", "one_thread")
 
@@ -390,11 +387,3 @@ def test_shares_of_scores() -> None:
     assert shares == {"L = 24": "100%", "L = 96": "31%", "L = 384": "9%", "L = 1536": "3%"}
     for length in (24, 96, 384, 1536):
         assert f"{score_elements(length, 3) / length**2:.0%}" == shares[f"L = {length}"]
-
-
-def test_a_method_is_shown_without_its_indentation(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(PROJECT.parents[1])
-    shown = source("forecast/informer.py", "kept", "Distil", "Informer.forward").data
-    assert shown.startswith("```python\ndef kept(") and '\n\nclass Distil(nn.Module):\n    """' in shown
-    assert "\n\ndef forward(self, past" in shown and "\n    return level" in shown
-    assert "def __init__(self, columns" not in shown

@@ -28,19 +28,12 @@ SOURCES = (programs.from_table, programs.from_loader, programs.from_device)
 
 
 @pytest.fixture(autouse=True)
-def in_lesson(monkeypatch: pytest.MonkeyPatch, one_thread: None) -> None:
+def in_lesson(monkeypatch: pytest.MonkeyPatch, one_thread: None, shown: list[Any]) -> None:
     lesson.use("08")
     monkeypatch.setattr(journey, "_last", {})
     monkeypatch.setattr(journey, "try_gpu", lambda: CPU)
+    monkeypatch.setattr(journey, "display", shown.append)
     monkeypatch.setattr(recordings, "runs", list)  # whatever the course has recorded
-
-
-@pytest.fixture
-def seen(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Return what is displayed from now on."""
-    objects: list[Any] = []
-    monkeypatch.setattr(journey, "display", objects.append)
-    return objects
 
 
 # --- the programs --------------------------------------------------------------------------------------------
@@ -331,21 +324,21 @@ def test_recorded_numbers_stand_beside(
     assert ("H100" in picture.beside) is gpu and ("A processor" in picture.caption.en) is not gpu
 
 
-def test_the_board_is_shown(seen: list[Any]) -> None:
+def test_the_board_is_shown(shown: list[Any]) -> None:
     journey.add("slow", 100.0)
     journey.show("slow")
-    assert isinstance(seen[0], figures.Picture)
+    assert isinstance(shown[0], figures.Picture)
 
 
 # --- the learner's own functions -----------------------------------------------------------------------------
 
 
-def test_the_learners_function_is_taken_once_it_is_right(seen: list[Any]) -> None:
+def test_the_learners_function_is_taken_once_it_is_right(shown: list[Any]) -> None:
     def mine(rate: float, batch: int, new_batch: int) -> float:
         return rate * (new_batch / batch) ** 0.5
 
-    assert journey.yours("new_rate", mine, programs.new_rate) is mine and "your function" in str(seen[-1])
+    assert journey.yours("new_rate", mine, programs.new_rate) is mine and "your function" in str(shown[-1])
     for wrong in (lambda *_: ..., lambda rate, batch, new: rate, None):
         assert journey.yours("new_rate", wrong, programs.new_rate) is programs.new_rate
-        assert "until yours passes" in str(seen[-1])
-    assert len({re.sub("⟨[^⟩]*⟩", "", shown.text) for shown in seen}) == 1
+        assert "until yours passes" in str(shown[-1])
+    assert len({re.sub("⟨[^⟩]*⟩", "", block.text) for block in shown}) == 1

@@ -8,7 +8,6 @@ import multiprocessing
 import os
 import shutil
 import signal
-import subprocess
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator
@@ -18,6 +17,7 @@ from typing import Any
 
 import pytest
 import torch
+from bare_torchrun import run_script
 
 import command_line
 import forecast
@@ -59,7 +59,7 @@ if __name__ == "__main__":
 
     def act(*_):
         steps.append(1)
-        what, where, when = os.environ.get("ACT", "nothing 0 0").split()
+        what, where, when = os.environ["ACT"].split()
         if first and where == rank and len(steps) == int(when):
             if what == "file":
                 (sorted(Path("results").iterdir())[-1] / "stop").touch()
@@ -92,18 +92,9 @@ def folder(tmp_path: Path) -> Path:
 def start(folder: Path) -> Start:
     """Return a function that starts the program as a reader does: ranks (0: without torchrun), options."""
 
-    def start(world: int, *options: object, act: str = "", **settings: object) -> Any:
-        kept = ("PATH", "HOME", "TMPDIR", "SYSTEMROOT", "LANG")
-        environment = {name: os.environ[name] for name in kept if name in os.environ}
-        environment |= {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-        environment |= {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1", "SETTINGS": json.dumps(TINY | settings)}
-        environment |= {"ACT": act} if act else {}
-        command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={world}"]
-        command = [*command, "--max-restarts=1"] if world else command[:1]
-        return subprocess.run(
-            [*command, "runner.py", *map(str, options)],
-            cwd=folder, env=environment, capture_output=True, text=True, timeout=180,
-        )  # fmt: skip
+    def start(world: int, *options: object, act: str = "nothing 0 0", **settings: object) -> Any:
+        variables = {"ACT": act, "SETTINGS": json.dumps(TINY | settings)}
+        return run_script(folder, "runner.py", world, *options, restarts=1, **variables)
 
     return start
 
@@ -178,13 +169,6 @@ def test_a_rank_is_killed_and_both_go_on_bit_for_bit(folder: Path, start: Start)
     runs = [found(folder, name) for name in ("killed", "whole")]
     assert losses(runs[0]) == losses(runs[1]) and same_weights(*runs)
     assert runs[0].metrics["test"] == runs[1].metrics["test"]
-
-
-@pytest.mark.nightly
-def test_torchrun_names_what_cannot_be(start: Start) -> None:
-    run = start(2, *OPTIONS, "--batch", 15)
-    assert run.returncode == 1 and "rank 1: --batch 15 must be a multiple of 2 ranks\n" in run.stderr
-    assert 'forecast.py", line' not in run.stderr, "no traceback"
 
 
 # --- in this process ----------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 import time
@@ -64,6 +65,24 @@ def test_pictures_are_drawn_and_have_texts_in_both_languages(name: str) -> None:
         assert (
             len(figures.png(shown.figure, small=False)) > 2000
         )  # a missing glyph or a bad layout warns: an error
+
+
+WORDS = {
+    "batch_size": r"2(?= 的次方)",
+    "number_formats": r"0(?= 的那個)",
+}  # numbers that English says in a word
+
+
+@each
+def test_captions_have_the_same_numbers_in_both_languages(name: str) -> None:
+    for choices in itertools.islice(ALL[name].grid(), 0, None, max(1, len(list(ALL[name].grid())) // 12)):
+        shown = ALL[name].render(ALL[name].compute(**choices))
+        if isinstance(shown, figures.Picture):
+            chinese = re.sub(WORDS.get(name.split(".")[1], r"(?!)"), "", plain(shown.caption.zh))
+            english, chinese = (
+                set(re.findall(r"\d[\d.,]*(?<![.,])", text)) for text in (plain(shown.caption.en), chinese)
+            )
+            assert english == chinese, choices
 
 
 @each

@@ -150,14 +150,6 @@ def test_the_learners_own_variable_is_kept(mine: str | None, monkeypatch: pytest
     assert os.environ.get("CUDA_VISIBLE_DEVICES") == mine, "the parser failed"
 
 
-def test_the_picture_names_the_physical_gpus() -> None:
-    picture = visible_devices.render(visible_devices.compute(value="2,0", count=3))
-    assert "cuda:0 = GPU 2, cuda:1 = GPU 0" in picture.alternative.en
-    assert "cuda:0 = GPU 2、cuda:1 = GPU 0" in picture.alternative.zh
-    unset = visible_devices.render(visible_devices.compute(value="—", count=3))
-    assert "is not set" in unset.caption.en
-
-
 # --- nvidia_smi ---------------------------------------------------------------------------------------
 
 
@@ -254,12 +246,11 @@ def test_the_picture_counts_the_numbers_of_one_step_on_both_sides() -> None:
     assert long.get_title().startswith("A GPU of an unknown kind with a …\n30 × 64")
 
 
-def test_the_caption_says_whose_numbers_they_are() -> None:
+def test_the_caption_counts_by_hand_and_is_the_same_everywhere_but_for_its_marks() -> None:
+    """4 · 8 numbers on the CPU; 132 · 128 and 30 · 64 on the GPUs, with 240 and 15 times the bandwidth."""
     known, yours = (processors._caption(CPU, gpu) for gpu in (processors.published(), YOUR_GPU))
-    assert "your CPU has 32 dots" in known.en and "16,896" in known.en and "published figures" in known.en
-    assert "240 times" in known.en and "240 倍" in known.zh
-    assert "your GPU 1,920" in yours.en and "15 times" in yours.en
-    # What depends on the machine is inside of one mark, so every machine has the same caption.
+    for text, numbers in ((known, ("32", "16,896", "240")), (yours, ("32", "1,920", "15"))):
+        assert all(re.search(rf"\b{number}\b", text.en) for number in numbers)
     for language in ("en", "zh"):
         assert len({re.sub("⟨[^⟩]*⟩", "@", getattr(text, language)) for text in (known, yours)}) == 1
 

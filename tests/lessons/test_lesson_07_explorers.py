@@ -51,16 +51,12 @@ def marked_values(name: str, choices: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.parametrize("name", EXPLORERS)
-def test_captions_follow_every_control_with_the_same_numbers_in_both_languages(name: str) -> None:
+def test_captions_follow_every_control(name: str) -> None:
     explorer = EXPLORERS[name]
     for control in explorer.controls:  # from any value to its neighbour, with the defaults of the others
         captions = [caption(name, **{control.name: value}) for _, value in control.options]
         for before, after in itertools.pairwise(captions):
             assert before[0] != after[0] and before[1] != after[1], control.name
-    for choices in itertools.islice(explorer.grid(), 0, None, 7):  # of many choices, each seventh
-        for text in texts(name, choices):
-            numbers = [set(re.findall(r"\d[\d.,]*(?<![.,])", plain(part))) for part in (text.en, text.zh)]
-            assert numbers[0] == numbers[1]
 
 
 # --- ring ---------------------------------------------------------------------------------------------

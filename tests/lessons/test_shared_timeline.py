@@ -146,17 +146,16 @@ def test_without_marks_the_outermost_operations_are_shown() -> None:
     assert spans(found, "GPU stream 1 work") == [("vectorized_elementwise_kernel", 30, 80)]
 
 
-def test_work_queued_by_another_thread_bears_its_marks_name() -> None:
+@pytest.mark.parametrize("others, thread, name", [
+    ([], UNKNOWN, "copy 0"),
+    ([(15, 25)], UNKNOWN, "copy HtoD"),  # two threads are in a mark at that moment: nobody knows which it was
+    ([], MAIN, "copy HtoD"),  # a thread that the tracer knows, and that is in no mark
+])  # fmt: skip
+def test_work_queued_by_another_thread_bears_its_marks_name(others: Any, thread: int, name: str) -> None:
     marks = [event("user_annotation", "main", 0, 5), event("user_annotation", "copy 0", 10, 30, OTHER)]
-    one = {"traceEvents": [*marks, queued(1, 20, UNKNOWN), gpu("gpu_memcpy", COPY, 40, 60, 7, 1)]}
-    assert [s.name for s in timeline.from_trace(one).spans] == ["main", "copy 0", "copy 0"]
-    # Two threads are in a mark at that moment: nobody knows which of them it was.
-    marks.append(event("user_annotation", "work 0", 15, 25, 102))
-    two = {"traceEvents": [*marks, queued(1, 20, UNKNOWN), gpu("gpu_memcpy", COPY, 40, 60, 7, 1)]}
-    assert [s.name for s in timeline.from_trace(two).spans if s.lane.startswith("GPU")] == ["copy HtoD"]
-    # A thread that the tracer knows, and that is in no mark.
-    other = {"traceEvents": [*marks[:2], queued(1, 20, MAIN), gpu("gpu_memcpy", COPY, 40, 60, 7, 1)]}
-    assert [s.name for s in timeline.from_trace(other).spans if s.lane.startswith("GPU")] == ["copy HtoD"]
+    marks += [event("user_annotation", "work 0", *both, 102) for both in others]
+    trace = {"traceEvents": [*marks, queued(1, 20, thread), gpu("gpu_memcpy", COPY, 40, 60, 7, 1)]}
+    assert [s.name for s in timeline.from_trace(trace).spans if s.lane.startswith("GPU")] == [name]
 
 
 def test_several_gpus_and_streams_are_numbered_in_order_of_appearance() -> None:
@@ -409,15 +408,12 @@ def test_a_mark_that_ends_after_the_recording_is_not_put_into_the_next_one() -> 
     assert "late" not in [s.name for s in timeline.record(following, warm_up=0).spans]
 
 
-@pytest.mark.parametrize("action", [lambda: None, lambda: time.sleep(1e-3), lambda: [1, 2].sort()])
-def test_nothing_recorded_says_what_to_do(action: Any) -> None:
-    with pytest.raises(ValueError, match="nothing to draw.*timeline.mark"):
-        timeline.record(action)
-
-
-@pytest.mark.parametrize("action", [None, 3, torch.ones(2)])
-def test_an_action_must_be_callable(action: Any) -> None:
-    with pytest.raises(TypeError, match="write `lambda: …`"):
+@pytest.mark.parametrize("action, kind, words", [
+    (lambda: time.sleep(1e-3), ValueError, "nothing to draw.*timeline.mark"),
+    (None, TypeError, "write `lambda: …`"), (torch.ones(2), TypeError, "write `lambda: …`"),
+])  # fmt: skip
+def test_what_cannot_be_recorded_says_what_to_do(action: Any, kind: type[Exception], words: str) -> None:
+    with pytest.raises(kind, match=words):
         timeline.record(action)
 
 
@@ -527,8 +523,7 @@ def texts_in(picture: figures.Picture, part: int = 0) -> list[str]:
 def test_the_picture_names_lanes_and_spans() -> None:
     drawn = picture_of(on_cpu(), None, CAPTION)
     assert {"host 1\n主機 1", "host 2\n主機 2", "copy 0", "work 3"} <= set(texts_in(drawn))
-    assert "⟨4.5 ms in all; host 1 and host 2 overlap for 75%" in drawn.caption.en
-    assert "⟨共 4.5 ms；主機 1 與主機 2 重疊的時間，占較短一方的 75%⟩" in drawn.caption.zh
+    assert "4.5 ms" in drawn.caption.en and "75%" in drawn.caption.en
     assert drawn.caption.en.endswith("⟨⟩"), "nothing is recorded, and nothing said"
     assert_nested(drawn.html())
 
@@ -537,9 +532,8 @@ def test_the_recording_stands_below_without_a_gpu_only(on_gpu: Timeline) -> None
     recorded = on_gpu.to_json() | {"run": RUN}
     here = picture_of(on_cpu(), recorded, CAPTION)
     assert "GPU stream 1 copy\nGPU 串流 1 複製" in texts_in(here, 1) and "host 2\n主機 2" in texts_in(here, 0)
-    assert f"{RUN}: 1.19 ms in all; GPU stream 1 copy and GPU stream 2 work overlap for 6" in here.caption.en
-    own = picture_of(on_gpu, None, CAPTION)
-    assert len(own.figure.axes) == 1 and "this machine's own" in own.caption.en
+    assert f"{RUN}: 1.19 ms" in here.caption.en
+    assert len(picture_of(on_gpu, None, CAPTION).figure.axes) == 1
     assert_nested(here.html())
 
 

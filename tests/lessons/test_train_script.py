@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 import torch
 import torch.distributed as dist
+from bare_torchrun import run_script
 
 ROOT = Path(__file__).parents[2]
 WORKERS = ROOT / "notebooks" / "workers"
@@ -85,20 +86,6 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def torchrun(folder: Path, ranks: int, *options: object, script: str = "train.py", **variables: str) -> Any:
-    """Run the template as a reader does, in `folder`, without anything of the course."""
-    kept = ("PATH", "HOME", "TMPDIR", "SYSTEMROOT", "LANG")
-    environment = {name: os.environ[name] for name in kept if name in os.environ} | variables
-    environment |= {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
-    environment["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"  # as in slurm.sbatch
-    own, arguments = [str(o) for o in options if str(o).startswith("--max")], [str(o) for o in options]
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
-    return subprocess.run(
-        [*command, *own, script, *(a for a in arguments if a not in own)],
-        cwd=folder, env=environment, capture_output=True, text=True, timeout=400,
-    )  # fmt: skip
-
-
 def log(folder: Path, name: str) -> list[dict[str, float]]:
     return [json.loads(line) for line in (folder / name).read_text(encoding="utf-8").splitlines()]
 
@@ -116,7 +103,7 @@ def test_more_ranks_learn_what_one_learns(more: tuple[int, ...], folder: Path) -
     found = {}
     for ranks in (1, *more):
         files = "--checkpoint", f"{ranks}.pt", "--log-file", f"{ranks}.log"
-        run = torchrun(folder, ranks, "--epochs", 2, *files)
+        run = run_script(folder, "train.py", ranks, "--epochs", 2, *files)
         assert run.returncode == 0, run.stderr[-3000:]
         assert run.stdout.startswith(f"ranks {ranks}, gloo, cpu\nepoch 0: loss 1.")
         assert "Warning" not in run.stderr, run.stderr
@@ -138,9 +125,8 @@ def test_in_float64_they_compute_what_one_computes(ranks: int, folder: Path, fit
     train.prepare_data = lambda: (train.made_images(512, 1), train.made_images(100, 2))
     options = "--precision", "float64", "--epochs", 1
     alone = fit(*options)
-    run = torchrun(
-        folder, ranks, *options, "--checkpoint", "more.pt", "--log-file", "more", script="small.py"
-    )
+    files = "--checkpoint", "more.pt", "--log-file", "more"
+    run = run_script(folder, "small.py", ranks, *options, *files)
     assert run.returncode == 0, run.stderr[-3000:]
     assert [line for line in run.stdout.splitlines() if "left:" in line] == ["left:"] * ranks
     assert losses(log(folder, "more")) == pytest.approx(alone, rel=1e-9)
@@ -154,10 +140,10 @@ def test_a_rank_is_killed_in_an_epoch_and_the_job_goes_on_bit_for_bit(folder: Pa
     """With dropout: the random states of both ranks return, too. Then three ranks go on with what two have saved."""
     options = "--epochs", 3, "--dropout", 0.3, "--batch", 60
     files = "--log-file", "killed.log"
-    killed = torchrun(folder, 2, "--max-restarts=1", *options, *files, script="small.py", KILL="1")
+    killed = run_script(folder, "small.py", 2, *options, *files, restarts=1, KILL="1")
     assert killed.returncode == 0 and "resumed at epoch 1\n" in killed.stdout, killed.stderr[-3000:]
     others = "--log-file", "whole.log", "--checkpoint", "whole.pt"
-    whole = torchrun(folder, 2, *options, *others, script="small.py")
+    whole = run_script(folder, "small.py", 2, *options, *others)
     assert whole.returncode == 0 and "resumed" not in whole.stdout, whole.stderr[-3000:]
     found = [losses(log(folder, f"{name}.log")) for name in ("killed", "whole")]
     assert found[0] == found[1] and len(set(found[0])) == 3
@@ -169,7 +155,7 @@ def test_a_rank_is_killed_in_an_epoch_and_the_job_goes_on_bit_for_bit(folder: Pa
 
     state = saved[0] | {"log": saved[0]["log"][:2]}  # as if the last epoch were missing
     torch.save(state, folder / "checkpoint.pt")
-    again = torchrun(folder, 3, *options, *files, script="small.py")
+    again = run_script(folder, "small.py", 3, *options, *files)
     assert again.returncode == 0, again.stderr[-3000:]
     assert again.stdout.startswith("ranks 3, gloo, cpu\nresumed at epoch 2\nepoch 2: loss ")
     assert [line["ranks"] for line in log(folder, "killed.log")] == [2, 2, 3]
@@ -179,16 +165,16 @@ def test_a_rank_is_killed_in_an_epoch_and_the_job_goes_on_bit_for_bit(folder: Pa
 def test_workers_draw_after_a_restart_what_they_would_have_drawn(folder: Path) -> None:
     (folder / "draw.py").write_text(WORKERS_DRAW, encoding="utf-8")
     options = "--epochs", 3, "--workers", 1, "--batch", 32
-    whole = torchrun(folder, 1, *options, "--log-file", "log", script="draw.py")
+    whole = run_script(folder, "draw.py", 1, *options, "--log-file", "log")
     assert whole.returncode == 0, whole.stderr[-3000:]
     expected = losses(log(folder, "log"))
     state = torch.load(folder / "checkpoint.pt", weights_only=True)
     assert len(set(expected)) == 3
     (folder / "stop.py").write_text(WORKERS_DRAW.replace("train.main()", STOP), encoding="utf-8")
     (folder / "checkpoint.pt").unlink()
-    assert torchrun(folder, 1, *options, script="stop.py").returncode == 1
+    assert run_script(folder, "stop.py", 1, *options).returncode == 1
     assert len(torch.load(folder / "checkpoint.pt", weights_only=True)["log"]) == 1
-    again = torchrun(folder, 1, *options, "--log-file", "log", script="draw.py")
+    again = run_script(folder, "draw.py", 1, *options, "--log-file", "log")
     assert "resumed at epoch 1" in again.stdout and losses(log(folder, "log")) == expected
     resumed = torch.load(folder / "checkpoint.pt", weights_only=True)
     assert all(torch.equal(value, resumed["net"][name]) for name, value in state["net"].items())
@@ -196,7 +182,7 @@ def test_workers_draw_after_a_restart_what_they_would_have_drawn(folder: Path) -
 
 @pytest.mark.nightly
 def test_torchrun_names_the_reason(folder: Path) -> None:
-    run = torchrun(folder, 2, "--batch", 63)
+    run = run_script(folder, "train.py", 2, "--batch", 63)
     cause = run.stderr.partition("Root Cause (first observed failure):")[2]
     assert run.returncode == 1 and "ValueError: --batch 63 must be a multiple of 2 ranks x 1" in cause
 

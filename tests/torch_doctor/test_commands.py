@@ -238,8 +238,8 @@ def portable(place: Place) -> str:
 
 @pytest.mark.parametrize(
     "way",
-    ["active", "without pip below home", "without pip and uv", "portable",
-     *every_night("below home", "in the folder", "another is active", "without pip")],
+    ["active", "without pip below home",
+     *every_night("portable", "without pip and uv", "below home", "in the folder", "another is active", "without pip")],
 )  # fmt: skip
 def test_the_command_installs_into_this_environment(way: str, place: Place) -> None:
     begins = stage(place, way)

@@ -118,8 +118,9 @@ def test_the_rule_of_architectures_is_torchs_own() -> None:
     if rule is None or not hasattr(torch.cuda, "DEVICE_REQUIREMENT"):
         pytest.skip("this release has no such rule")
     devices = {50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90, 100, 101, 103, 110, 120, 121}
-    # Builds for CUDA 13.2 serve some Jetsons, too; the probe asks torch's own rule.
-    devices -= {72, 87, 101} if torch.__version__ >= "2.15" else set()
+    # From 2.14.1 on, builds for CUDA 13 serve some Jetsons, too; the probe asks torch's own rule.
+    release = tuple(int(part) for part in re.findall(r"\d+", torch.__version__)[:3])
+    devices -= {72, 87, 101} if release >= (2, 14, 1) else set()
     differ = [
         (c, d) for c in torch.cuda.DEVICE_REQUIREMENT for d in devices if rule(d, c) != cuda_tables.runs(c, d)
     ]

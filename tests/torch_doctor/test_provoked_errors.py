@@ -52,10 +52,12 @@ FORKED = (
 
 
 @pytest.fixture(scope="module")
-def printed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Run the forked programs, and return what each one printed."""
+def printed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Run the forked programs of the tests that were asked for, and return what each one printed."""
     folder = tmp_path_factory.mktemp("provoked")
-    (folder / "programs.json").write_text(json.dumps(FORKED), encoding="utf-8")
+    asked = {item.callspec.params.get("name") for item in request.session.items if hasattr(item, "callspec")}
+    programs = {name: code for name, code in FORKED.items() if name in asked}
+    (folder / "programs.json").write_text(json.dumps(programs), encoding="utf-8")
     script = Path(__file__).with_name("fork_programs.py")
     subprocess.run(
         [sys.executable, script, "programs.json", "outputs.json"],
@@ -69,7 +71,10 @@ def recognized(text: str) -> str | None:
     return match.entry.name if match else None
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+# `make test` provokes every fourth, the nightly run all.
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.nightly] * bool(n % 4)) for n, name in enumerate(PROGRAMS)]
+)
 def test_a_provoked_error_is_recognized(name: str, printed: dict[str, str]) -> None:
     if name not in POSSIBLE:
         pytest.skip(f"needs {entries()[name].requires}")

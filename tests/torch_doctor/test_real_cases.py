@@ -20,7 +20,10 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the made-up mac
 CASES = load()
 
 
-@pytest.mark.parametrize("name", CASES)
+# `make test` runs every fourth, the nightly run all.
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.nightly] * bool(n % 4)) for n, name in enumerate(CASES)]
+)
 def test_a_real_case_is_diagnosed_and_cured(name: str, machine: Machine, compiled: Path | None) -> None:
     case = CASES[name]
     if compiled is None and case.table.get("needs_compiler"):

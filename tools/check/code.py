@@ -20,7 +20,9 @@ from .text import Findings
 ROOT = Path(__file__).parents[2]
 COURSE = ("bilingual.py", "course_utils/**/*.py", "torch_doctor/**/*.py", "notebooks/**/*.py")
 DISPLAYED = {"_repr_mimebundle_", "_repr_html_"}
-SHOWS_ITSELF = "show"  # an explorer's; that of an exercise, which returns what to show, is not called in a lesson
+SHOWS_ITSELF = (
+    "show"  # an explorer's; that of an exercise, which returns what to show, is not called in a lesson
+)
 ALLOWED_IMPORTS = {"torch", *sys.stdlib_module_names}
 SCORED = {"faster.py": "shared.program"}  # what the scoreboard trains is the course's program
 LONGEST_CELL = 25  # lines

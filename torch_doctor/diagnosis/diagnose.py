@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -114,8 +114,14 @@ def _overview(e: Evidence) -> list[Line]:
         lines.append(
             Line("bus", f"container: {where}", f"容器：{where}") if e.container else Line("bus", where)
         )
-    lines.append(bus_line(e))
-    lines += [node_line(name, how) for name, how in e.nodes.items() if how != "ok"][:3]
+    lines += [bus_line(e), *[node_line(name, how) for name, how in e.nodes.items() if how != "ok"][:3]]
+    message = next(iter(e.complaints.splitlines()), "")
+    said = [Line("pytorch", message[:200])] if message else []
+    return [*lines, *_driver_overview(e), *_probes_without_answer(e), *said]
+
+
+def _driver_overview(e: Evidence) -> list[Line]:
+    lines = []
     if e.cuinit is not None:
         lines.append(cuinit_line(e))
     elif e.library is not None:
@@ -126,36 +132,50 @@ def _overview(e: Evidence) -> list[Line]:
         lines.append(Line("nvml", str(e.get("nvml.error"))[:200]))
     if e.get("smi.code"):
         lines.append(Line("smi", next(iter(e.smi_text.splitlines()), f"status {e.get('smi.code')}")[:200]))
+    return lines
+
+
+def _probes_without_answer(e: Evidence) -> list[Line]:
+    died = [probe for probe in PROBES if e.ended(probe) == "failed" and e.get(f"{probe}.exit")]
     silent = [no_answer(e, probe) for probe in PROBES if e.hung(probe)]
-    died = [
-        Line(probe, str(e.get(f"{probe}.exit"))[:200])
-        for probe in PROBES
-        if e.ended(probe) == "failed" and e.get(f"{probe}.exit")
-    ]
-    message = next(iter(e.complaints.splitlines()), "")
-    return [*lines, *silent, *died, *([Line("pytorch", message[:200])] if message else [])]
+    return [*silent, *[Line(probe, str(e.get(f"{probe}.exit"))[:200]) for probe in died]]
+
+
+# What is worth knowing but is no fault: when, and the evidence for it.
+_REMARKS: dict[str, tuple[Callable[[Evidence], Any], Callable[[Evidence], Line]]] = {
+    "some-hidden": (
+        lambda e: e.works and 0 < e.visible < e.devices,
+        lambda e: Line("interpreter", f"CUDA_VISIBLE_DEVICES = {e.environment('CUDA_VISIBLE_DEVICES')!r}"),
+    ),
+    "program-hides": (lambda e: e.works and hiding_programs(e), lambda e: _hiding(hiding_programs(e)[0])),
+    "restart-if": (
+        lambda e: e.works and e.get("caller.notebook") and not e.get("caller.initialized"),
+        lambda e: Line("caller", "torch.cuda.is_initialized() = False"),
+    ),
+    "weak-check": (
+        lambda e: e.environment("PYTORCH_NVML_BASED_CUDA_CHECK") == "1",
+        lambda e: Line("interpreter", "PYTORCH_NVML_BASED_CUDA_CHECK = 1"),
+    ),
+    "slow-smi": (lambda e: e.works and e.hung("smi"), lambda e: Line("smi", f"> {e.get('smi.seconds')} s")),
+    "mig-one": (
+        lambda e: e.works and any(gpu.get("mig") for gpu in e.get("nvml.devices", [])),
+        lambda e: Line("nvml", "MIG on"),
+    ),
+    "container-toolkit": (
+        lambda e: e.works and e.get("bus.docker") and not e.get("bus.container_toolkit") and not e.container,
+        lambda e: Line("bus", "docker; no nvidia-ctk"),
+    ),
+}
+
+
+def _hiding(line: Mapping[str, Any]) -> Line:
+    return Line("pytorch", f"{place_of(line)}: {line['value']!r}")
 
 
 def _remarks(e: Evidence) -> list[Verdict]:
-    """Return what is worth knowing but is no fault."""
-    found: list[tuple[str, Line]] = []
-    if e.works and 0 < e.visible < e.devices:
-        value = e.environment("CUDA_VISIBLE_DEVICES")
-        found.append(("some-hidden", Line("interpreter", f"CUDA_VISIBLE_DEVICES = {value!r}")))
-    if e.works and hiding_programs(e):
-        line = hiding_programs(e)[0]
-        found.append(("program-hides", Line("pytorch", f"{place_of(line)}: {line['value']!r}")))
-    if e.works and e.get("caller.notebook") and not e.get("caller.initialized"):
-        found.append(("restart-if", Line("caller", "torch.cuda.is_initialized() = False")))
-    if e.environment("PYTORCH_NVML_BASED_CUDA_CHECK") == "1":
-        found.append(("weak-check", Line("interpreter", "PYTORCH_NVML_BASED_CUDA_CHECK = 1")))
-    if e.works and e.hung("smi"):
-        found.append(("slow-smi", Line("smi", f"> {e.get('smi.seconds')} s")))
-    if e.works and any(gpu.get("mig") for gpu in e.get("nvml.devices", [])):
-        found.append(("mig-one", Line("nvml", "MIG on")))
-    if e.works and e.get("bus.docker") and not e.get("bus.container_toolkit") and not e.container:
-        found.append(("container-toolkit", Line("bus", "docker; no nvidia-ctk")))
-    return [Verdict(Cause.of(name, e), SURE, (line,)) for name, line in found]
+    return [
+        Verdict(Cause.of(name, e), SURE, (line(e),)) for name, (when, line) in _REMARKS.items() if when(e)
+    ]
 
 
 def diagnose(found: Mapping[str, Mapping[str, Any]], question: str = "cuda") -> Diagnosis:

@@ -8,22 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from bilingual import Bilingual
+from torch_doctor.data import screen
 
-# The probes in the order of a report, and their names.
-PROBES = {
-    "caller": Bilingual("this notebook", "這份筆記本"),
-    "interpreter": Bilingual("Python", "Python"),
-    "pytorch": Bilingual("PyTorch", "PyTorch"),
-    "bus": Bilingual("system", "系統"),
-    "driver": Bilingual("driver's library", "驅動程式的函式庫"),
-    "unmasked": Bilingual("driver, all GPUs shown", "驅動程式（顯示全部 GPU）"),
-    "nvml": Bilingual("NVML", "NVML"),
-    "smi": Bilingual("nvidia-smi", "nvidia-smi"),
-    "usable": Bilingual("test computation", "計算測試"),
-    "speed": Bilingual("measurement", "量測"),
-    "job": Bilingual("two processes", "兩個行程"),
-}
+PROBES = screen("report", "probe")  # in the order of a report
 
 
 @dataclass(frozen=True)

@@ -25,48 +25,41 @@ def card_number(card: Mapping[str, Any]) -> int:
 
 def places_of(e: Evidence) -> frozenset[str]:
     """Return the properties of the place that the evidence `e` describes."""
-    found = {{"darwin": "macos"}.get(e.os, e.os)}
-    if e.wsl:
-        found.add("wsl")
-    if e.container:
-        found |= {"container", e.container}
-        if e.get("bus.rootless"):
-            found.add("rootless")
-    if e.get("bus.laptop"):
-        found.add("laptop")
-    if e.os == "linux":
-        found |= _linux_places(e)
-    for flag in ("colab", "kaggle", "slurm", "jupyterhub"):
-        if e.get(f"bus.{flag}"):
-            found.add(flag)
-    if e.jetson:
-        found.add("jetson")
-    found.add("notebook" if e.get("caller.notebook") else "terminal")
-    if e.get("interpreter.conda"):
-        found.add("conda")
-    found.add(e.shell)
-    if e.get("interpreter.pip") is False:
-        found.add("no-pip")
-    if e.get("interpreter.managed"):
-        found.add("system-python")  # its packages belong to the system's package manager
-    if e.get("interpreter.embedded"):
-        found.add("embedded")
-    if e.torch == "missing":
-        found.add("no-torch")
-    tool = e.get("interpreter.project.tool")
-    if tool:  # its next run installs again what its lock file says
-        found.add({"uv": "uvproject"}.get(tool, tool))
-    if free_gpu(e) is not None:
-        found.add("free-gpu")  # of several GPUs, one has much free memory
-    if any(e.hung(probe) and e.get(f"{probe}.seconds", 0) >= 30 for probe in e.found):
-        found.add("patient")  # asked with `--patience 6`, and still no answer
-    build = fitting(e)
-    if e.card_here and build.tag == "cpu":
-        found.add("unserved")  # no build with CUDA fits this driver and this GPU
-    if build.new_python:
-        found.add("new-python")  # the build that fits has no wheel for this Python …
-        found |= {"older-wheel"} if build_here(e) else set()  # … but an older one has
-    return frozenset(found)
+    build, notebook = fitting(e), e.get("caller.notebook")
+    found = {
+        "wsl": e.wsl,
+        "container": e.container,
+        "rootless": e.container and e.get("bus.rootless"),
+        "laptop": e.get("bus.laptop"),
+        "jetson": e.jetson,
+        "notebook": notebook,
+        "terminal": not notebook,
+        "conda": e.get("interpreter.conda"),
+        "no-pip": e.get("interpreter.pip") is False,
+        "system-python": e.get("interpreter.managed"),  # its packages belong to the system's package manager
+        "embedded": e.get("interpreter.embedded"),
+        "no-torch": e.torch == "missing",
+        "free-gpu": free_gpu(e) is not None,  # of several GPUs, one has much free memory
+        # asked with `--patience 6`, and still no answer
+        "patient": any(e.hung(probe) and e.get(f"{probe}.seconds", 0) >= 30 for probe in e.found),
+        "unserved": e.card_here and build.tag == "cpu",  # no build with CUDA fits this driver and this GPU
+        "new-python": build.new_python,  # the build that fits has no wheel for this Python …
+        "older-wheel": build.new_python and build_here(e),  # … but an older one has
+        **{flag: e.get(f"bus.{flag}") for flag in ("colab", "kaggle", "slurm", "jupyterhub")},
+    }
+    tool = e.get("interpreter.project.tool")  # its next run installs again what its lock file says
+    names = (
+        "macos" if e.os == "darwin" else e.os,
+        e.shell,
+        e.container,
+        "uvproject" if tool == "uv" else tool,
+    )
+    return _holding(found, *names) | (_linux_places(e) if e.os == "linux" else frozenset())
+
+
+def _holding(found: Mapping[str, object], *names: str | None) -> frozenset[str]:
+    """Return the keys of what holds in `found`, and those of the `names` that are one."""
+    return frozenset([name for name, holds in found.items() if holds] + [name for name in names if name])
 
 
 def _root_only(e: Evidence) -> bool:
@@ -78,7 +71,7 @@ def _root_only(e: Evidence) -> bool:
     return bool(closed) and all(closed)
 
 
-def _linux_places(e: Evidence) -> set[str]:
+def _linux_places(e: Evidence) -> frozenset[str]:
     """Return distribution and hardware, what NVIDIA's module needs here, and the tool that switched the card off."""
     cards = [number for number in map(card_number, e.cards()) if number] or [TURING]
     said = e.get("bus.kernel_log", {})
@@ -98,5 +91,4 @@ def _linux_places(e: Evidence) -> set[str]:
     found["no-legacy"] = not found["legacy-only"]
     found["before-blackwell"] = not found["open-only"]
     found["root-only"] = _root_only(e)
-    names = {name for name, holds in found.items() if holds}
-    return names | {name for name in (e.get("bus.family"), e.get("bus.switched_off")) if name}
+    return _holding(found, e.get("bus.family"), e.get("bus.switched_off"))

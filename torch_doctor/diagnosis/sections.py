@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bilingual import Bilingual
+from torch_doctor.data import screen
 from torch_doctor.diagnosis.commands import placeholders, typed
 from torch_doctor.diagnosis.diagnose import Diagnosis, Verdict
 from torch_doctor.diagnosis.evidence import PROBES, Line
@@ -13,40 +14,11 @@ from torch_doctor.diagnosis.typed_in import typed_in
 from torch_doctor.diagnosis.words import Word, words_of
 from torch_doctor.errors.catalogue import errors_of
 
-HEADINGS = {
-    "cuda": Bilingual("Doctor: does CUDA work here?", "診斷：這裡的 CUDA 能用嗎？"),
-    "slow": Bilingual("Doctor: why is it slow?", "診斷：為什麼這麼慢？"),
-    "hang": Bilingual(
-        "Doctor: why does training with several processes hang?", "診斷：用多個行程訓練，為什麼會卡住？"
-    ),
-}
-SURENESS = {
-    3: Bilingual("sure", "確定"),
-    2: Bilingual("likely", "很可能"),
-    1: Bilingual("possible", "有可能"),
-}
-ENDED = {  # of a probe without a full answer
-    "slow": Bilingual("stopped at its time limit", "時間到，已中止"),
-    "stuck": Bilingual("could not be stopped", "無法停止"),
-    "failed": Bilingual("failed", "失敗"),
-}
+HEADINGS = screen("report", "heading")
+SURENESS = {int(sure): text for sure, text in screen("report", "sure").items()}
+ENDED = screen("report", "ended")  # of a probe without a full answer
 MARKS = {"fine": "[ok]", "fault": "[!!]", "unknown": "[??]", "remark": "[--]"}
-LABELS = {
-    "next": Bilingual("What to do", "該怎麼做"),
-    "check": Bilingual("Check first; this changes nothing:", "先確認原因（只是查看，不會改變任何設定）："),
-    "evidence": Bilingual("What was seen", "看到的現象"),
-    "others": Bilingual("If that was not it", "如果不是上面的原因"),
-    "possible": Bilingual("Also possible", "也有可能"),
-    "beside": Bilingual("Also found", "同時發現"),
-    "remarks": Bilingual("Worth knowing", "補充說明"),
-    "words": Bilingual("Words", "名詞解釋"),
-    "nothing": Bilingual("Nothing to do.", "不需要做任何事。"),
-    "details": Bilingual("Details: all that was seen and checked", "詳細資料：所有現象與檢查項目"),
-    "all": Bilingual("All causes that came into question", "所有可能的原因"),
-    "errors": Bilingual("Error messages that come from it", "這個原因會造成的錯誤訊息"),
-    "card": Bilingual("To have the first one explained:", "查看第一則訊息的說明："),
-    "asked": Bilingual("What was checked, and how long it took", "檢查項目與花費的時間"),
-}
+LABELS = screen("report", "label")
 EVIDENCE_LINES, OTHERS, STEPS_OF_OTHERS = 3, 2, 2  # shown without details
 
 

@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from bilingual import Bilingual, Shown, by_language
+from torch_doctor.data import screen
 from torch_doctor.errors.card import Explanation, entry_html, lesson_file
 from torch_doctor.errors.catalogue import Entry, entries
 from torch_doctor.errors.matching import find_cause
@@ -18,17 +19,7 @@ DEFAULT = "grad-numpy"
 _OPTION_CHARACTERS = 60
 _OUTPUT_LINES = 30
 
-_SEARCH = Bilingual("search in messages and explanations", "在訊息與說明裡搜尋")
-_NOTHING = Bilingual(
-    "No entry holds all of these words. Fewer words find more.", "沒有一則同時包含這些字，請減少字詞再試。"
-)
-_PROVOKE = Bilingual("Provoke it", "重現看看")
-_RUNNING = Bilingual("Running in a process of its own …", "正在另一個行程裡執行……")
-_NOT_HERE = Bilingual(
-    "This machine cannot provoke it: it takes other hardware or another installation.",
-    "這台機器無法重現這個錯誤，需要其他硬體，或安裝另一種版本。",
-)
-_PRINTED = Bilingual("What a process of its own just printed:", "另一個行程剛才印出的內容：")
+_TEXTS = screen("clinic", "browser")
 
 
 def option(entry: Entry) -> str:
@@ -48,7 +39,8 @@ def options(words: str) -> list[tuple[str, str]]:
 def view(name: str | None) -> str:
     """Return the card of the entry `name` as HTML, or a hint if the search found none (`name` is None)."""
     if name is None:
-        return f'<div class="course-card course-needs">{_NOTHING.block()}</div>'
+        nothing = _TEXTS["nothing"]
+        return f'<div class="course-card course-needs">{nothing.block()}</div>'
     entry = entries()[name]
     body = entry_html(entry, lesson_link=lesson_file(entry.lesson))
     return (
@@ -61,11 +53,13 @@ def provoked(name: str) -> str:
     """Provoke the entry `name` and return as HTML what was printed, followed by its explanation."""
     printed = provoke(name)
     if printed is None:
-        return f'<div class="course-card course-needs">{_NOT_HERE.block()}</div>'
+        not_here = _TEXTS["not-here"].block()
+        return f'<div class="course-card course-needs">{not_here}</div>'
     text = re.sub(r"[\x00-\x08\x0b-\x1f]", "", printed)
     shown = "\n".join(text.strip().splitlines()[-_OUTPUT_LINES:])
+    heading = _TEXTS["printed"].html()
     return (
-        f'<p>{_PRINTED.html()}</p><div class="course-card course-error"><pre class="course-console measured">'
+        f'<p>{heading}</p><div class="course-card course-error"><pre class="course-console measured">'
         f"{html.escape(shown)}</pre></div>{Explanation(find_cause(text)).html()}"
     )
 
@@ -74,10 +68,10 @@ def browser() -> Shown:
     """Return the widget; where no kernel runs, the card of one entry is shown."""
     import ipywidgets as widgets
 
-    words = widgets.Text(placeholder=str(_SEARCH), continuous_update=False)
+    words = widgets.Text(placeholder=str(_TEXTS["search"]), continuous_update=False)
     entry_list = widgets.Dropdown(options=options(""), value=DEFAULT)
     buttons = by_language(
-        lambda pick: widgets.Button(description=pick(_PROVOKE), layout=widgets.Layout(width="auto"))
+        lambda pick: widgets.Button(description=pick(_TEXTS["provoke"]), layout=widgets.Layout(width="auto"))
     )
     card = widgets.HTML(view(DEFAULT))
     output = widgets.HTML("")
@@ -102,7 +96,7 @@ def browser() -> Shown:
 
     def on_click(_: object) -> None:
         enable(False)
-        output.value = f"<p>{_RUNNING.html()}</p>"
+        output.value = f"<p>{_TEXTS['running'].html()}</p>"
         try:
             output.value = provoked(entry_list.value)
         except Exception as error:  # ipywidgets only logs the exception of a callback

@@ -17,58 +17,18 @@ from bilingual import (
     plain,
     spans,
 )
+from torch_doctor.data import screen
 from torch_doctor.errors.catalogue import Entry, entries
 from torch_doctor.errors.matching import Finding
 from torch_doctor.style import style
 from torch_doctor.terminal import wrap
 
-_TITLE = Bilingual("Error clinic", "錯誤門診")
-_LABELS = {
-    "meaning": Bilingual("What it means:", "意思："),
-    "cause": Bilingual("Usual cause:", "常見原因："),
-    "fix": Bilingual("Mend it:", "怎麼修："),
-    "distinguish": Bilingual("Look-alikes:", "怎麼分辨："),
-}
-_NOTES = {  # by the field ``verified``
-    "source": Bilingual(
-        "Not reproduced by our tests: the message was read in the source code.",
-        "我們的測試還沒有重現這一則，訊息取自原始程式碼。",
-    ),
-    "seen": Bilingual(
-        "Not reproduced by our tests: known from public reports.",
-        "我們的測試還沒有重現這一則，取自網路上公開的回報。",
-    ),
-}
-_ROLE_NOTES = {
-    "symptom": Bilingual(
-        "This rank waited for another one. The error that counts is that of the rank it waited for.",
-        "這個 rank 在等另一個 rank。請查看它等的那個 rank 出了什麼錯。",
-    ),
-    "victim": Bilingual(
-        "This message is a consequence: this process is a victim. Look for the first rank, or the first process, that says "
-        "something else.",
-        "這則訊息是結果，不是原因，這個行程只是受牽連。請找出最早印出其他錯誤訊息的 rank 或行程。",
-    ),
-    "wrapper": Bilingual(
-        "This message only passes on another error, which stands beside it.",
-        "這則訊息只是轉述另一個錯誤，真正的錯誤就在它附近。",
-    ),
-    "warning": Bilingual(
-        "A warning: the program goes on.",
-        "這是警告，程式會繼續執行。",
-    ),
-}
-_UNKNOWN = Bilingual(
-    "The clinic does not know this error. Read the last line first: it holds the kind of error and the reason. Most errors "
-    "that are not listed have nothing to do with GPUs.",
-    "錯誤門診不認得這個錯誤。請先讀最後一行，錯誤的種類和原因都寫在那裡。沒有收錄的錯誤，大多和 GPU 無關。",
-)
+_LABELS = screen("clinic", "label")
+_NOTES = screen("clinic", "verified")  # by the field ``verified``
+_ROLE_NOTES = screen("clinic", "role")
+_TEXTS = screen("clinic", "text")
+_TITLE, _UNKNOWN = _TEXTS["title"], _TEXTS["unknown"]
 _LINK = "text-decoration: underline"  # ipywidgets show a link like any other text
-_DOCTOR = Bilingual(
-    "The cause often lies in the machine or in what is installed on it: `{command}` (in a notebook `{call}`) finds it.",
-    "原因往往在機器本身，或是安裝的版本。執行 `{command}`（筆記本裡用 `{call}`）就能查出來。",
-)
-_ALSO = Bilingual("Also in this output:", "輸出裡還有：")
 
 
 def lesson_file(number: str) -> str | None:
@@ -94,7 +54,7 @@ def _doctor(entry: Entry, program: str = "python -m torch_doctor") -> Bilingual 
         return None
     question = "" if entry.question == "cuda" else entry.question
     call = f'doctor("{question}")' if question else "doctor()"
-    return _DOCTOR.format(command=f"{program} {question}".strip(), call=call)
+    return _TEXTS["doctor"].format(command=f"{program} {question}".strip(), call=call)
 
 
 def _labelled(label: Bilingual, text: Bilingual) -> str:
@@ -122,7 +82,9 @@ def entry_html(entry: Entry, *, link_similar: bool = False, lesson_link: str | N
     if lesson_link:
         name = _lesson(entry.lesson).html()
         lesson = f'<a href="{html.escape(lesson_link, quote=True)}" style="{_LINK}">{name}</a> · '
-    source = f'<a href="{html.escape(entry.source, quote=True)}" style="{_LINK}">{Bilingual("Source", "出處").html()}</a>'
+    source = (
+        f'<a href="{html.escape(entry.source, quote=True)}" style="{_LINK}">{_TEXTS["source"].html()}</a>'
+    )
     notes = f" · {_NOTES[entry.verified].html()}" if entry.verified in _NOTES else ""
     rows.append(f'<p class="course-small">{lesson}{source}{notes}</p>')
     return "".join(rows)
@@ -171,9 +133,10 @@ class Explanation:
             yield Bilingual(f"The first cause stands here{where_en}.", f"最早的原因在這裡{where_zh}。")
 
     def _also(self) -> Bilingual | None:
+        also = _TEXTS["also"]
         messages = [f"`{match.entry.message.replace('`', chr(39))}`" for match in self.finding.others[:4]]
         return (
-            Bilingual(f"{_ALSO.en} {'; '.join(messages)}", f"{_ALSO.zh}{'；'.join(messages)}")
+            Bilingual(f"{also.en} {'; '.join(messages)}", f"{also.zh}{'；'.join(messages)}")
             if messages
             else None
         )

@@ -59,6 +59,23 @@ def confidential(nvml: Any) -> dict[str, Any]:
     return {"confidential": bool(answer.feature), "ready": None if ready is None else bool(ready)}
 
 
+def _first(nvml: Any, *names: str) -> Any:
+    """Return the first of these functions that this release of NVML has, the newest name first, or None."""
+    return next((getattr(nvml, name) for name in names if hasattr(nvml, name)), None)
+
+
+def partitions(nvml: Any, handle: Any) -> dict[str, Any]:
+    """Return whether a GPU is divided (MIG), and how many parts it has; nothing for one that is not."""
+    current, pending = ctypes.c_uint(0), ctypes.c_uint(0)
+    mig = getattr(nvml, "nvmlDeviceGetMigMode", None)
+    if not mig or mig(handle, ctypes.byref(current), ctypes.byref(pending)) != 0 or current.value != 1:
+        return {}
+    part, most = ctypes.c_void_p(), _number(nvml.nvmlDeviceGetMaxMigDeviceCount, handle) or 0
+    get = nvml.nvmlDeviceGetMigDeviceHandleByIndex
+    parts = sum(get(handle, ctypes.c_uint(i), ctypes.byref(part)) == 0 for i in range(most))
+    return {"mig": True, "mig_parts": parts}
+
+
 def device(nvml: Any, index: int) -> tuple[int, dict[str, Any]]:
     """Return NVML's return code for one GPU, and the state of the GPU (memory in bytes, temperature in °C)."""
     handle = ctypes.c_void_p()
@@ -70,16 +87,7 @@ def device(nvml: Any, index: int) -> tuple[int, dict[str, Any]]:
     if nvml.nvmlDeviceGetName(handle, name, ctypes.c_uint(len(name))) == 0:
         values["name"] = name.value.decode("utf-8", "replace")
     values["compute_mode"] = _number(nvml.nvmlDeviceGetComputeMode, handle)
-    current, pending = ctypes.c_uint(0), ctypes.c_uint(0)
-    mig = getattr(nvml, "nvmlDeviceGetMigMode", None)
-    if mig and mig(handle, ctypes.byref(current), ctypes.byref(pending)) == 0 and current.value == 1:
-        values["mig"] = True
-        most = _number(nvml.nvmlDeviceGetMaxMigDeviceCount, handle) or 0
-        part = ctypes.c_void_p()
-        values["mig_parts"] = sum(
-            nvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, ctypes.c_uint(i), ctypes.byref(part)) == 0
-            for i in range(most)
-        )
+    values.update(partitions(nvml, handle))
     memory = _Memory()
     if nvml.nvmlDeviceGetMemoryInfo(handle, ctypes.byref(memory)) == 0:
         values.update(memory=memory.total, used=memory.used)
@@ -87,16 +95,17 @@ def device(nvml: Any, index: int) -> tuple[int, dict[str, Any]]:
     if nvml.nvmlDeviceGetUtilizationRates(handle, ctypes.byref(busy)) == 0:
         values["busy"] = busy.gpu
     values["temperature"] = _number(nvml.nvmlDeviceGetTemperature, handle, ctypes.c_int(0))
-    for function in ("nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"):
-        if hasattr(nvml, function):  # the second one is the older name
-            values["throttle"] = _number(getattr(nvml, function), handle, kind=ctypes.c_ulonglong) or 0
-            break
-    for function in ("nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2"):
-        if hasattr(nvml, function):
-            count = ctypes.c_uint(0)  # an array of length 0: only the number of processes is returned
-            if getattr(nvml, function)(handle, ctypes.byref(count), None) in (0, 7):
-                values["processes"] = count.value
-            break
+    reasons = _first(
+        nvml, "nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"
+    )
+    if reasons:
+        values["throttle"] = _number(reasons, handle, kind=ctypes.c_ulonglong) or 0
+    running = _first(
+        nvml, "nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2"
+    )
+    count = ctypes.c_uint(0)  # an array of length 0: only the number of processes is returned
+    if running and running(handle, ctypes.byref(count), None) in (0, 7):
+        values["processes"] = count.value
     virtual = _number(getattr(nvml, "nvmlDeviceGetVirtualizationMode", None), handle)
     if virtual == 2:  # NVML_GPU_VIRTUALIZATION_MODE_VGPU: a part of a card, in a virtual machine
         values.update(virtual=True, licensed=licensed(nvml, handle))

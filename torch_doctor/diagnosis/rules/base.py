@@ -29,6 +29,18 @@ def rule(table: dict[str, Rule], cause: str) -> Callable[[Rule], Rule]:
     return register
 
 
+def seen(path: str, sure: int, line: Line, value: object = True) -> Rule:
+    """Return the rule of a cause that one field proves: it shows `line` where the evidence at `path` is `value`.
+
+    Args:
+        path: The field (``"caller.anomaly"``).
+        sure: How sure the cause is then.
+        line: The evidence.
+        value: What the field has to be; with True, anything that is true.
+    """
+    return lambda e: (sure, [line]) if (found := e.get(path)) and value in (True, found) else None
+
+
 # --- questions that several rules ask -----------------------------------------------------------------
 
 

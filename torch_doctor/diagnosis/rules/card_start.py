@@ -105,29 +105,30 @@ def card_not_started(e: Evidence) -> RuleResult:
     it lost. The signs are those of open-gpu-kernel-modules#789, #862 and #872.
     """
     if e.os == "windows":
-        codes = {
-            name: code for name, code in e.get("bus.video_errors", {}).items() if code in (10, 12, 31, 43)
-        }
-        lines = [
-            Line("bus", f"{n}: code {code}", f"{n}：問題代碼 {code}")
-            for n, code in codes.items()
-            if "NVIDIA" in n
-        ]
+        lines = _problem_codes(e)
         return (SURE, lines) if lines and not e.works else None
     bound = [card for card in e.cards() if card.get("driver") == "nvidia"]
-    if not bound or e.container or e.wsl or driver_not_for_card(e):
+    if not bound or e.container or e.wsl or driver_not_for_card(e) or _stopped(e, bound):
         return None
-    lost = mentions(e.smi_text, r"Unable to determine the device handle", r"GPU is lost", r"\bERR!")
-    if lost or any(card.get("gone") for card in bound) or log_lines(e, "off-the-bus"):
-        return None
-    none = (
-        e.get("nvml.init") == 0 and e.get("nvml.count") == 0 or mentions(e.smi_text, r"No devices were found")
-    )
-    said = log_lines(e, "invalid-region", "gsp", "not-started")
     if e.get("bus.slurm") or node_lines(e, "EPERM", "EACCES"):
         return None  # NVML counts what this process may use
-    fewer = e.get("nvml.init") == 0 and 0 < e.get("nvml.count", 0) < len(bound)
-    refused = node_lines(e, "EIO")
+    counted = e.get("nvml.count") if e.get("nvml.init") == 0 else None
+    none = counted == 0 or mentions(e.smi_text, r"No devices were found")
+    fewer = bool(counted) and counted < len(bound)
+    said, refused = log_lines(e, "invalid-region", "gsp", "not-started"), node_lines(e, "EIO")
     if not (none or refused or fewer):
         return None
     return (SURE if none and said else LIKELY), [*said, bus_line(e), nvml_line(e), *refused]
+
+
+def _problem_codes(e: Evidence) -> list[Line]:
+    """Return the NVIDIA cards that Windows reports with a code for a device that did not start."""
+    codes = e.get("bus.video_errors", {}).items()
+    failed = {name: code for name, code in codes if code in (10, 12, 31, 43) and "NVIDIA" in name}
+    return [Line("bus", f"{name}: code {code}", f"{name}：問題代碼 {code}") for name, code in failed.items()]
+
+
+def _stopped(e: Evidence, bound: list[dict[str, Any]]) -> bool:
+    """Return whether one of the cards ran, and does not answer any more."""
+    lost = mentions(e.smi_text, r"Unable to determine the device handle", r"GPU is lost", r"\bERR!")
+    return bool(lost or any(card.get("gone") for card in bound) or log_lines(e, "off-the-bus"))

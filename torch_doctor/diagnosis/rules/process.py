@@ -10,17 +10,13 @@ from torch_doctor.diagnosis.rules.base import (
     Rule,
     RuleResult,
     rule,
+    seen,
 )
 
-RULES: dict[str, Rule] = {}
-
-
-@rule(RULES, "forked")
-def forked(e: Evidence) -> RuleResult:
-    """This process was forked from a process that had already initialized CUDA."""
-    if e.get("caller.bad_fork"):
-        return SURE, [Line("caller", "torch.cuda._is_in_bad_fork() = True")]
-    return None
+RULES: dict[str, Rule] = {
+    # This process was forked from a process that had already initialized CUDA.
+    "forked": seen("caller.bad_fork", SURE, Line("caller", "torch.cuda._is_in_bad_fork() = True")),
+}
 
 
 @rule(RULES, "dead-context")

@@ -11,7 +11,7 @@ from typing import Any
 from bilingual import Bilingual
 from torch_doctor.diagnosis import cuda_tables
 from torch_doctor.diagnosis.evidence import Evidence, Line, joined
-from torch_doctor.diagnosis.rules.base import LIKELY, POSSIBLE, SURE, Rule, RuleResult, rule
+from torch_doctor.diagnosis.rules.base import LIKELY, POSSIBLE, SURE, Rule, RuleResult, rule, seen
 from torch_doctor.diagnosis.rules.memory import filled, used_line
 from torch_doctor.diagnosis.rules.slow_cpu import battery
 
@@ -40,26 +40,14 @@ def debugging(e: Evidence) -> RuleResult:
     return (SURE, lines) if lines and e.works else None
 
 
-@rule(RULES, "slow-anomaly")
-def anomaly(e: Evidence) -> RuleResult:
-    """This notebook checks every gradient."""
-    on = e.get("caller.anomaly")
-    return (SURE, [Line("caller", "torch.is_anomaly_enabled() = True")]) if on else None
-
-
-@rule(RULES, "slow-deterministic")
-def deterministic(e: Evidence) -> RuleResult:
-    """This notebook uses deterministic algorithms only, which are often slower; that may be intended."""
-    on = e.get("caller.deterministic")
-    return (POSSIBLE, [Line("caller", "torch.are_deterministic_algorithms_enabled() = True")]) if on else None
-
-
-@rule(RULES, "slow-double")
-def double(e: Evidence) -> RuleResult:
-    """The default dtype of this notebook is float64."""
-    if e.get("caller.default_dtype") == "float64":
-        return SURE, [Line("caller", "torch.get_default_dtype() = torch.float64")]
-    return None
+# Settings of this notebook. Deterministic algorithms are often slower; that may be intended.
+RULES["slow-anomaly"] = seen("caller.anomaly", SURE, Line("caller", "torch.is_anomaly_enabled() = True"))
+RULES["slow-deterministic"] = seen(
+    "caller.deterministic", POSSIBLE, Line("caller", "torch.are_deterministic_algorithms_enabled() = True")
+)
+RULES["slow-double"] = seen(
+    "caller.default_dtype", SURE, Line("caller", "torch.get_default_dtype() = torch.float64"), "float64"
+)
 
 
 def busy_gpus(e: Evidence) -> list[dict[str, Any]]:

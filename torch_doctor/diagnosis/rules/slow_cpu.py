@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 from torch_doctor.diagnosis.evidence import Evidence, Line
-from torch_doctor.diagnosis.rules.base import LIKELY, POSSIBLE, Rule, RuleResult, rule
+from torch_doctor.diagnosis.rules.base import LIKELY, POSSIBLE, Rule, RuleResult, rule, seen
 
-RULES: dict[str, Rule] = {}
-
-
-@rule(RULES, "slow-battery")
-def battery(e: Evidence) -> RuleResult:
-    """The laptop runs on its battery."""
-    if e.get("speed.battery"):
-        return LIKELY, [Line("speed", "battery: discharging", "電池：放電中")]
-    return None
+battery = seen("speed.battery", LIKELY, Line("speed", "battery: discharging", "電池：放電中"))
+RULES: dict[str, Rule] = {"slow-battery": battery}
 
 
 def threads_line(e: Evidence) -> Line:
