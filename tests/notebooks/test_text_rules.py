@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import csv
+from collections.abc import Callable
 
 import pytest
 
@@ -35,6 +36,7 @@ BAD = {
     "很好.": "punctuation",
     "然後 ... 結束": "punctuation",
     '他說"好"。': "punctuation",
+    "這是“引號”。": "punctuation",
     "ＧＰＵ 很快。": "punctuation",
     "在GPU 上": "spacing",
     "在 GPU上": "spacing",
@@ -51,10 +53,15 @@ BAD = {
 }
 
 
-def chinese(text: str) -> list[str]:
+def rules(check: Callable[..., object], *given: object) -> list[str]:
+    """Return the rules against which a check finds something."""
     findings = Findings()
-    check_chinese(text, findings)
+    check(*given, findings)
     return [finding.rule for finding in findings]
+
+
+def chinese(text: str) -> list[str]:
+    return rules(check_chinese, text)
 
 
 @pytest.mark.parametrize("text", GOOD)
@@ -104,16 +111,14 @@ def test_fixed_chinese(text: str, fixed: str) -> None:
     ],
 )
 def test_pairs(english: str, chinese: str, rule: str | None) -> None:
-    findings = Findings()
-    check_pair(english, chinese, findings)
-    assert {finding.rule for finding in findings} == ({rule} if rule else set())
+    assert set(rules(check_pair, english, chinese)) == ({rule} if rule else set())
 
 
 PAIR = '<div lang="en">\n\nA text.\n\n</div>\n<div lang="zh-Hant">\n\n一段文字。\n\n</div>'
 
 
 @pytest.mark.parametrize(
-    "source, rules",
+    "source, found",
     [
         (PAIR, set()),
         ("## 1.1 A title · 標題\n\n" + PAIR, set()),
@@ -128,10 +133,8 @@ PAIR = '<div lang="en">\n\nA text.\n\n</div>\n<div lang="zh-Hant">\n\n一段文�
         ('<p lang="en">A <span lang="en">b</span></p><p lang="zh-Hant">一</p>', {"language"}),
     ],
 )  # fmt: skip
-def test_markdown(source: str, rules: set[str]) -> None:
-    findings = Findings()
-    check_markdown(source, findings)
-    assert {finding.rule for finding in findings} == rules, [str(finding) for finding in findings]
+def test_markdown(source: str, found: set[str]) -> None:
+    assert set(rules(check_markdown, source)) == found
 
 
 def test_fix_keeps_code() -> None:
@@ -140,9 +143,7 @@ def test_fix_keeps_code() -> None:
     fixed = fix_markdown(source)
     assert code in fixed and "用 GPU 算。" in fixed
     assert fix_markdown(fixed) == fixed
-    findings = Findings()
-    check_markdown(fixed, findings)
-    assert findings == []
+    assert rules(check_markdown, fixed) == []
 
 
 def test_links(tmp_path) -> None:
@@ -160,7 +161,7 @@ def test_links(tmp_path) -> None:
 
 
 @pytest.mark.parametrize(
-    "source, rules",
+    "source, found",
     [
         ("Bilingual(en='Good.', zh='很好。')", []),
         ("Bilingual(en=f'{n} pieces', zh=f'{n} 個')", []),
@@ -177,14 +178,12 @@ def test_links(tmp_path) -> None:
         ("'''A docstring: 用GPU 算'''", []),
     ],
 )
-def test_python(source: str, rules: list[str]) -> None:
-    findings = Findings()
-    check_python(source, findings, "a.py")
-    assert [finding.rule for finding in findings] == rules
+def test_python(source: str, found: list[str]) -> None:
+    assert rules(lambda findings: check_python(source, findings, "a.py")) == found
 
 
 @pytest.mark.parametrize(
-    "source, rules",
+    "source, found",
     [
         ("[a]\nen = 'Good.'\nzh = '很好。'", []),
         ("[a]\nen = 'Good.'", ["translation"]),
@@ -195,16 +194,15 @@ def test_python(source: str, rules: list[str]) -> None:
         ("[a]\nname = '張量'", ["translation"]),
     ],
 )
-def test_toml(source: str, rules: list[str]) -> None:
-    findings = Findings()
-    check_toml(source, findings, "a.toml")
-    assert [finding.rule for finding in findings] == rules
+def test_toml(source: str, found: list[str]) -> None:
+    assert rules(lambda findings: check_toml(source, findings, "a.toml")) == found
 
 
 def test_an_unknown_section_of_a_lessons_texts_is_found() -> None:
-    source, findings = "[claims.'1.1']\nen = 'Good.'\nzh = '很好。'", Findings()
-    check_toml(source, findings, "notebooks/lesson_01/texts.toml")
-    assert [finding.rule for finding in findings] == ["section"]
+    source = "[claims.'1.1']\nen = 'Good.'\nzh = '很好。'"
+    assert rules(lambda findings: check_toml(source, findings, "notebooks/lesson_01/texts.toml")) == [
+        "section"
+    ]
 
 
 def test_glossary() -> None:
@@ -229,28 +227,16 @@ def test_glossary() -> None:
     ],
 )
 def test_harmless_markup_passes(source: str) -> None:
-    findings = Findings()
-    check_markdown_markup(source, findings)
-    assert [str(finding) for finding in findings] == []
+    assert rules(check_markdown_markup, source) == []
 
 
 def test_which_functions_show_something_is_read_from_their_annotations() -> None:
     assert showing() >= {"Picture", "Bilingual", "console", "facts", "message", "nvidia_smi", "picture"}
-    assert not showing() & {
-        "check",
-        "claim",
-        "compare",
-        "explore",
-        "launch",
-        "predict",
-        "print",
-        "setup",
-        "show",
-    }
+    assert not showing() & set("check claim compare explore launch predict print setup show".split())
 
 
 @pytest.mark.parametrize(
-    "source, rules",
+    "source, found",
     [
         ("facts({})", []),
         ("x = facts({})\nprint(x)", []),
@@ -264,8 +250,6 @@ def test_which_functions_show_something_is_read_from_their_annotations() -> None
         ("claims.claim('1', -2.5, at_most=3)", ["constant claim"]),
     ],
 )
-def test_calls(source: str, rules: list[str]) -> None:
-    findings, tree = Findings(), ast.parse(source)
-    check_nothing_is_lost(tree, findings)
-    check_claims(tree, findings)
-    assert [finding.rule for finding in findings] == rules
+def test_calls(source: str, found: list[str]) -> None:
+    tree = ast.parse(source)
+    assert rules(check_nothing_is_lost, tree) + rules(check_claims, tree) == found
