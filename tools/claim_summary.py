@@ -139,25 +139,16 @@ class Summary:
                         f"“{machine_class(self.gpus)}” can (needs={claim.needs!r})"
                     )
 
-    def rows(self) -> list[tuple[str, list[int]]]:
-        """Return for each notebook, and in total, how many claims have which verdict, in the order of VERDICTS."""
-        rows = [
-            (path.name, [list(noted.values()).count(verdict) for verdict in VERDICTS])
-            for path, noted in sorted(self.verdicts.items())
-        ]
-        return [
-            *rows,
-            ("total", [sum(column) for column in zip(*(counts for _, counts in rows), strict=True)]),
-        ]
-
     def table(self) -> list[str]:
-        """Return the rows as lines of text."""
-        heads = ("hold", "unclear", "fail", "not measured")
-        width = max(len(name) for name, _ in self.rows())
-        lines = [f"{machine_class(self.gpus):{width}}" + "".join(f"{head:>14}" for head in heads)]
-        return lines + [
-            f"{name:{width}}" + "".join(f"{n:>14}" for n in counts) for name, counts in self.rows()
-        ]
+        """Return as lines of text how many claims of each notebook, and in total, have which verdict."""
+        found = {path.name: list(noted.values()) for path, noted in sorted(self.verdicts.items())}
+        found["total"] = [verdict for noted in found.values() for verdict in noted]
+        rows: dict[str, Iterable[object]] = {
+            machine_class(self.gpus): ("hold", "unclear", "fail", "not measured")
+        }
+        rows |= {name: map(verdicts.count, VERDICTS) for name, verdicts in found.items()}
+        width = max(map(len, found))
+        return [f"{name:{width}}" + "".join(f"{cell:>14}" for cell in row) for name, row in rows.items()]
 
 
 def write_job_summary(sections: Mapping[str, list[str]]) -> None:

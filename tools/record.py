@@ -8,7 +8,6 @@ writes README's table of what was last verified where. A notebook in which a cel
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 import subprocess
@@ -32,6 +31,7 @@ from tools.check.notebook import fix_notebook
 from tools.evidence import FOLDER as RECORDINGS
 from tools.evidence import claims_of_today, counts, device_name, write
 from tools.notebook_file import canonical, code_hash, read
+from tools.outputs import read_notes
 from tools.written import workplace
 
 ROOT = Path(__file__).parents[1]
@@ -81,15 +81,12 @@ def client(notebook: NotebookNode, folder: Path, **options: Any) -> NotebookClie
     )
 
 
-def execute(
-    path: Path, journal: Path, cell_timeout: float = CELL_TIMEOUT, target: Path | None = None
-) -> float:
+def execute(path: Path, journal: Path, target: Path | None = None) -> float:
     """Execute one notebook and store it with its new outputs.
 
     Args:
         path: The notebook; its cells see its folder as their working directory, with a `mine/` of their own.
         journal: Where claims and curves are noted, one JSON object a line.
-        cell_timeout: Seconds that one cell may take.
         target: Where the executed notebook goes, if not to `path`. Then a cell that fails does not end the
             run: its error is stored as its output, as in JupyterLab, and the next one is executed.
 
@@ -115,7 +112,7 @@ def execute(
         executing = client(
             notebook,
             workplace(path.parent, Path(scratch)),
-            timeout=cell_timeout,
+            timeout=CELL_TIMEOUT,
             allow_errors=target is not None,
             on_cell_execute=begin,
             on_cell_executed=lambda **_: show_progress(path.name, cells),
@@ -157,9 +154,11 @@ def replace(path: Path, text: str) -> None:
 
 def table(folder: Path = RECORDINGS) -> str:
     """Return README's table of what was last verified where, from the recorded runs."""
-    head = ["Machine · 機器", "PyTorch", "Python", "Date · 日期", "holds · 成立", "unclear · 尚無定論"]
-    head += ["does not hold · 不成立", "not measured · 未量測"]
-    lines = ["| " + " | ".join(head) + " |", "|---" * 4 + "|--:" * 4 + "|"]
+    lines = [
+        "| Machine · 機器 | PyTorch | Python | Date · 日期 | holds · 成立 | unclear · 尚無定論 "
+        "| does not hold · 不成立 | not measured · 未量測 |",
+        "|---" * 4 + "|--:" * 4 + "|",
+    ]
     runs, claims = read_runs(folder), claims_of_today()
     for run in runs:
         machine = run["machine"]
@@ -208,27 +207,25 @@ def execute_all(paths: list[Path], journal: Path, folder: Path | None = None) ->
     return complete
 
 
-def record_copies(paths: list[Path], folder: Path) -> int:
-    """Execute copies of the notebooks; `folder` gets them, the journal and the traces. Return the exit status."""
+def record_copies(paths: list[Path], folder: Path) -> bool:
+    """Execute copies of the notebooks; `folder` gets them, the journal and the traces. Return whether all ran."""
     folder.mkdir(parents=True, exist_ok=True)
     with patch.dict(os.environ, {"COURSE_TRACES": str(folder)}):
-        return 0 if execute_all(paths, folder / "journal.jsonl", folder) else 1
+        return execute_all(paths, folder / "journal.jsonl", folder)
 
 
-def record(paths: list[Path], evidence: bool) -> int:
-    """Execute the notebooks, then write the recorded run and the table; return the exit status."""
+def record(paths: list[Path], evidence: bool) -> bool:
+    """Execute the notebooks, then write the recorded run and the table; return whether all ran."""
     with tempfile.TemporaryDirectory(prefix="course-journal-") as folder:
         journal = Path(folder) / "journal.jsonl"
         complete = execute_all(paths, journal)
-        lines: list[dict[str, Any]] = []
-        if journal.exists():
-            lines = [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()]
+        lines = read_notes(journal)
     if evidence and complete and lines:
         anew = set(paths) >= set(NOTEBOOKS.glob("[0-9]*.ipynb"))
         print(f"recorded run: {write(lines, anew=anew).name} ({len(lines)} notes)")
         if (ROOT / "README.md").exists():
             write_table()
-    return 0 if complete else 1
+    return complete
 
 
 # --- command line -------------------------------------------------------------------------------------
@@ -254,8 +251,10 @@ def main() -> int:
             parser.error(f"no such notebook: {', '.join(map(str, missing)) or NOTEBOOKS}")
         paths = [path.resolve() for path in paths]
         if options.to:
-            return record_copies(paths, options.to.resolve())
-        return record(paths, evidence=not options.no_evidence)
+            complete = record_copies(paths, options.to.resolve())
+        else:
+            complete = record(paths, evidence=not options.no_evidence)
+        return 0 if complete else 1
     except ValueError as error:
         print(error, file=sys.stderr)
         return 1

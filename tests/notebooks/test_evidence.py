@@ -17,32 +17,13 @@ from tools.evidence import claims_of_today, counts, slug, write
 from tools.record import NOTEBOOKS, ROOT, table, with_table
 
 FACTS: dict[str, Any] = {
-    "cpu": "AMD EPYC(TM) 9R14 @ 2.6GHz",
-    "cores": 4,
-    "memory": 10**10,
-    "gpus": [],
-    "driver": None,
-    "torch": "2.13.0+cpu",
-    "cuda": None,
-    "python": "3.11.7",
-    "system": "Linux x86_64",
-}
-ANY = Declared(None, (None, None))
+    "cpu": "AMD EPYC(TM) 9R14 @ 2.6GHz", "cores": 4, "memory": 10**10, "gpus": [], "driver": None,
+    "torch": "2.13.0+cpu", "cuda": None, "python": "3.11.7", "system": "Linux x86_64",
+}  # fmt: skip
 NO_LIMITS = (None, None)
-GPU = {
-    "name": "NVIDIA H200",
-    "capability": "9.0",
-    "memory": 10**11,
-    "multiprocessors": 132,
-    "rated_bandwidth": 4e12,
-}
+ANY = Declared(None, NO_LIMITS)
+GPU = {"name": "NVIDIA H200", "capability": "9.0", "memory": 10**11, "multiprocessors": 132}
 ON_GPU = FACTS | {"gpus": [GPU], "torch": "2.13.0+cu130", "cuda": "13.0"}
-
-
-@pytest.fixture
-def machine(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Return a function that sets the facts of this machine."""
-    return lambda facts: monkeypatch.setattr(evidence, "machine_facts", lambda: facts)
 
 
 @pytest.fixture
@@ -79,65 +60,51 @@ def test_notes_are_lines_of_the_journal(tmp_path: Path, monkeypatch: pytest.Monk
 # --- writing and reading ------------------------------------------------------------------------------
 
 
-def test_what_is_written_is_recorded(folder: Path, machine: Any) -> None:
-    machine(ON_GPU)
+def test_what_is_written_is_recorded(folder: Path) -> None:
+    assert recorded("2.2", NO_LIMITS) is None, "no file at all"
     lines = [claim_line("2.2", 12.5), {"kind": "curve", "key": "crossover", "values": {"lines": {}}}]
-    path = write(lines, folder, date="2026-01-02")
+    path = write(lines, folder, date="2026-01-02", facts=ON_GPU)
+    first = path.read_bytes()
     assert path == folder / "nvidia-h200.json"
     run = "NVIDIA H200, PyTorch 2.13.0, 2026-01-02"
     assert recorded("2.2", NO_LIMITS) == {"verdict": "holds", "value": 12.5, "run": run}
     assert recorded("2.2", (10, None)) is None, "measured under other limits"
     assert recorded("crossover") == {"lines": {}, "run": run}
     assert recorded("9.9") is None and recorded("9.9", NO_LIMITS) is None
-    assert json.loads(path.read_text(encoding="utf-8"))["machine"] == ON_GPU
+    assert json.loads(first)["machine"] == ON_GPU
+    assert write(lines[::-1], folder, date="2026-01-02", facts=ON_GPU).read_bytes() == first
 
 
-def test_without_a_recorded_gpu_nothing_is_shown(folder: Path, machine: Any) -> None:
-    assert recorded("2.2", NO_LIMITS) is None, "no file at all"
-    machine(FACTS)
-    write([claim_line("2.2", 3.0)], folder)
+def test_the_newest_gpu_counts(folder: Path) -> None:
+    write([claim_line("2.2", 4.0)], folder, date="2026-06-01", facts=FACTS)
     assert recorded("2.2", NO_LIMITS) is None, "a run without a GPU is no GPU's record"
-
-
-def test_the_newest_gpu_counts(folder: Path, machine: Any) -> None:
     for name, date, value in (
         ("Tesla T4", "2026-03-01", 1.0),
         ("NVIDIA H200", "2026-05-01", 2.0),
         ("NVIDIA L4", "2025-12-31", 3.0),
     ):
-        machine(ON_GPU | {"gpus": [GPU | {"name": name}]})
-        write([claim_line("2.2", value)], folder, date=date)
-    machine(FACTS)
-    write([claim_line("2.2", 4.0)], folder, date="2026-06-01")
+        write([claim_line("2.2", value)], folder, date=date, facts=ON_GPU | {"gpus": [GPU | {"name": name}]})
     assert len(list(folder.glob("*.json"))) == 4
     found = recorded("2.2", NO_LIMITS)
     assert found is not None and found["value"] == 2.0 and found["run"].startswith("NVIDIA H200")
 
 
-def test_lessons_that_were_not_run_keep_their_values(folder: Path, machine: Any) -> None:
-    machine(ON_GPU)
-    lines = [claim_line("1.1", 1.0), claim_line("2.2", 2.0), claim_line("no longer made", 2.0)]
-    write([*lines, claim_line("old", 9.0, "curve")], folder)
-    path = write([claim_line("2.2", 3.0), claim_line("2.2", 4.0), claim_line("3.1", 5.0)], folder)
+def test_lessons_that_were_not_run_keep_their_values_while_pytorch_is_the_same(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(evidence, "machine_facts", lambda: ON_GPU)
 
-    def values(kind: str) -> dict[str, float]:
-        return {
-            key: entry["value"]
-            for key, entry in json.loads(path.read_text(encoding="utf-8"))[f"{kind}s"].items()
-        }
+    def written(*lines: dict[str, Any], **options: Any) -> dict[str, float]:
+        run = json.loads(write(list(lines), folder, **options).read_text(encoding="utf-8"))
+        return {key: entry["value"] for key, entry in (run["claims"] | run["curves"]).items()}
 
-    assert values("claim") == {"1.1": 1.0, "2.2": 4.0, "3.1": 5.0} and values("curve") == {"old": 9.0}
-    write([claim_line("2.2", 3.0)], folder, anew=True)
-    assert values("claim") == {"2.2": 3.0} and values("curve") == {}
-
-
-def test_another_pytorch_drops_the_old_values(folder: Path, machine: Any) -> None:
-    machine(ON_GPU)
-    write([claim_line("1.1", 1.0), claim_line("curve", 1.0, "curve")], folder)
-    machine(ON_GPU | {"torch": "2.14.0+cu130"})
-    write([claim_line("2.2", 2.0)], folder)
-    assert recorded("1.1", NO_LIMITS) is None and recorded("curve") is None
-    assert recorded("2.2", NO_LIMITS) is not None
+    old = (claim_line("1.1", 1.0), claim_line("2.2", 2.0), claim_line("curve", 9.0, "curve"))
+    new = (claim_line("2.2", 3.0), claim_line("2.2", 4.0), claim_line("3.1", 5.0))
+    written(*old, claim_line("no longer made", 2.0))
+    assert written(*new) == {"1.1": 1.0, "2.2": 4.0, "3.1": 5.0, "curve": 9.0}
+    assert written(*new[:1], anew=True) == {"2.2": 3.0}
+    written(*old)
+    assert written(*new[:1], facts=ON_GPU | {"torch": "2.14.0+cu130"}) == {"2.2": 3.0}
 
 
 def test_nothing_to_write_is_refused(folder: Path) -> None:
@@ -146,17 +113,9 @@ def test_nothing_to_write_is_refused(folder: Path) -> None:
     assert not folder.exists()
 
 
-def test_the_same_run_gives_the_same_file(folder: Path, machine: Any) -> None:
-    machine(ON_GPU)
-    lines = [claim_line("b", 1.0), claim_line("a", 2.0)]
-    first = write(lines, folder, date="2026-01-02").read_bytes()
-    assert write(lines[::-1], folder, date="2026-01-02").read_bytes() == first
-
-
 @pytest.mark.parametrize("facts, name", [
     (FACTS, "cpu-amd-epyc-9r14"),
     (FACTS | {"cpu": "Intel(R) Xeon(R) Platinum 8375C CPU @ 2.90GHz"}, "cpu-intel-xeon-platinum-8375c-cpu"),
-    (ON_GPU, "nvidia-h200"),
     (FACTS | {"gpus": [GPU | {"name": "Tesla T4"}] * 2}, "2x-tesla-t4"),
     (FACTS | {"cpu": "../../etc/passwd"}, "cpu-etc-passwd"),
 ])  # fmt: skip
@@ -165,10 +124,8 @@ def test_file_names(facts: dict[str, Any], name: str) -> None:
 
 
 def test_labels_name_device_pytorch_and_date() -> None:
-    assert (
-        label({"machine": FACTS, "date": "2026-01-02"})
-        == "AMD EPYC(TM) 9R14 @ 2.6GHz, PyTorch 2.13.0, 2026-01-02"
-    )
+    found = label({"machine": FACTS, "date": "2026-01-02"})
+    assert found == "AMD EPYC(TM) 9R14 @ 2.6GHz, PyTorch 2.13.0, 2026-01-02"
 
 
 # --- what the repository holds ------------------------------------------------------------------------

@@ -12,13 +12,13 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
-import os
 import shutil
 import sys
 import time
 from contextlib import suppress
 from pathlib import Path
 
+from tools.claim_summary import write_job_summary
 from tools.evidence import slug, write
 from tools.verify_gpu import archive
 from tools.verify_gpu.findings import judge_claims, judge_shares, read_journals, summary
@@ -99,28 +99,18 @@ def store(session: Session, outcomes: list[Outcome], date: str) -> None:
     if lines:
         written = write(lines, session.folder / "evidence", date=date, facts=session.machine)
         evidence = json.loads(written.read_text(encoding="utf-8"))
-        if (
-            session.rehearsal
-        ):  # by name and content: it must not be taken for a record, even when copied by hand
-            written.unlink()
-            session.keep("evidence/rehearsal.json", {"rehearsal": True, **evidence})
-    session.file("settled.md").write_text(
-        of_a_run(session.folder, None if session.rehearsal else evidence), encoding="utf-8"
-    )
+    if evidence and session.rehearsal:
+        # By name and content: it must not be taken for a record, even when copied by hand.
+        written.unlink()
+        session.keep("evidence/rehearsal.json", {"rehearsal": True, **evidence})
+        evidence = None
+    session.file("settled.md").write_text(of_a_run(session.folder, evidence), encoding="utf-8")
     session.file("summary.txt").write_text(summary(outcomes, session.rehearsal) + "\n", encoding="utf-8")
     chosen = {path.name for path in session.notebooks}
-    prints = archive.on_disk()
-    session.keep(
-        archive.MANIFEST,
-        {
-            "format": archive.FORMAT,
-            "kind": kind,
-            "date": date,
-            "machine": session.machine,
-            "lessons": {n: p for n, p in prints.items() if n in chosen or not n.endswith(".ipynb")},
-            "outcomes": [vars(one) for one in outcomes],
-        },
-    )
+    lessons = {n: p for n, p in archive.on_disk().items() if n in chosen or not n.endswith(".ipynb")}
+    manifest = {"format": archive.FORMAT, "kind": kind, "date": date, "machine": session.machine}
+    manifest |= {"lessons": lessons, "outcomes": [vars(one) for one in outcomes]}
+    session.keep(archive.MANIFEST, manifest)
 
 
 def main() -> int:
@@ -167,9 +157,7 @@ def main() -> int:
     packed = archive.pack(folder.rename(folder.with_name(f"course-{name}-{now:%Y%m%d-%H%M%S}")))
     shutil.rmtree(packed.with_name(packed.name.removesuffix(".tar.gz")))
     table = summary(outcomes, options.rehearse)
-    if page := os.environ.get("GITHUB_STEP_SUMMARY"):
-        with open(page, "a", encoding="utf-8") as job:
-            job.write(f"### make verify-gpu\n\n```text\n{table}\n```\n")
+    write_job_summary({"make verify-gpu": [table]})
     print(f"\n{table}\n\n{packed.name}: {packed.stat().st_size / 2**20:.1f} MiB")
     return 0 if all(one.fine for one in outcomes) else 1
 

@@ -185,15 +185,12 @@ def check(name: str, manifest: dict[str, Any], evidence: dict[str, Any], expecte
         mine = expected.get(file)
         if mine == prints:
             continue
-        cells = sorted(
-            {k for k in {*mine, *prints} if mine.get(k) != prints.get(k)} if isinstance(mine, dict) else []
-        )
-        other.append(
-            f"{file}{' (' + ', '.join(cells[:6]) + (' …' if len(cells) > 6 else '') + ')' if cells else ''}"
-        )
+        pairs = set(mine.items()) ^ set(prints.items()) if isinstance(mine, dict) else set()
+        cells = sorted({cell for cell, _ in pairs})
+        names = ", ".join([*cells[:6], "…"] if len(cells) > 6 else cells)
+        other.append(f"{file} ({names})" if names else file)
     if other:
         raise Refused(
-            f"{name} was made with other code than the last commit holds: "
-            + "; ".join(other)
-            + ". Check out the commit it was made from, or run it again."
+            f"{name} was made with other code than the last commit holds: {'; '.join(other)}."
+            " Check out the commit it was made from, or run it again."
         )

@@ -31,11 +31,7 @@ def link(smi: str | None) -> float | None:
     try:
         generation, width = (int(part) for part in (smi or "").splitlines()[0].split(",")[:2])
         return PCIE_LANE[generation] * width
-    except (
-        ValueError,
-        IndexError,
-        KeyError,
-    ):  # "[N/A]", a machine whose GPU has another link, a newer generation
+    except (ValueError, IndexError, KeyError):  # "[N/A]", another link than PCIe, a newer generation
         return None
 
 
@@ -46,12 +42,8 @@ def shares(found: dict[str, Any]) -> dict[str, dict[str, float | None]]:
         found: ``ceilings`` (see :func:`shared.ceilings.ceilings`), ``rated`` and ``smi``.
     """
     measured, wire = found["ceilings"], link(found["smi"])
-    pairs = {
-        "copy": found["rated"]["bandwidth"],
-        "half": found["rated"]["half"],
-        "to_device": wire,
-        "from_device": wire,
-    }
+    pairs = {"copy": found["rated"]["bandwidth"], "half": found["rated"]["half"]}
+    pairs |= {"to_device": wire, "from_device": wire}
     return {
         name: {"measured": measured[name], "rated": rated, "share": measured[name] / rated if rated else None}
         for name, rated in pairs.items()
@@ -140,17 +132,13 @@ def claims_table(rows: list[Spread]) -> str:
     def text(number: float | None) -> str:
         return "" if number is None else f"{number:.4g}"
 
-    lines = [
-        f"{'claim':16} {'verdicts':22} {'n':>2} {'lowest':>9} {'highest':>9} {'at least':>9} {'at most':>9}"
-    ]
+    heads = ["lowest", "highest", "at least", "at most"]
+    lines = [f"{'claim':16} {'verdicts':22} {'n':>2}" + "".join(f"{head:>10}" for head in heads)]
     for row in rows:
         verdicts = ", ".join(dict.fromkeys(row.verdicts))
-        bounds = (
-            f"{text(row.lowest):>9} {text(row.highest):>9} {text(row.at_least):>9} {text(row.at_most):>9}"
-        )
-        lines.append(
-            f"{row.id:16} {verdicts:22} {row.samples:2} {bounds}{'' if row.steady else '  <-- look'}"
-        )
+        numbers = map(text, (row.lowest, row.highest, row.at_least, row.at_most))
+        columns = f"{row.id:16} {verdicts:22} {row.samples:2}" + "".join(f"{n:>10}" for n in numbers)
+        lines.append(columns + ("" if row.steady else "  <-- look"))
     return "\n".join(lines) + "\n"
 
 

@@ -1,25 +1,110 @@
 """Several processes on the GPUs of one machine: what NCCL and gloo do with one GPU, and with more.
 
-``python -m tools.verify_gpu.ranks FILE`` runs the cases, writes their results, and prints a line.
+``python -m tools.verify_gpu.ranks FILE`` runs the cases, writes their results, and prints a line. Each rank runs this
+file too, with what it is to do: ``together`` (NCCL, a GPU for each rank), ``one-gpu`` (NCCL, all ranks on GPU 0, to be
+refused), ``sync-batch-norm`` (NCCL), or ``share`` (gloo, all ranks on one GPU or on the CPU).
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
+import tempfile
 from collections.abc import Callable
 from contextlib import chdir
+from copy import deepcopy
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import torch
+
     from notebook_torchrun import Run
 
-SHARED = Path(__file__).with_name("one_gpu_two_ranks.py")
-SCRIPT = Path(__file__).with_name("ranks_script.py")
-TRAIN = Path(__file__).parents[2] / "notebooks" / "workers" / "train.py"
+THIS = Path(__file__).resolve()
+NOTEBOOKS = THIS.parents[2] / "notebooks"
+TRAIN = NOTEBOOKS / "workers" / "train.py"
+TASKS = ("together", "one-gpu", "sync-batch-norm", "share")  # of a rank
 DUPLICATE = "nccl-dup-gpu"  # the clinic's entry
+
+
+# --- one rank -------------------------------------------------------------------------------------------
+
+
+def rank(what: str) -> None:
+    """Do in one rank `what` is asked for, and report how much it differs from what one process computes."""
+    import torch
+    import torch.distributed as dist
+
+    from notebook_torchrun import report
+
+    limit = timedelta(seconds=30)
+    alone = what in ("one-gpu", "share")  # all ranks on one device
+    device = torch.device("cuda", 0 if alone else int(os.environ["LOCAL_RANK"]))
+    if what == "share" and not torch.cuda.is_available():
+        device = torch.device("cpu")
+    else:
+        torch.cuda.set_device(device)
+    if alone:  # for one-gpu: to meet the others
+        dist.init_process_group("gloo", timeout=limit)
+    else:
+        dist.init_process_group("nccl", timeout=limit, device_id=device)
+    group = dist.new_group(backend="nccl", timeout=limit) if what == "one-gpu" else None
+    number, world_size = dist.get_rank(), dist.get_world_size()
+    # In functions: a model that outlives its group may hang.
+    if what == "share":
+        difference = _gradient(device, number, world_size)
+    elif what == "sync-batch-norm":
+        difference = _normalized(device, number, world_size)
+    else:
+        value = torch.tensor([float(number)], device=device)
+        dist.all_reduce(value, group=group)
+        difference = abs(value.item() - sum(range(world_size)))
+    report(backend=dist.get_backend(), device=str(device), difference=difference)
+    dist.destroy_process_group()
+
+
+def _gradient(device: torch.device, number: int, world_size: int) -> float:
+    """Return how far the gradient of DistributedDataParallel is from that of one process."""
+    import torch
+    from torch.nn.functional import cross_entropy
+    from torch.nn.parallel import DistributedDataParallel
+
+    sys.path.append(str(NOTEBOOKS))
+    from shared.networks import lenet
+
+    torch.manual_seed(0)
+    # float64: with TF32 two ways to the same gradient differ in the third digit.
+    images = torch.rand(64, 1, 28, 28, dtype=torch.float64).to(device)
+    labels = torch.randint(10, (64,)).to(device)
+    one = lenet().to(device, torch.float64)
+    shared = DistributedDataParallel(deepcopy(one))
+    cross_entropy(one(images), labels).backward()
+    cross_entropy(shared(images.chunk(world_size)[number]), labels.chunk(world_size)[number]).backward()
+    pairs = zip(one.parameters(), shared.parameters(), strict=True)
+    return max((p.grad - q.grad).abs().max().item() for p, q in pairs)
+
+
+def _normalized(device: torch.device, number: int, world_size: int) -> float:
+    """Return how far SyncBatchNorm is from one process that normalizes the whole batch."""
+    import torch
+    from torch import nn
+    from torch.nn.parallel import DistributedDataParallel
+
+    whole = torch.randn(32, 4, generator=torch.Generator().manual_seed(0)).to(device)
+    mine, right = (
+        whole.chunk(world_size)[number],
+        nn.BatchNorm1d(4).to(device)(whole).chunk(world_size)[number],
+    )
+    synchronized = nn.SyncBatchNorm.convert_sync_batchnorm(nn.BatchNorm1d(4)).to(device)
+    model = DistributedDataParallel(synchronized, device_ids=[device])
+    return (model(mine) - right).abs().max().item()
+
+
+# --- the cases ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -33,23 +118,16 @@ class Case:
     wrong: Callable[[Run], str]
 
 
-def _ended(backend: str) -> Callable[[Run], str]:
+def _ended(backend: str, bound: float | None = None) -> Callable[[Run], str]:
+    """With a `bound`, all ranks must come to what one process computes, up to rounding."""
+
     def wrong(run: Run) -> str:
         if run.failure:
             return f"{run.failure.kind}: {run.failure.text.strip().splitlines()[-1][:200]}"
-        return "" if run.backend == backend else f"ran on {run.backend}, not on {backend}"
-
-    return wrong
-
-
-def _same_as_one(backend: str, bound: float) -> Callable[[Run], str]:
-    """All ranks must come to what one process computes, up to rounding."""
-
-    def wrong(run: Run) -> str:
-        if missing := _ended(backend)(run):
-            return missing
-        difference = max(result["difference"] for result in run.results if result)
-        return "" if difference < bound else f"differs by {difference:.2e}"
+        if run.backend != backend:
+            return f"ran on {run.backend}, not on {backend}"
+        difference = 0.0 if bound is None else max(result["difference"] for result in run.results if result)
+        return "" if bound is None or difference < bound else f"differs by {difference:.2e}"
 
     return wrong
 
@@ -67,25 +145,23 @@ def _refused(run: Run) -> str:
 def cases(gpus: int) -> dict[str, Case]:
     """Return what can be tried with so many GPUs; without any, the case for a rehearsal."""
     train = ("--epochs", 1, "--batch", 16 * max(gpus, 1), "--gpu", "--checkpoint", "checkpoint.pt")
-    in_float64, right = _same_as_one("gloo", 1e-9), _same_as_one("nccl", 1e-4)
+    in_float64, right = _ended("gloo", 1e-9), _ended("nccl", 1e-4)
     if not gpus:
-        return {"rehearsal: two gloo ranks on the CPU": Case(0, SHARED, (), 2, in_float64)}
+        return {"rehearsal: two gloo ranks on the CPU": Case(0, THIS, ("share",), 2, in_float64)}
     found = {
-        "NCCL with one rank": Case(1, SCRIPT, ("together",), 1, right),
+        "NCCL with one rank": Case(1, THIS, ("together",), 1, right),
         "training, one rank, NCCL": Case(1, TRAIN, train, 1, _ended("nccl")),
-        "two gloo ranks share a GPU": Case(1, SHARED, (), 2, in_float64),
-        "NCCL refuses two ranks on one GPU": Case(1, SCRIPT, ("one-gpu",), 2, _refused),
-        "NCCL, a GPU for each rank": Case(2, SCRIPT, ("together",), gpus, right),
+        "two gloo ranks share a GPU": Case(1, THIS, ("share",), 2, in_float64),
+        "NCCL refuses two ranks on one GPU": Case(1, THIS, ("one-gpu",), 2, _refused),
+        "NCCL, a GPU for each rank": Case(2, THIS, ("together",), gpus, right),
         "training, a GPU for each rank": Case(2, TRAIN, train, gpus, _ended("nccl")),
-        "SyncBatchNorm": Case(2, SCRIPT, ("sync-batch-norm",), gpus, right),
+        "SyncBatchNorm": Case(2, THIS, ("sync-batch-norm",), gpus, right),
     }
     return {name: case for name, case in found.items() if case.gpus <= gpus}
 
 
 def main() -> int:
     """Run the cases; the exit status is 0 if all came out right."""
-    import tempfile
-
     import torch
 
     from notebook_torchrun import launch
@@ -106,4 +182,7 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    if sys.argv[1] in TASKS:
+        rank(sys.argv[1])
+    else:
+        sys.exit(main())

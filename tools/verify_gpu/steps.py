@@ -6,7 +6,6 @@ import json
 import shutil
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 
 from course_utils.machine import usable_cores
@@ -168,13 +167,9 @@ def tests(session: Session) -> str:
 # --- the lessons ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Way:
-    """A way to run one lesson: the log's name, what to run, and the environment."""
-
-    log: str
-    arguments: list[object]
-    variables: dict[str, str]
+Way = tuple[
+    str, list[object], dict[str, str]
+]  # to run a lesson: the log's name, what to run, the environment
 
 
 def lanes(notebooks: Iterable[Path], cores: int) -> list[list[Path]]:
@@ -198,11 +193,11 @@ def run_lessons(session: Session, way: Callable[[Path], Way], seconds: float) ->
     wrong: dict[str, str | None] = {}
 
     def run(path: Path) -> None:
-        chosen = way(path)
+        log, arguments, variables = way(path)
         try:
             if session.left() - end < 1:
                 raise Failed("the time was up before it began")
-            session.python(chosen.log, chosen.arguments, session.left() - end, **chosen.variables)
+            session.python(log, arguments, session.left() - end, **variables)
             wrong[path.stem] = None
         except Failed as error:
             wrong[path.stem] = str(error)
@@ -225,12 +220,11 @@ def strict(session: Session) -> str:
     """Execute every cell and compare it with the stored output; a claim that does not hold is an error."""
 
     def way(path: Path) -> Way:
-        journals = session.file(
-            f"strict/{path.stem}.jsonl"
-        ).parent  # conftest.py names them after the notebooks
+        # conftest.py names the journals after the notebooks.
+        journals = session.file(f"strict/{path.stem}.jsonl").parent
         variables = {"COURSE_STRICT": "1", "COURSE_JOURNALS": str(journals)}
         # Each cell is named in the log before it runs: the last one where the time was up.
-        return Way(f"strict-{path.stem}", ["-m", "pytest", path, "--verbose"], variables)
+        return f"strict-{path.stem}", ["-m", "pytest", path, "--verbose"], variables
 
     return _lessons_that_ran(run_lessons(session, way, session.left() * 0.45))
 
@@ -241,7 +235,7 @@ def record(session: Session) -> str:
     def way(path: Path) -> Way:
         variables = {"COURSE_STRICT": "0", "COURSE_REPEAT": "2"}
         arguments = ["-m", "tools.record", "--to", session.folder / "executed" / path.stem, path]
-        return Way(f"record-{path.stem}", arguments, variables)
+        return f"record-{path.stem}", arguments, variables
 
     wrong = run_lessons(session, way, session.left() - 30)  # for the last step
     for path in session.notebooks:  # one folder for the notebooks, one for the traces, one for the journals
@@ -255,13 +249,5 @@ def record(session: Session) -> str:
 
 
 STEPS: dict[str, Callable[[Session], str]] = {
-    "machine": machine,
-    "limits": limits,
-    "doctor": doctor,
-    "clinic": clinic,
-    "ranks": ranks,
-    "tests": tests,
-    "strict": strict,
-    "record": record,
-    "quiet": quiet,
+    step.__name__: step for step in (machine, limits, doctor, clinic, ranks, tests, strict, record, quiet)
 }
