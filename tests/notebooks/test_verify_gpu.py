@@ -431,9 +431,9 @@ def test_taking_evidence(
     calls = [
         packed(manifest_of(H200), evidence_of(H200, date=date, claims={key: {"value": value}}), name)
         for name, date, key, value in (
-            ("c", "2026-11-24", "1.3", 3.0),
-            ("a", "2026-11-22", "1.3", 1.0),
-            ("b", "2026-11-23", "6.1", 2.0),
+            ("c", "2026-11-22", "1.3", 1.0),
+            ("a", "2026-11-24", "1.3", 3.0),
+            ("b", "2026-11-22", "6.1", 2.0),
         )
     ]
     other = H200 | {"torch": "2.12.0"}
@@ -448,7 +448,7 @@ def test_taking_evidence(
             take_evidence.take([*calls, packed(manifest, found)], folder)
         assert not list(folder.iterdir()), "refused, so nothing is changed"
     written, tables = take_evidence.take(calls, folder)
-    assert (written.name, tables) == ("nvidia-h200.json", "table of a\n\ntable of b\n\ntable of c\n")
+    assert (written.name, tables) == ("nvidia-h200.json", "table of b\n\ntable of c\n\ntable of a\n")
     (run,) = recordings.read(folder)
     assert run["machine"] == H200 and run["date"] == "2026-11-24"
     assert {key: values["value"] for key, values in run["claims"].items()} == {"1.3": 3.0, "6.1": 2.0}
