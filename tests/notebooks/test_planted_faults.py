@@ -491,6 +491,7 @@ def run_nbval(paths: list[Path], *options: str) -> tuple[int, dict[tuple[str, in
         cwd=ROOT, capture_output=True, text=True, encoding="utf-8", timeout=600,
         env={name: value for name, value in os.environ.items() if name != "GITHUB_STEP_SUMMARY"},
     )  # fmt: skip
+    assert report.exists(), done.stdout + done.stderr
     failed: dict[tuple[str, int], str] = {}
     for case in ElementTree.parse(report).iter("testcase"):
         for failure in case.iter("failure"):
