@@ -7,7 +7,7 @@ import logging
 
 from bilingual import Bilingual
 from course_utils.claims import claim
-from course_utils.exercises import check
+from course_utils.exercise_card import check
 from course_utils.fresh_process import run_fresh
 from course_utils.lesson_setup import setup
 from course_utils.machine import smi_query, try_all_gpus, try_gpu

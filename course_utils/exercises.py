@@ -28,43 +28,38 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
-from bilingual import Bilingual, plain
-from course_utils import lesson, settings
+from bilingual import Bilingual
+from course_utils import lesson
 from course_utils.exercise_hints import HINTS, is_stub, raised
 from course_utils.limits import TimeUp, limited
 
 LIMIT_SECONDS = 10.0  # PyTorch imports parts of itself at their first use, which takes seconds on a slow disk
-LEVELS = {
-    level: Bilingual(level, zh) for level, zh in (("easy", "簡單"), ("medium", "中等"), ("hard", "困難"))
-}
 
 Mistakes = Iterator[tuple[Any, ...]]  # whether it was made, its key, and perhaps a dictionary of values
 
 
-class NotYet(Exception):
-    """The answer is still the stub; without a key the learner is told to replace the ``...``.
+class _Reply(Exception):
+    """What ends a judge.
 
     Args:
-        key: The hint's key, as for a mistake.
-        values: What to fill in.
-    """
-
-    def __init__(self, key: str = "not_yet", /, **values: object) -> None:
-        super().__init__(key)
-        self.key, self.values = key, values
-
-
-class Mistake(Exception):
-    """A mistake that is noticed below a judge: in a helper, or in an object that the answer was given.
-
-    Args:
-        key: The key of its hint.
+        key: The key of the hint.
         values: What to fill in.
     """
 
     def __init__(self, key: str, /, **values: object) -> None:
         super().__init__(key)
         self.key, self.values = key, values
+
+
+class NotYet(_Reply):
+    """The answer is still the stub; without a key the learner is told to replace the ``...``."""
+
+    def __init__(self, key: str = "not_yet", /, **values: object) -> None:
+        super().__init__(key, **values)
+
+
+class Mistake(_Reply):
+    """A mistake that is noticed below a judge: in a helper, or in an object that the answer was given."""
 
 
 @dataclass(frozen=True)
@@ -90,12 +85,23 @@ class Exercise:
     hints: tuple[Bilingual, ...] = ()
     mistakes: Mapping[str, Bilingual] = field(default_factory=dict)
     seconds: float = LIMIT_SECONDS
-    level: str | None = None
+    level: str = "medium"
     show: Callable[[Any], Any] | None = None
     wrong: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
+    def text(self, key: str) -> Bilingual:
+        """Return the hint for a mistake with its placeholders: the exercise's own, else the general one of that key.
+
+        Args:
+            key: The mistake.
+
+        Raises:
+            KeyError: There is no such text.
+        """
+        return self.mistakes.get(key) or HINTS[key]
+
     def hint(self, key: str, values: Mapping[str, object] = MappingProxyType({})) -> Bilingual:
-        """Return the hint for a mistake: the exercise's own text, else the general one of that key.
+        """Return the hint for a mistake.
 
         Args:
             key: The mistake.
@@ -104,7 +110,7 @@ class Exercise:
         Raises:
             KeyError: There is no such text.
         """
-        hint = (self.mistakes.get(key) or HINTS[key]).format(**values)
+        hint = self.text(key).format(**values)
         return Bilingual(_short(hint.en), _short(hint.zh))
 
 
@@ -204,72 +210,3 @@ def seen(exercise: Exercise, answer: Any) -> tuple[str, str]:
     except BaseException:  # an answer may raise anything, and its verdict is shown all the same
         return "", ""
     return (page, text) if isinstance(page, str) and isinstance(text, str) else ("", "")
-
-
-def check(name: str, answer: Any) -> None:
-    """Check the learner's `answer` to the exercise `name`, and show a confirmation or a hint.
-
-    Args:
-        name: The exercise's name, as the lesson's cell has it.
-        answer: What the exercise asks for: a function, a class or a value.
-
-    Raises:
-        RuntimeError: The set-up cell was not run.
-        ValueError: The lesson has no exercise of that name (a typing mistake in the cell).
-    """
-    from IPython.display import display
-
-    known = exercises_of(lesson.current())
-    if name not in known:
-        raise ValueError(
-            f"check({name!r}, …): there is no such exercise; the lesson has {', '.join(sorted(known))}."
-        )
-    exercise = known[name]
-    result = examine(exercise, answer)
-    if result.state == "solved":
-        settings.mark_solved(lesson.current(), name)
-    shown = ("", "") if result.state == "notyet" or result.stopped else seen(exercise, answer)
-    display(Card(exercise, result, *shown))
-
-
-_STATES = {
-    "solved": Bilingual("solved", "完成"),
-    "notyet": Bilingual("not yet", "還沒完成"),
-    "wrong": Bilingual("not right yet", "還不對"),
-}
-
-
-@dataclass(frozen=True)
-class Card:
-    """How the answer to an exercise looks in a notebook."""
-
-    exercise: Exercise
-    result: Answer
-    page: str = ""  # what the exercise shows of the answer
-    text: str = ""  # the same as plain text
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        state = _STATES[self.result.state]
-        title = Bilingual(f"Exercise: {self.exercise.title.en}", f"練習：{self.exercise.title.zh}")
-        steps = "" if self.result.state == "solved" else self._steps()
-        level = LEVELS.get(self.exercise.level or "")
-        hardness = f' <span class="course-level">{level.html()}</span>' if level else ""
-        below = f'<div class="course-seen">{self.page}</div>' if self.page else ""
-        return {
-            "text/html": (
-                f'<div class="course-card course-exercise course-{self.result.state}">'
-                f'<p><span class="course-title">{title.html()}</span>{hardness}'
-                f' <span class="course-verdict">{state.html()}</span></p>'
-                f"{self.result.message.block()}{below}{steps}</div>"
-            ),
-            "text/plain": f"exercise {self.exercise.name}: {state}\n{plain(str(self.result.message))}"
-            + (f"\n{self.text}" if self.text else ""),
-        }
-
-    def _steps(self) -> str:
-        """Return the hints, each inside the one before: opening one is needed to see the next."""
-        nested = ""
-        for number, hint in reversed(list(enumerate(self.exercise.hints, start=1))):
-            label = Bilingual(f"Hint {number}", f"提示 {number}")
-            nested = f"<details><summary>{label.html()}</summary>{hint.block()}{nested}</details>"
-        return nested

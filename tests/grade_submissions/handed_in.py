@@ -63,7 +63,7 @@ def cells_only(number: str) -> list[str]:
 
 def worth(number: str, names: list[str]) -> int:
     """Return the points of some exercises."""
-    return sum(POINTS[PUBLISHED[f"{number}/{name}"].exercise.level or "easy"] for name in names)
+    return sum(POINTS[PUBLISHED[f"{number}/{name}"].exercise.level] for name in names)
 
 
 # --- ways in which a right notebook is changed before it is handed in ---------------------------------------

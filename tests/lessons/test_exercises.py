@@ -16,8 +16,9 @@ from torch import nn
 
 from bilingual import Bilingual
 from course_utils import check, lesson, settings
+from course_utils.exercise_card import LEVELS, Card
 from course_utils.exercise_hints import HINTS
-from course_utils.exercises import LEVELS, Answer, Card, Exercise, examine, exercises_of, seen
+from course_utils.exercises import Answer, Exercise, examine, exercises_of, seen
 
 LESSONS = sorted({entry.lesson for entry in PUBLISHED.values()})
 GENERIC = ("Your answer raised", "The check cannot use", "still running after", "calls itself without end")

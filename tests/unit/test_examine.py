@@ -22,7 +22,7 @@ from published import run
 from test_measure import snapshot
 
 from bilingual import Bilingual, Block
-from course_utils import check, exercises, figures, lesson, limits, settings
+from course_utils import check, exercise_card, figures, lesson, limits, settings
 from course_utils.exercise_hints import HINTS, is_stub
 from course_utils.exercises import Exercise, Mistakes, examine, exercises_of
 
@@ -212,7 +212,7 @@ def card(
 ) -> dict[str, str]:
     """Return the card that `check` displays."""
     lesson.use("01")
-    monkeypatch.setattr(exercises, "exercises_of", lambda _: {"on_gpu": exercise})
+    monkeypatch.setattr(exercise_card, "exercises_of", lambda _: {"on_gpu": exercise})
     check("on_gpu", answer)
     bundle = shown[-1]._repr_mimebundle_()
     assert_nested(bundle["text/html"])
@@ -301,17 +301,12 @@ def test_an_answer_that_was_stopped_is_not_run_once_more(
     assert "was stopped" in card(3, exercise, shown, monkeypatch)["text/html"] and not ran
 
 
-@pytest.mark.parametrize(
-    "level, words", [("easy", "簡單"), ("medium", "中等"), ("hard", "困難"), (None, None)]
-)
+@pytest.mark.parametrize("level, words", [("easy", "簡單"), ("medium", "中等"), ("hard", "困難")])
 def test_the_level_stands_in_the_card(
-    level: str | None, words: str | None, shown: list[Any], monkeypatch: pytest.MonkeyPatch
+    level: str, words: str, shown: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = card(3, dataclasses.replace(lenient(quiet), level=level), shown, monkeypatch)["text/html"]
-    if level:
-        assert f'"course-level"><span lang="en">{level}</span><span lang="zh-Hant">{words}</span>' in page
-    else:
-        assert "course-level" not in page
+    assert f'"course-level"><span lang="en">{level}</span><span lang="zh-Hant">{words}</span>' in page
 
 
 # --- in the lesson ------------------------------------------------------------------------------------

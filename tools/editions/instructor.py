@@ -11,7 +11,6 @@ from nbformat import NotebookNode
 
 from bilingual import Bilingual
 from course_utils import lesson
-from course_utils.exercise_hints import HINTS as HINTS_OF_ANY
 from course_utils.exercises import Exercise, exercises_of
 from course_utils.questions import parsed
 from tools.minutes import by_section, lessons
@@ -159,7 +158,7 @@ def _exercise(number: str, name: str, solution: str, language: str) -> str:
 
 def _words_of(exercise: Exercise, key: str) -> Bilingual:
     """Return the hint for a mistake, with an ellipsis for what an answer would fill in."""
-    text = exercise.mistakes.get(key) or HINTS_OF_ANY[key]
+    text = exercise.text(key)
     return Bilingual(
         *(_BLANK.sub("…", words).replace("{{", "{").replace("}}", "}") for words in (text.en, text.zh))
     )

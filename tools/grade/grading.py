@@ -15,7 +15,7 @@ from tools.grade.submission import Answer, Submission, Unreadable, open_submissi
 from tools.grade.texts import TEXTS, visible
 
 STATES = ("solved", "wrong", "not_tried", "error")
-POINTS = {"easy": 1, "medium": 2, "hard": 3}  # an exercise without a level counts as easy
+POINTS = {"easy": 1, "medium": 2, "hard": 3}
 SPARE_SECONDS = 20.0  # beyond the limits that the sandboxed process keeps by itself
 SAME = 3  # statements from which on an answer is remarkable if two have it
 
@@ -43,7 +43,7 @@ class Mark:
     @property
     def level(self) -> str:
         """The exercise's level."""
-        return self.task.exercise.level or "easy"
+        return self.task.exercise.level
 
 
 @dataclass
