@@ -54,10 +54,15 @@ def opened(chromium: Any, size: tuple[int, int] = LAPTOP, scheme: str = "light",
     page.on(
         "console", lambda message: page.problems.append(message.text) if message.type == "error" else None
     )
-    page.on("requestfailed", lambda request: page.problems.append(f"failed: {request.url}"))
+    page.on("requestfailed", lambda request: page.problems.extend(failed(request)))
     page.on("response", lambda answer: page.problems.append(answer.url) if answer.status >= 400 else None)
     page.on("request", lambda request: page.loaded.append(request.url))
     return page
+
+
+def failed(request: Any) -> list[str]:
+    """Return what is wrong with a request that failed: nothing, if a page left for another one before it was loaded."""
+    return [] if request.failure == "net::ERR_ABORTED" and request.is_navigation_request() else [f"failed: {request.url}"]
 
 
 def violations(page: Any) -> list[str]:
