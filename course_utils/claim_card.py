@@ -13,7 +13,8 @@ VERDICTS = {
     "holds": Bilingual("holds", "成立"),
     "fails": Bilingual("does not hold", "不成立"),
     "unclear": Bilingual("unclear", "尚無定論"),
-    "needs": Bilingual("not measured here", "本機未量測"),
+    "model": Bilingual("the model shows", "模型顯示"),
+    "needs": Bilingual("not shown here", "本機不展示"),
 }
 
 _EXPLAIN = {
@@ -34,7 +35,7 @@ _EXPLAIN = {
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a claim: ``holds``, ``fails``, ``unclear`` or ``needs``, and the numbers behind it."""
+    """What became of a claim: ``holds``, ``fails``, ``unclear``, ``model`` or ``needs``, and the numbers behind it."""
 
     verdict: str
     value: float | bool | None = None
@@ -75,6 +76,11 @@ class Card:
         value = _number(self.result.value)
         if run := self.result.run:
             return Bilingual(f"recorded: {value or '✓'} ({run})", f"參考紀錄：{value or '✓'}（{run}）")
+        if self.result.verdict == "model":
+            return Bilingual(
+                f"practice GPU: {value} (modelled)" if value else "checked on a practice GPU",
+                f"練習用 GPU：{value}（推算值）" if value else "已在練習用 GPU 上驗證",
+            )
         if not value:
             return Bilingual("checked on this machine", "已在這台機器上驗證")
         return Bilingual(f"here: {value}", f"這台機器：{value}")

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import torch
 from IPython.display import display
 
 from bilingual import Bilingual
+from course_utils import lesson_gpus, recordings, run_mode
 from course_utils import needs as machine_needs
-from course_utils import recordings, run_mode
 from course_utils.claim_card import Card, Verdict
 from course_utils.lesson import text
-from course_utils.measure import Comparison
+from course_utils.measure import Comparison, is_modelled
 
 RETRY_FACTOR = 3  # the second, longer measurement before a claim may fail
 
@@ -22,7 +23,12 @@ class ClaimError(AssertionError):
 
 
 def judge(
-    value: Any, *, at_least: float | None = None, at_most: float | None = None, needs: str | None = None
+    value: Any,
+    *,
+    at_least: float | None = None,
+    at_most: float | None = None,
+    needs: str | None = None,
+    on: torch.device | None = None,
 ) -> Verdict:
     """Decide about a claim without showing anything.
 
@@ -36,6 +42,8 @@ def judge(
         at_least: Lower bound, inclusive.
         at_most: Upper bound, inclusive.
         needs: What the machine must have, see :func:`course_utils.needs.missing`.
+        on: The device whose behaviour the claim is about. On a practice GPU nothing is measured: the verdict is "model",
+            as it is for a time of its clock.
 
     Returns:
         The verdict with the numbers behind it.
@@ -54,7 +62,7 @@ def judge(
             raise TypeError(
                 "claim(): a yes-or-no fact takes no at_least or at_most; pass the number itself instead."
             )
-        return Verdict("holds" if value else "fails", value)
+        return _verdict(value, lesson_gpus.modelled(on), value)
 
     def within(ratio: float) -> bool:
         return (at_least is None or ratio >= at_least) and (at_most is None or ratio <= at_most)
@@ -67,7 +75,9 @@ def judge(
     if not bounded:
         raise TypeError("claim(): a measured value needs at_least= or at_most=, or it could never be wrong.")
     if not isinstance(value, Comparison):
-        return Verdict("holds" if within(value) else "fails", float(value))
+        return _verdict(within(value), lesson_gpus.modelled(on) or is_modelled(value), float(value))
+    if is_modelled(value.ratio):
+        return _verdict(within(value.ratio), True, float(value.ratio))
 
     first = within(value.ratio), within(value.quartile_ratio)
     if all(first):
@@ -78,6 +88,10 @@ def judge(
     return Verdict(verdict, longer.ratio, longer.quartile_ratio)
 
 
+def _verdict(true: bool, modelled: bool, value: float | bool) -> Verdict:
+    return Verdict(("model" if modelled else "holds") if true else "fails", value)
+
+
 def claim(
     id: str,  # noqa: A002  (the field's word for it, and lessons read better with it)
     value: Any | Callable[[], Any],
@@ -85,6 +99,7 @@ def claim(
     at_least: float | None = None,
     at_most: float | None = None,
     needs: str | None = None,
+    on: torch.device | None = None,
 ) -> None:
     """State something about this machine, check it, and show the verdict beside the recorded GPU's.
 
@@ -96,6 +111,7 @@ def claim(
         at_least: Smallest value with which the statement is true.
         at_most: Largest value with which the statement is true.
         needs: What the machine must have, for example ``"cuda"``; otherwise the claim says what is lacking.
+        on: The device whose behaviour this is. A practice GPU shows what the model says, and the verdict says so.
 
     Raises:
         ClaimError: The claim does not hold and ``COURSE_STRICT=1`` is set (as in CI). A learner sees an
@@ -105,10 +121,10 @@ def claim(
     """
     sentence = text("claim", id)
     statement = Bilingual(sentence["en"], sentence["zh"])
-    if run_mode.on("recorded") and not isinstance(value, bool):
+    if run_mode.on("recorded") and not (isinstance(value, bool) or lesson_gpus.modelled(on)):
         display(Card(id, statement, _recorded(id, needs, (at_least, at_most)), at_least, at_most))
         return
-    result = judge(value, at_least=at_least, at_most=at_most, needs=needs)
+    result = judge(value, at_least=at_least, at_most=at_most, needs=needs, on=on)
     noted = {
         "verdict": result.verdict,
         "value": result.value,
@@ -118,7 +134,7 @@ def claim(
         "needs": needs,
     }
     times = run_mode.repetitions()
-    if times and result.lacking is None:
+    if times and result.verdict in recordings.MEASURED:
         noted["again"] = _again(value, times)
     run_mode.note("claim", id, noted)
     display(Card(id, statement, result, at_least, at_most))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from bilingual import LANGUAGE_VARIABLE, Shown
-from course_utils import class_mode, lesson
+from course_utils import class_mode, lesson, lesson_gpus
 from course_utils.front_end import front_end, notes
 from course_utils.language import choice, style, switch, use
 from course_utils.machine import badge, silence_cuda_toolkit_warning
@@ -14,7 +14,12 @@ from torch_doctor.style import use_page_styles
 
 
 def setup(
-    number: str | None = None, *, language: str | None = None, clinic: bool = True, present: bool = False
+    number: str | None = None,
+    *,
+    gpus: int = 0,
+    language: str | None = None,
+    clinic: bool = True,
+    present: bool = False,
 ) -> None:
     """Name the lesson, and show the language switch and the machine badge; for a notebook's first code cell.
 
@@ -22,6 +27,7 @@ def setup(
 
     Args:
         number: The lesson, ``"02"``: its questions, claims, captions and exercises are used from here on.
+        gpus: How many GPUs the lesson uses; practice GPUs where the machine has fewer (see :func:`course_utils.gpus`).
         language: ``"en"``, ``"zh-TW"`` or ``"zh-CN"`` in a notebook in one language, which needs no switch; if not given,
             the environment variable ``COURSE_LANGUAGE``, else both languages (one where the page cannot switch).
         clinic: Whether a known error is explained below its traceback. The environment variable
@@ -29,6 +35,7 @@ def setup(
         present: Class mode, for a projector; ``COURSE_MODE=class`` turns it on for every notebook.
 
     Raises:
+        RuntimeError: PyTorch is too old for a practice GPU.
         ValueError: There is no such lesson, or no such language.
     """
     import ipywidgets as widgets
@@ -40,6 +47,7 @@ def setup(
     lesson.use(number)
     use_page_styles()
     os.environ.setdefault(LANGUAGE_VARIABLE, choice())
+    lesson_gpus.start(gpus)
     silence_cuda_toolkit_warning()
     if clinic:
         hook.install()

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from bilingual import Bilingual, Block, measured
-from course_utils import recordings
+from course_utils import lesson_gpus, recordings
 from course_utils.gpu_ratings import rated_bandwidth
 
 GIB = 2**30
@@ -115,7 +115,7 @@ def other_accelerator() -> str | None:
     """Return the type of an accelerator that is not CUDA (``"mps"``, ``"xpu"`` …), or None."""
     if torch.accelerator.is_available():
         kind = torch.accelerator.current_accelerator().type
-        return None if kind == "cuda" else kind
+        return None if kind in ("cuda", "practice") else kind
     return None
 
 
@@ -172,7 +172,7 @@ def machine_rows(facts: dict[str, Any]) -> list[tuple[Bilingual, tuple[Bilingual
         ),
         Bilingual("Everything is measured on your GPUs.", "全部在你的 GPU 上量測。"),
     ]
-    plan = plans[min(count, 2)]
+    plan = lesson_gpus.plan() or plans[min(count, 2)]
     other = other_accelerator()
     if not count and other:
         # In the same line: every machine's badge has the same elements, and only their texts differ.

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from course_utils import run_mode
+from course_utils import lesson_gpus, run_mode
 from course_utils.torch_state import preserved_state
 
 Action = Callable[[], Any]
@@ -83,6 +83,26 @@ def _warm_up(action: Action) -> int:
     return max(1, round(SAMPLE_SECONDS / max(fastest, 1e-8)))
 
 
+def is_modelled(number: object) -> bool:
+    """Return whether `number` comes from the clock of a practice GPU."""
+    return type(number).__module__.startswith("practice_gpu")
+
+
+def _modelled(action: Action) -> float | None:
+    """Return what `action` takes by the clock of the practice GPUs; None if it does not use them.
+
+    Of two calls the second counts: the first one may prepare something. The model gives the same each time.
+    """
+    if (before := lesson_gpus.clock(wait=False)) is None:
+        return None
+    action()
+    if lesson_gpus.clock(wait=False) == before:
+        return None
+    begin = lesson_gpus.clock()
+    action()
+    return lesson_gpus.clock() - begin
+
+
 def _lower_quartile(times: list[float]) -> float:
     return min(times) if len(times) == 1 else statistics.quantiles(times, n=4, method="inclusive")[0]
 
@@ -90,7 +110,8 @@ def _lower_quartile(times: list[float]) -> float:
 def compare(a: Action, b: Action, *, pairs: int = DEFAULT_PAIRS, threads: int | None = 1) -> Comparison:
     """Measure how much longer `a` takes than `b`, in turns, and judge each by its fastest sample.
 
-    With ``COURSE_MODE=recorded``, each is called once.
+    With ``COURSE_MODE=recorded``, each is called once. What runs on a practice GPU takes the time of its clock: the ratio
+    is modelled, and carries the word.
 
     Args:
         a: Called without arguments; its result is thrown away. What it queues on the GPU is waited for.
@@ -102,7 +123,7 @@ def compare(a: Action, b: Action, *, pairs: int = DEFAULT_PAIRS, threads: int | 
         A :class:`Comparison`; its ``ratio`` says how many times longer `a` takes.
 
     Raises:
-        TypeError: `a` or `b` cannot be called.
+        TypeError: `a` or `b` cannot be called, or only one of them runs on a practice GPU.
         ValueError: Fewer than 3 pairs.
     """
     for name, action in (("a", a), ("b", b)):
@@ -114,6 +135,15 @@ def compare(a: Action, b: Action, *, pairs: int = DEFAULT_PAIRS, threads: int | 
     if pairs < 3:
         raise ValueError(
             f"compare(pairs={pairs}): at least 3 pairs are needed for quartiles; the default is {DEFAULT_PAIRS}."
+        )
+    on_model = _modelled(a), _modelled(b)
+    if None not in on_model:
+        ratio = on_model[0] / on_model[1]
+        return Comparison(ratio, ratio, *on_model, pairs, a, b, threads)
+    if on_model != (None, None):
+        raise TypeError(
+            "compare(): one of the two runs on a practice GPU, whose times are modelled, and the other on the CPU, whose "
+            "times are measured. Run both on the same device."
         )
     with preserved_state(threads):
         calls_a, calls_b = _warm_up(a), _warm_up(b)
@@ -140,7 +170,8 @@ def compare(a: Action, b: Action, *, pairs: int = DEFAULT_PAIRS, threads: int | 
 def best_time(action: Action, *, samples: int = 7, seconds: float = 0.5, threads: int | None = 1) -> float:
     """Return the fastest time of one call of `action`, in seconds, the device's work included.
 
-    For points of a curve. To say that one thing is faster than another, use :func:`compare`. With
+    For points of a curve. To say that one thing is faster than another, use :func:`compare`. On a practice GPU it is the
+    time of its clock, and modelled. With
     ``COURSE_MODE=recorded``, the faster of two calls: the first one often prepares something.
 
     Args:
@@ -159,6 +190,8 @@ def best_time(action: Action, *, samples: int = 7, seconds: float = 0.5, threads
         raise TypeError(
             f"best_time() needs a function to call, but got {type(action).__name__}; write `lambda: …`."
         )
+    if (on_model := _modelled(action)) is not None:
+        return on_model
     with preserved_state(threads):
         calls, times, begin = _warm_up(action), [], time.perf_counter()
         samples = 2 if run_mode.on("recorded") else samples

@@ -15,6 +15,9 @@ from course_utils import lesson, run_mode
 Limits = tuple[float | None, float | None]  # at least, at most
 
 
+MEASURED = ("holds", "unclear", "fails")  # the verdicts that come from hardware
+
+
 def folder() -> Path:
     """Return the folder of the recorded runs, which is beside that of the notebooks."""
     return lesson.notebooks().parent / "recordings"
@@ -48,7 +51,7 @@ def of_claim(run: dict[str, Any], id: str, limits: Limits) -> dict[str, Any] | N
         limits: What the claim asserts now: at least, at most.
     """
     values = run["claims"].get(id)
-    if values is None or values["verdict"] == "needs":
+    if values is None or values["verdict"] not in MEASURED:
         return None
     # A verdict under other limits says nothing about the claim as it is now.
     return values if (values.get("at_least"), values.get("at_most")) == limits else None

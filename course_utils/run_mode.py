@@ -7,6 +7,7 @@
 ``COURSE_TRACES``   Folder for the profiler's whole traces of recorded timelines (read by ``shared.timeline``).
 ``COURSE_DATA_DIR`` Folder for language and progress instead of the user's own (read by ``course_utils.settings``).
 ``COURSE_LANGUAGE`` ``en``, ``zh-TW`` or ``zh-CN``: one language, without a switch (read by ``setup``).
+``COURSE_CARD``     The card on which practice GPUs are modelled, ``T4`` if not given (read by ``lesson_gpus``).
 ``COURSE_CLINIC``   ``off``: no explanation below a known error (read by ``torch_doctor``).
 ``COURSE_MODE``     ``class``: for a projector. ``recorded``: recorded results, nothing is timed. ``class,recorded``: both.
 =================== =================================================================================================

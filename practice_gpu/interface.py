@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from practice_gpu import generators, memory, streams
+from practice_gpu.looking import clock
 from practice_gpu.modelled import Seconds
 from practice_gpu.simulation import Work
 from practice_gpu.state import NAME, state
@@ -86,8 +87,6 @@ def get_device_properties(device: Any = None) -> types.SimpleNamespace:
 
 def module() -> types.ModuleType:
     """Return the module."""
-    from practice_gpu import clock
-
     made = types.ModuleType(f"torch.{NAME}", "A GPU in software; see practice_gpu.")
     one = lambda value: lambda *_: value  # noqa: E731
     by_device = lambda device=None: generators.defaults[state.index(device)]  # noqa: E731

@@ -1,7 +1,7 @@
 """Who may import whom, what lessons import, and that the package works without its repository.
 
 The layers, from the top: a lesson's room (`notebooks/lesson_05`), `notebooks/shared`, `course_utils`,
-`notebook_torchrun`, `torch_doctor`; below them the module `bilingual`, which imports the standard library only.
+`practice_gpu`, `notebook_torchrun`, `torch_doctor`; below them the module `bilingual`, which imports the standard library only.
 A module imports from its own layer or below, and no two modules import each other, not inside functions either.
 The project that lesson 08 copies for its learner stands apart: it works without the course.
 """
@@ -30,7 +30,7 @@ from tools.written import script_in
 
 ROOT = Path(__file__).parents[1]
 ROOMS = sorted(path.parent.name for path in (ROOT / "notebooks").glob("lesson_*/__init__.py"))
-LIBRARIES = ["course_utils", "notebook_torchrun", "torch_doctor"]
+LIBRARIES = ["course_utils", "notebook_torchrun", "practice_gpu", "torch_doctor"]
 OWN = [*LIBRARIES, "shared", *ROOMS]
 PROJECT = sorted((ROOT / "notebooks" / "workers" / "forecast").glob("*.py"))
 MODULES = {path.stem for path in PROJECT}  # of the project; only lesson 08 imports them
@@ -62,7 +62,7 @@ def imported(path: Path) -> set[str]:
 def layer(module: str) -> int:
     """Return how high a module's package is; a module may import from lower packages and from its own."""
     package = module.split(".")[0]
-    below = ["torch_doctor", "notebook_torchrun", "course_utils", "shared"]
+    below = ["torch_doctor", "notebook_torchrun", "practice_gpu", "course_utils", "shared"]
     return len(below) if package.startswith("lesson_") else below.index(package)
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from course_utils.recordings import Limits
 from tools.outputs import whole_lines
 
-VERDICTS = ("holds", "unclear", "fails", "needs")
+VERDICTS = ("holds", "unclear", "fails", "model", "needs")
 # What each kind of machine has for certain. Other needs (bfloat16 units, a compiler …) depend on its model.
 CLASSES = {
     "CPU": {None, "cpu_only"},
@@ -144,7 +144,7 @@ class Summary:
         found = {path.name: list(noted.values()) for path, noted in sorted(self.verdicts.items())}
         found["total"] = [verdict for noted in found.values() for verdict in noted]
         rows: dict[str, Iterable[object]] = {
-            machine_class(self.gpus): ("hold", "unclear", "fail", "not measured")
+            machine_class(self.gpus): ("hold", "unclear", "fail", "modelled", "not shown")
         }
         rows |= {name: map(verdicts.count, VERDICTS) for name, verdicts in found.items()}
         width = max(map(len, found))

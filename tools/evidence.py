@@ -18,7 +18,6 @@ from course_utils.machine import machine_facts
 from tools.claim_summary import Declared, claims_in
 
 FOLDER = Path(__file__).parents[1] / "recordings"
-MEASURED = ("holds", "unclear", "fails")
 
 
 def claims_of_today(notebooks: Iterable[Path] | None = None) -> dict[str, Declared]:
@@ -39,7 +38,9 @@ def counts(run: dict[str, Any], claims: dict[str, Declared]) -> dict[str, int]:
     """Return how many of the claims hold, are unclear and fail in a run; "other": not measured as they are now."""
     found = [recordings.of_claim(run, id, claim.limits) for id, claim in claims.items()]  # noqa: A001
     verdicts = [values["verdict"] for values in found if values]
-    return {verdict: verdicts.count(verdict) for verdict in MEASURED} | {"other": len(claims) - len(verdicts)}
+    return {verdict: verdicts.count(verdict) for verdict in recordings.MEASURED} | {
+        "other": len(claims) - len(verdicts)
+    }
 
 
 def slug(facts: dict[str, Any]) -> str:

@@ -42,7 +42,15 @@ REASONS = {
     "series": "which series a figure has, where a GPU adds some",
     "source": "marks in the source of a launched script, around what it prints",
 }
-_VERDICTS = {"course-holds", "course-fails", "course-unclear", "course-needs", "course-solved", "course-card"}
+_VERDICTS = {
+    "course-holds",
+    "course-fails",
+    "course-unclear",
+    "course-model",
+    "course-needs",
+    "course-solved",
+    "course-card",
+}
 
 
 class _Marks(HTMLParser):

@@ -62,7 +62,8 @@ def opened(chromium: Any, size: tuple[int, int] = LAPTOP, scheme: str = "light",
 
 def failed(request: Any) -> list[str]:
     """Return what is wrong with a request that failed: nothing, if a page left for another one before it was loaded."""
-    return [] if request.failure == "net::ERR_ABORTED" and request.is_navigation_request() else [f"failed: {request.url}"]
+    left = request.failure == "net::ERR_ABORTED" and request.is_navigation_request()
+    return [] if left else [f"failed: {request.url}"]
 
 
 def violations(page: Any) -> list[str]:

@@ -66,8 +66,8 @@ def test_verdicts_are_counted_per_lesson(tmp_path: Path) -> None:
     summary = Summary()
     summary.add(tmp_path / "a.ipynb", [("9.1", "unclear"), ("9.2", "needs")])
     summary.add(tmp_path / "a.ipynb", [("9.1", "holds")])  # the cell ran twice: the last verdict counts
-    summary.add(tmp_path / "b.ipynb", [("9.3", "unclear"), ("9.4", "fails")])
-    assert [row.split()[-4:] for row in summary.table()[1:]] == [list("1001"), list("0110"), list("1111")]
+    summary.add(tmp_path / "b.ipynb", [("9.3", "unclear"), ("9.4", "fails"), ("9.5", "model")])
+    assert [row.split()[-5:] for row in summary.table()[1:]] == [list("10001"), list("01110"), list("11111")]
     assert [row.split()[0] for row in summary.table()] == ["CPU", "a.ipynb", "b.ipynb", "total"]
     assert summary.unclear() == {tmp_path / "b.ipynb": ["9.3"]}
 

@@ -137,7 +137,7 @@ def table(machines: Mapping[str, MachineResults], expected: Mapping[str, Iterabl
         machines: The results by the machines' names.
         expected: The files that are to run there.
     """
-    columns = ("passed", "failed", "holds", "unclear", "fails", "not measured", "seconds")
+    columns = ("passed", "failed", "holds", "unclear", "fails", "modelled", "not shown", "seconds")
     width = max([7, *map(len, machines)])
     lines = [f"{'machine':{width}}" + "".join(f"{column:>14}" for column in columns)]
     for name, results in machines.items():

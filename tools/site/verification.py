@@ -52,7 +52,7 @@ def _result(run: dict[str, Any], id: str, limits: recordings.Limits) -> tuple[st
     values = recordings.of_claim(run, id, limits)
     if values is None:
         older = run["claims"].get(id)
-        return "changed" if older and older["verdict"] != "needs" else "", ""
+        return "changed" if older and older["verdict"] in recordings.MEASURED else "", ""
     value = values.get("value")
     return values["verdict"], "" if value is None or isinstance(value, bool) else number(value)
 

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from course_utils import recordings
+from tools.claim_summary import VERDICTS
 from tools.outputs import read_notes
 from tools.verify_gpu.session import Outcome, Session
 
@@ -89,7 +91,7 @@ class Spread:
     @property
     def steady(self) -> bool:
         """Whether every pass and every sample says that it holds (or that this machine cannot tell)."""
-        if set(self.verdicts) == {"needs"}:
+        if not set(self.verdicts) & set(recordings.MEASURED):
             return True
         low = self.lowest is None or self.at_least is None or self.lowest >= self.at_least
         high = self.highest is None or self.at_most is None or self.highest <= self.at_most
@@ -149,9 +151,7 @@ def judge_claims(session: Session) -> str:
     session.keep("claims.json", [asdict(row) | {"steady": row.steady} for row in rows])
     session.file("claims.txt").write_text(claims_table(rows), encoding="utf-8")
     verdicts = [row.verdict for row in rows]
-    counts = ", ".join(
-        f"{verdicts.count(v)} {v}" for v in ("holds", "unclear", "fails", "needs") if v in verdicts
-    )
+    counts = ", ".join(f"{verdicts.count(v)} {v}" for v in VERDICTS if v in verdicts)
     look = [row.id for row in rows if not row.steady]
     return f"{len(rows)} claims: {counts or 'none'}" + (f"; look at {', '.join(look)}" if look else "")
 

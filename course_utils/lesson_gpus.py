@@ -1,0 +1,113 @@
+"""The GPUs of a lesson: the machine's own where it has enough of them, otherwise practice GPUs."""
+
+from __future__ import annotations
+
+import os
+
+import torch
+
+from bilingual import Bilingual
+from course_utils import settings
+
+_devices: list[torch.device] = []
+
+
+def start(count: int) -> None:
+    """Make `count` GPUs ready for a lesson; `gpus` returns them.
+
+    They are real ones where the machine has so many. Otherwise they are practice GPUs: PyTorch knows one kind of
+    accelerator at a time, so a single real GPU is hidden from a lesson that needs two.
+
+    Args:
+        count: How many GPUs the lesson needs; 0 for none.
+
+    Raises:
+        RuntimeError: PyTorch is too old for a practice GPU, or a lone real one is already in use.
+        ValueError: The card that the learner chose is not known.
+    """
+    _devices.clear()
+    real = torch.cuda.device_count()
+    if not count or real >= count:
+        _devices.extend(torch.device("cuda", index) for index in range(real if count else 0))
+        return
+    import practice_gpu
+
+    if real and not torch.cuda.is_initialized():
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    _devices.extend(practice_gpu.start(card(), count=count))
+
+
+def card() -> str:
+    """Return the card on which practice GPUs are modelled: ``COURSE_CARD``, the chosen one, or a T4."""
+    chosen = settings.read("settings").get("practice_gpu")
+    return os.environ.get("COURSE_CARD") or (chosen if isinstance(chosen, str) else "T4")
+
+
+def choose_card(name: str) -> None:
+    """Let practice GPUs be modelled on another card from the next set-up cell on, in all notebooks.
+
+    Args:
+        name: ``"T4"``, ``"RTX 4090"``, ``"H100"`` …: a card that practice_gpu knows.
+
+    Raises:
+        ValueError: It knows no such card.
+    """
+    from practice_gpu.profiles import profile
+
+    settings.write("settings", settings.read("settings") | {"practice_gpu": profile(name).name})
+
+
+def gpus() -> list[torch.device]:
+    """Return the GPUs of this lesson: ``cuda:0``, ``cuda:1`` …, or ``practice:0`` and so on.
+
+    Raises:
+        RuntimeError: The set-up cell was not run, or did not ask for any.
+    """
+    if not _devices:
+        raise RuntimeError(
+            "this notebook has no GPUs yet: run its first code cell (with `setup(…, gpus=…)`) · "
+            "這本筆記本還沒有 GPU：請先執行第一個程式碼儲存格（`setup(…, gpus=…)`）"
+        )
+    return list(_devices)
+
+
+def modelled(device: torch.device | None) -> bool:
+    """Return whether `device` is a practice GPU: what it shows is a model's, not a measurement's."""
+    return device is not None and device.type == "practice"
+
+
+def clock(*, wait: bool = True) -> float | None:
+    """Return the practice GPUs' clock, in modelled seconds; None if the lesson uses none.
+
+    Args:
+        wait: Whether to let them finish first what is queued, which takes a little time of the clock itself.
+    """
+    if not _devices or not modelled(_devices[0]):
+        return None
+    import practice_gpu
+
+    module = torch.get_device_module(_devices[0])
+    for device in _devices if wait else ():
+        module.synchronize(device)
+    return practice_gpu.clock()
+
+
+def plan() -> Bilingual | None:
+    """Return what the machine badge says about the practice GPUs; None without any."""
+    if not _devices or not modelled(_devices[0]):
+        return None
+    n, name = len(_devices), card()
+    real = os.environ.get("CUDA_VISIBLE_DEVICES") == "" and torch.version.cuda is not None
+    alone_en = (
+        "A single real GPU stays unused here, as two devices of one kind are needed. "
+        if real and n > 1
+        else ""
+    )
+    alone_zh = "這一課需要兩個同類的裝置，只有一張真正的 GPU 時不會用到它。" if real and n > 1 else ""
+    return Bilingual(
+        f"{alone_en}What is about GPUs runs on {'a practice GPU' if n == 1 else f'{n} practice GPUs'}: a device in "
+        f"software, modelled on a {name}. Values, order and memory are computed; its times are a model, and say so. "
+        "Speed is measured on the CPU.",
+        f"{alone_zh}與 GPU 有關的內容，在 {n} 張練習用 GPU 上執行：這是以軟體實作的裝置，依 {name} 的數據建立模型。"
+        "數值、先後順序與記憶體都是實際算出來的；時間則是模型推算值，並且都會標明。速度在 CPU 上量測。",
+    )

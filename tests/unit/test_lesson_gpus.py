@@ -1,0 +1,121 @@
+"""The GPUs of a lesson: real ones, practice GPUs, and what is said about what they show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+import practice_gpu
+from bilingual import Bilingual
+from course_utils import best_time, compare, lesson, lesson_gpus
+from course_utils.claim_card import Card, Verdict
+from course_utils.claims import judge
+from course_utils.lesson_gpus import gpus
+
+
+@pytest.fixture(autouse=True)
+def _put_back(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> Iterator[None]:
+    monkeypatch.setenv("COURSE_DATA_DIR", str(tmp_path))
+    monkeypatch.delenv("COURSE_CARD", raising=False)
+    yield
+    lesson_gpus.start(0)
+    if not torch.cuda.is_available():
+        practice_gpu.stop()
+
+
+def real(monkeypatch: pytest.MonkeyPatch, count: int) -> list[tuple[str, int]]:
+    """Let PyTorch count so many CUDA devices; return the practice GPUs that are then started."""
+    started: list[tuple[str, int]] = []
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
+    monkeypatch.setattr(
+        practice_gpu, "start", lambda card, count: started.append((card, count)) or [], raising=False
+    )
+    return started
+
+
+@pytest.mark.parametrize(("there", "wanted", "used"), [(1, 1, 1), (4, 2, 4), (2, 0, 0)])
+def test_real_gpus_are_used_where_there_are_enough(
+    there: int, wanted: int, used: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = real(monkeypatch, there)
+    lesson_gpus.start(wanted)
+    assert (started, lesson_gpus._devices) == ([], [torch.device("cuda", i) for i in range(used)])
+
+
+def test_a_single_gpu_is_hidden_from_a_lesson_that_needs_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    started = real(monkeypatch, 1)
+    lesson_gpus.start(2)
+    assert started == [("T4", 2)] and lesson_gpus.os.environ["CUDA_VISIBLE_DEVICES"] == ""
+
+
+def test_the_card_is_chosen_in_one_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert lesson_gpus.card() == "T4"
+    lesson_gpus.choose_card("A100")
+    assert lesson_gpus.card() == "A100"
+    with pytest.raises(ValueError, match="GTX 1"):
+        lesson_gpus.choose_card("GTX 1")
+    monkeypatch.setenv("COURSE_CARD", "H100")
+    assert lesson_gpus.card() == "H100"
+
+
+def test_without_the_set_up_cell_there_is_a_sentence() -> None:
+    lesson_gpus.start(0)
+    with pytest.raises(RuntimeError, match=r"first code cell.*第一個程式碼儲存格"):
+        gpus()
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="practice GPUs do not start beside a real one")
+class TestPracticeGPU:
+    """What is shown on practice GPUs is never called measured."""
+
+    def test_times_come_from_its_clock_and_are_the_same_each_time(self) -> None:
+        lesson_gpus.start(1)
+        large = torch.zeros(2048, 2048, device=gpus()[0])
+        found = [compare(lambda: large @ large, lambda: large + large) for _ in range(2)]
+        assert found[0].ratio == pytest.approx(found[1].ratio) and found[0].ratio > 5
+        assert str(found[0].ratio).endswith("modelled") and "modelled" in repr(best_time(lambda: large + 1))
+        assert judge(found[0], at_least=5) == Verdict("model", float(found[0].ratio))
+        assert judge(found[0], at_least=1000).verdict == "fails"
+
+    def test_the_cpu_is_measured_as_ever(self) -> None:
+        lesson_gpus.start(1)
+        small = torch.zeros(8, 8)
+        ratio = compare(lambda: small @ small, lambda: small + small).ratio
+        assert type(ratio) is float and type(best_time(lambda: small + 1)) is float
+
+    def test_modelled_and_measured_are_not_compared(self) -> None:
+        lesson_gpus.start(1)
+        here, there = torch.zeros(8), torch.zeros(8, device=gpus()[0])
+        with pytest.raises(TypeError, match="modelled, and the other on the CPU"):
+            compare(lambda: there + 1, lambda: here + 1)
+
+    @pytest.mark.parametrize(("value", "limits", "verdict"), [
+        (True, {}, "model"), (False, {}, "fails"), (3.0, {"at_least": 2}, "model"), (1.0, {"at_least": 2}, "fails"),
+    ])  # fmt: skip
+    def test_what_a_claim_says_about_it(self, value: object, limits: dict[str, int], verdict: str) -> None:
+        lesson_gpus.start(1)
+        assert judge(value, on=gpus()[0], **limits).verdict == verdict
+
+    def test_a_fact_of_another_device_is_measured(self) -> None:
+        lesson_gpus.start(1)
+        assert judge(True, on=torch.device("cpu")).verdict == judge(True).verdict == "holds"
+
+    def test_the_badge_says_what_they_are(self) -> None:
+        lesson_gpus.start(2)
+        assert "2 practice GPUs" in lesson_gpus.plan().en and "T4" in lesson_gpus.plan().zh
+        lesson_gpus.start(0)
+        assert lesson_gpus.plan() is None
+
+
+@pytest.mark.parametrize("value", [True, 3.0])
+def test_the_card_of_a_claim_tells_modelled_from_measured(
+    value: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lesson, "_current", "04")
+    shown = Card("4.1", Bilingual("a", "甲"), Verdict("model", value), None, None)._repr_mimebundle_()
+    assert "the model shows" in shown["text/plain"] and "模型顯示" in shown["text/plain"]
+    assert "course-model" in shown["text/html"] and "practice GPU" in shown["text/html"]
+    assert "here:" not in shown["text/html"] and "checked on this machine" not in shown["text/html"]
