@@ -68,7 +68,7 @@ def layer(module: str) -> int:
 
 def problems(packages: list[str]) -> list[str]:
     """Return one line per import that points up or sideways, and the first cycle of modules."""
-    graph = grimp.build_graph(*packages, cache_dir=None)
+    graph = grimp.build_graph(*packages, cache_dir=None, exclude_type_checking_imports=True)
     imports = {module: graph.find_modules_directly_imported_by(module) for module in sorted(graph.modules)}
     found = [
         f"{module} imports {other}"
