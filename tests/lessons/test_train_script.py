@@ -738,10 +738,13 @@ def test_the_slurm_file_asks_for_another_turn_before_its_time_is_up(slurm: Any) 
     assert noted[:3] == ["began", "scontrol requeue 123456", "trained"]
 
 
-def test_the_slurm_file_goes_on_if_it_cannot_be_requeued(slurm: Any) -> None:
-    """Where requeueing is forbidden the ranks train on."""
-    _, error, noted = slurm(f'{SIGNAL}; echo trained >> "$NOTED"', requeue="false;")
+@pytest.mark.parametrize("ends", [0, 3])
+def test_the_slurm_file_goes_on_if_it_cannot_be_requeued(ends: int, slurm: Any) -> None:
+    """Where requeueing is forbidden the ranks train on, and the job ends as they do."""
+    training = f'{SIGNAL}; sleep 0.3; echo trained >> "$NOTED"; exit {ends}'
+    status, error, noted = slurm(training, requeue="false;")
     assert "not requeued" in error and noted[-2:] == ["trained", ""]
+    assert status == ends, "not 138, of a `wait` that the signal interrupted"
 
 
 @pytest.mark.parametrize("restarts, trains", [("19", True), ("20", False)])
