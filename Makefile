@@ -31,7 +31,7 @@ machines: .venv/test  ## run the lessons on staged machines (ARGS=--list; ARGS="
 
 # The cells of lessons 06 to 08 take longest, so `make check LESSON=06` leaves their cells to `make test`.
 FILES = $(wildcard notebooks/$(LESSON)_*.ipynb notebooks/lesson_$(LESSON))
-TESTS = tests/lessons $(filter-out notebooks/06_% notebooks/07_% notebooks/08_%,$(filter %.ipynb,$(FILES))) -k "lesson_$(LESSON) or $(LESSON)_ or $(LESSON)/"
+TESTS = tests/lessons $(filter-out notebooks/06_% notebooks/07_% notebooks/08_%,$(filter %.ipynb,$(FILES))) -k "lesson_$(LESSON) or $(LESSON)_ or $(LESSON)/ or [$(LESSON)] or [$(LESSON)-$(if $(filter 08,$(LESSON)), or test_capstone)"
 check: .venv/test  ## check the form of all texts and the style, or one lesson in a few minutes (LESSON=05) · 檢查文字與格式（LESSON=05：只檢查一課，需要幾分鐘）
 	@$(if $(LESSON),$(if $(FILES),,$(error There is no lesson $(LESSON); give two digits, for example LESSON=05)))
 	@$(IN) -m tools.check $(if $(LESSON),$(FILES)); form=$$?; \

@@ -14,7 +14,7 @@ VERDICTS = {
     "fails": Bilingual("does not hold", "不成立"),
     "unclear": Bilingual("unclear", "尚無定論"),
     "model": Bilingual("the model shows", "模型顯示"),
-    "needs": Bilingual("not shown here", "本機不展示"),
+    "needs": Bilingual("not shown here", "本機無法展示"),
 }
 
 _EXPLAIN = {

@@ -242,11 +242,12 @@ def test_outputs_are_shown_as_they_are() -> None:
 
 def test_a_result_counts_only_for_the_claim_as_it_is_now() -> None:
     values = {"verdict": "holds", "value": 12.5, "at_least": 10, "at_most": None}
-    run = {"claims": {"a": values, "b": values | {"verdict": "needs"}}}
+    run = {"claims": {"a": values, "b": values | {"verdict": "needs"}, "d": values | {"verdict": "model"}}}
     assert verification._result(run, "a", (10, None)) == ("holds", "12.5")
     assert verification._result(run, "a", (20, None)) == ("changed", "")
     assert verification._result(run, "b", (10, None)) == ("", "")
     assert verification._result(run, "c", (10, None)) == ("", "")
+    assert verification._result(run, "d", (10, None)) == ("model", "")
 
 
 def test_every_claim_is_listed_with_its_sentence_and_limit() -> None:

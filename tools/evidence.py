@@ -35,12 +35,15 @@ def device_name(run: dict[str, Any]) -> str:
 
 
 def counts(run: dict[str, Any], claims: dict[str, Declared]) -> dict[str, int]:
-    """Return how many of the claims hold, are unclear and fail in a run; "other": not measured as they are now."""
+    """Return how many of the claims hold, are unclear and fail in a run.
+
+    "model": a practice GPU showed them. "other": neither measured as they are now, nor shown.
+    """
     found = [recordings.of_claim(run, id, claim.limits) for id, claim in claims.items()]  # noqa: A001
     verdicts = [values["verdict"] for values in found if values]
-    return {verdict: verdicts.count(verdict) for verdict in recordings.MEASURED} | {
-        "other": len(claims) - len(verdicts)
-    }
+    number = {verdict: verdicts.count(verdict) for verdict in recordings.MEASURED}
+    modelled = [run["claims"][id]["verdict"] for id in claims if id in run["claims"]].count("model")  # noqa: A001
+    return number | {"model": modelled, "other": len(claims) - len(verdicts) - modelled}
 
 
 def slug(facts: dict[str, Any]) -> str:

@@ -8,6 +8,7 @@ survived otherwise. Exit status 1: one survived.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import re
@@ -138,7 +139,15 @@ def end_what_is_left(folder: Path) -> None:
 
 def main() -> int:
     """Plant the mutants that the command line names, or all, and return the exit status."""
-    chosen = [mutant for mutant in MUTANTS if mutant["id"] in sys.argv[1:] or not sys.argv[1:]]
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.mutants", description="Plant faults, and see which are caught."
+    )
+    known = [mutant["id"] for mutant in MUTANTS]
+    parser.add_argument("ids", nargs="*", metavar="ID", help=f"which; all without it: {', '.join(known)}")
+    ids = parser.parse_args().ids
+    if unknown := set(ids) - set(known):
+        parser.error(f"there is no fault {', '.join(sorted(unknown))}")
+    chosen = [mutant for mutant in MUTANTS if mutant["id"] in ids or not ids]
     began, survived = time.monotonic(), []
     with tempfile.TemporaryDirectory(prefix="mutants-") as scratch:
         folder = Path(scratch).resolve()

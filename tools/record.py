@@ -156,8 +156,8 @@ def table(folder: Path = RECORDINGS) -> str:
     """Return README's table of what was last verified where, from the recorded runs."""
     lines = [
         "| Machine · 機器 | PyTorch | Python | Date · 日期 | holds · 成立 | unclear · 尚無定論 "
-        "| does not hold · 不成立 | not measured · 未量測 |",
-        "|---" * 4 + "|--:" * 4 + "|",
+        "| does not hold · 不成立 | the model shows · 模型顯示 | not shown · 無法展示 |",
+        "|---" * 4 + "|--:" * 5 + "|",
     ]
     runs, claims = read_runs(folder), claims_of_today()
     for run in runs:

@@ -48,6 +48,7 @@ RIGHT: dict[str, tuple[str, str]] = {
     "averaged by hand": _other("06/distribute", ("DistributedDataParallel(torch.nn.Linear(1, 1).to(device), device_ids=ids)", "torch.nn.Linear(1, 1).to(device)"), ("optimizer =", _BROADCAST), ("        optimizer.step()", _BY_HAND)),
     "workers": _other("06/distribute", ("sampler=sampler", "sampler=sampler, num_workers=2, prefetch_factor=2, persistent_workers=True")),
     "renamed by the path": _other("07/save_once", ("import os\n", "from pathlib import Path\n"), ('os.replace("checkpoint.part", "checkpoint.pt")', 'Path("checkpoint.part").replace("checkpoint.pt")')),
+    "a device by the local rank": _other("07/save_once", ("import torch\n", 'import torch\n\nlocal = int(os.environ.get("LOCAL_RANK", 0))\ndevice = f"cuda:{local}" if torch.cuda.device_count() > 1 else "cpu"\n')),
     "decided by rank 0": _other("07/resume", ("if found", "there = [file.exists()]\ndist.broadcast_object_list(there, 0)\nif there[0]")),
 }  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import signal
 from typing import Any
 
 import pytest
@@ -224,6 +225,7 @@ def test_hostile_answers_are_explained(key: str, capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     "key", [key for key, entry in PUBLISHED.items() if not entry.file]
 )  # a launch has its own
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="Windows has no setitimer")
 def test_the_time_limit_ends_an_endless_answer(key: str) -> None:
     entry = PUBLISHED[key]
     answer = examine(entry.exercise, hostile(entry, forever), seconds=0.1)

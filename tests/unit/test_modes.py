@@ -81,7 +81,7 @@ def test_a_claim_that_nobody_recorded_is_not_measured(
     shown: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     claims.claim("1.3", pytest.fail, at_least=2)  # recorded as not measured
-    assert "not measured here" in page(shown) and "recorded:" not in page(shown)
+    assert "not shown here" in page(shown) and "recorded:" not in page(shown)
     monkeypatch.setattr(
         claims.machine_needs, "missing", lambda needs: needs and Bilingual(f"a {needs}", "甲")
     )

@@ -13,6 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from course_utils import language as languages
+from course_utils import recordings
 from tools import links
 from tools.editions import AUDIENCES, chosen
 from tools.editions import lesson as edition
@@ -196,7 +197,7 @@ class _Writer:
             "date": self.runs[0]["date"],
             "machine": device_name(self.runs[0]),
             "holds": numbers["holds"],
-            "measured": len(claims) - numbers["other"],
+            "measured": sum(numbers[verdict] for verdict in recordings.MEASURED),
             "needs": numbers["other"],
         }
 
