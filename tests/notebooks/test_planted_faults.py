@@ -475,6 +475,12 @@ RUN_FAULTS: dict[str, tuple[str, str, Plant]] = {
     "nbval comment": ("measure", "comments are not used", sub(at("measure"), r"\A", "# NBVAL_SKIP\n")),
     "nothing compared": ("", "nothing was compared", exempt_all),
 }  # fmt: skip
+# By day one fault of each cell, so that all are in one copy, and the one that needs the whole notebook.
+BY_DAY = [
+    "changed output text", "wrong device under an honest output", "claim that does not hold", "missing output",
+    "warning on stderr", "exempt without a reason", "skipped cell", "nothing compared",
+]  # fmt: skip
+BY_NIGHT = [name for name in RUN_FAULTS if name not in BY_DAY]
 
 
 def run_nbval(paths: list[Path], *options: str) -> tuple[int, dict[tuple[str, int], str], str]:
@@ -519,11 +525,12 @@ class Planted:
     cells: set[str]
 
 
-def copies(small: Path) -> list[Planted]:
-    """Plant all faults in few copies: every run of a notebook starts a kernel."""
+def copies(small: Path, names: list[str]) -> list[Planted]:
+    """Plant faults in few copies: every run of a notebook starts a kernel."""
     clean = read(small)
     made: list[Planted] = []
-    for name, (cell, _, plant) in RUN_FAULTS.items():
+    for name in names:
+        cell, _, plant = RUN_FAULTS[name]
         alone = read(small)
         plant(alone)
         cells = touched(clean, alone) | ({cell} - {""})
@@ -554,26 +561,36 @@ class SmallRuns:
 
     failed: dict[tuple[str, int], str]
     printed: str
+    status: int
     place: dict[str, tuple[str, int | None]]  # of a fault, by its name: the notebook and the cell's position
 
 
-@pytest.fixture(scope="module")
-def small_runs(small: Path, tmp_path_factory: pytest.TempPathFactory) -> SmallRuns:
-    """Run all faulted copies of the small lesson, the one without a fault, and a kernel that dies."""
-    folder = tmp_path_factory.mktemp("nbval")
-    paths = [folder / "clean.ipynb", dead(folder)]
-    shutil.copy(small, paths[0])
+def run_copies(small: Path, folder: Path, names: list[str], *others: Path) -> SmallRuns:
+    """Run copies of the small lesson with these faults, and other notebooks of the folder."""
+    paths = list(others)
     small_lesson.write_room(folder)
     place: dict[str, tuple[str, int | None]] = {}
-    for number, one in enumerate(copies(small)):
+    for number, one in enumerate(copies(small, names)):
         paths.append(folder / f"faults{number}.ipynb")
         paths[-1].write_text(canonical(one.notebook), encoding="utf-8")
         for name in one.faults:
             must_fail = RUN_FAULTS[name][0]
             place[name] = paths[-1].stem, code_position(one.notebook, must_fail) if must_fail else None
     status, failed, printed = run_nbval(paths)
-    assert status == pytest.ExitCode.TESTS_FAILED
-    return SmallRuns(failed, printed, place)
+    return SmallRuns(failed, printed, status, place)
+
+
+@pytest.fixture(scope="module")
+def small_runs(small: Path, tmp_path_factory: pytest.TempPathFactory) -> SmallRuns:
+    """Run the copies with the faults by day, the one without a fault, and a kernel that dies."""
+    folder = tmp_path_factory.mktemp("nbval")
+    shutil.copy(small, folder / "clean.ipynb")
+    return run_copies(small, folder, BY_DAY, folder / "clean.ipynb", dead(folder))
+
+
+@pytest.fixture(scope="module")
+def more_runs(small: Path, tmp_path_factory: pytest.TempPathFactory) -> SmallRuns:
+    return run_copies(small, tmp_path_factory.mktemp("nbval"), BY_NIGHT)
 
 
 def test_nbval_passes_the_lesson_without_a_fault(small_runs: SmallRuns) -> None:
@@ -584,17 +601,28 @@ def test_nbval_passes_the_lesson_without_a_fault(small_runs: SmallRuns) -> None:
     assert counts == {"cells": 10, "executed": 10, "compared": 9, "silent": 0, "exempt": 1}
 
 
-@pytest.mark.parametrize("name", RUN_FAULTS)
-def test_nbval_reports(name: str, small_runs: SmallRuns) -> None:
-    failed, (notebook, position) = small_runs.failed, small_runs.place[name]
+def judge_fault(name: str, runs: SmallRuns) -> None:
+    failed, (notebook, position) = runs.failed, runs.place[name]
     must_fail, words, _ = RUN_FAULTS[name]
     mine = {place: message for (where, place), message in failed.items() if where == notebook}
+    assert runs.status == pytest.ExitCode.TESTS_FAILED
     if position is None:
         assert not mine
-        assert f"FAILED {notebook}.ipynb: {words}" in small_runs.printed
+        assert f"FAILED {notebook}.ipynb: {words}" in runs.printed
         return
     assert position in mine, f"cell {must_fail} passed; failed: {mine}"
     assert re.search(words, mine[position]), mine[position]
+
+
+@pytest.mark.parametrize("name", BY_DAY)
+def test_nbval_reports(name: str, small_runs: SmallRuns) -> None:
+    judge_fault(name, small_runs)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", BY_NIGHT)
+def test_nbval_reports_every_other_fault(name: str, more_runs: SmallRuns) -> None:
+    judge_fault(name, more_runs)
 
 
 def test_nbval_notices_a_dead_kernel_at_once(small_runs: SmallRuns) -> None:

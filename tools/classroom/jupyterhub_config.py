@@ -16,9 +16,7 @@ from tools.classroom import gpus  # noqa: E402
 
 # --- what you may want to change ----------------------------------------------------------------------
 
-MEMORY = (
-    "6G"  # of the computer, for each student; only where systemd runs (see the measured needs in TEACHING.md)
-)
+MEMORY = "6G"  # for each student; only where systemd runs (see the measured needs in TEACHING.md)
 GPUS_EACH = 1  # GPUs that each student sees
 # The part of a GPU's memory that one process may take; None: no limit. For four students to a GPU, 0.2 leaves room for
 # CUDA's own needs. PyTorch takes it from 2.10 on: https://github.com/pytorch/pytorch/pull/161035
@@ -49,12 +47,8 @@ c.JupyterHub.cleanup_servers = False  # a restart of the hub ends nobody's work
 c.LocalAuthenticator.allowed_groups = STUDENTS | TEACHERS
 c.PAMAuthenticator.admin_groups = TEACHERS
 
-c.Spawner.cmd = [
-    "/bin/sh",
-    str(COURSE / "tools" / "classroom" / "start_server.sh"),
-    sys.executable,
-    str(COURSE),
-]
+START = COURSE / "tools" / "classroom" / "start_server.sh"
+c.Spawner.cmd = ["/bin/sh", str(START), sys.executable, str(COURSE)]
 c.Spawner.default_url = "/lab/tree/my_course/00_start_here.ipynb"
 c.Spawner.start_timeout = c.Spawner.http_timeout = 120  # forty that start at once
 c.Spawner.args = [

@@ -21,10 +21,11 @@ from typing import TextIO
 
 from bilingual import Bilingual
 from course_utils import lesson
-from tools.classroom.progress_page import page
+from tools.classroom.progress_page import SAY, page
 
 FILE = ".local/share/pytorch-gpu-course/progress.json"  # in a home on Linux
 MOST_BYTES = 1_000_000
+PROBLEM = SAY["problem"]
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 Exercises = Mapping[str, Mapping[str, Bilingual]]  # titles, by lesson and name
@@ -69,13 +70,13 @@ def read(path: Path, name: str, known: Exercises, owner: int | None = None) -> L
         # A named pipe would keep the reader waiting.
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
     except FileNotFoundError:
-        return Learner(name, problem=Bilingual("nothing solved yet", "還沒有完成任何練習"))
+        return Learner(name, problem=PROBLEM["nothing"])
     except OSError:
-        return Learner(name, problem=Bilingual("cannot be read", "無法讀取"))
+        return Learner(name, problem=PROBLEM["unreadable"])
     with os.fdopen(handle, "rb") as file:
         about = os.fstat(handle)
         if not stat.S_ISREG(about.st_mode) or about.st_size > MOST_BYTES or owner not in (None, about.st_uid):
-            return Learner(name, problem=Bilingual("is no file of this learner", "不是這位學生的檔案"))
+            return Learner(name, problem=PROBLEM["not_theirs"])
         try:
             data = json.loads(file.read(MOST_BYTES))
             solved = {
@@ -87,7 +88,7 @@ def read(path: Path, name: str, known: Exercises, owner: int | None = None) -> L
                 for number, titles in known.items()
             }
         except (ValueError, AttributeError, RecursionError):
-            return Learner(name, problem=Bilingual("is damaged", "檔案已損壞"))
+            return Learner(name, problem=PROBLEM["damaged"])
     return Learner(name, solved)
 
 
@@ -105,13 +106,9 @@ def members(group: str) -> Iterator[tuple[str, Path, int]]:
 def handed_in(paths: Iterable[Path]) -> Iterator[tuple[str, Path]]:
     """Give the name and the file of each learner among the given files and folders."""
     for path in paths:
-        if path.is_dir():
-            files = sorted([*path.glob("*.json"), *path.glob("*/progress.json")])
-            yield from (
-                (file.parent.name if file.name == "progress.json" else file.stem, file) for file in files
-            )
-        else:
-            yield (path.absolute().parent.name if path.name == "progress.json" else path.stem), path
+        inside = sorted([*path.glob("*.json"), *path.glob("*/progress.json")]) if path.is_dir() else [path]
+        for file in inside:
+            yield (file.absolute().parent.name if file.name == "progress.json" else file.stem), file
 
 
 def write_csv(file: TextIO, learners: Sequence[Learner], known: Exercises) -> None:
@@ -129,7 +126,7 @@ def write_csv(file: TextIO, learners: Sequence[Learner], known: Exercises) -> No
 def lines(learners: Sequence[Learner], known: Exercises) -> Iterator[str]:
     """Give the lines for the terminal: how many exercises of each lesson everybody has solved."""
     width = max([len(learner.name) for learner in learners] + [8])
-    yield f"{'':{width}}  {'  '.join(known)}   {Bilingual('solved exercises by lesson', '各課完成的練習數')}"
+    yield f"{'':{width}}  {'  '.join(known)}   {SAY['page']['by_lesson']}"
     for learner in learners:
         counts = "  ".join(f"{len(learner.solved.get(number, ())) or '·':>2}" for number in known)
         yield f"{learner.name:{width}}  {counts}   {learner.problem or ''}".rstrip()
@@ -157,9 +154,7 @@ def main() -> None:
     learners.sort(key=lambda learner: learner.name)
     print("\n".join(lines(learners, known)))
     if options.csv:
-        with open(
-            options.csv, "w", encoding="utf-8-sig", newline=""
-        ) as file:  # so that Excel reads it as UTF-8
+        with open(options.csv, "w", encoding="utf-8-sig", newline="") as file:  # Excel then reads it as UTF-8
             write_csv(file, learners, known)
     if options.page:
         counted = [(learner.name, learner.solved, learner.problem) for learner in learners]

@@ -8,6 +8,3 @@ from tools.editions.lessons import chosen as chosen
 from tools.editions.lessons import lesson as lesson
 from tools.editions.making import AUDIENCES as AUDIENCES
 from tools.editions.making import edition as edition
-from tools.editions.one_language import html_in as html_in
-from tools.editions.one_language import markdown_in as markdown_in
-from tools.editions.one_language import words as words

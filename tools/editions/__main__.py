@@ -61,8 +61,7 @@ def main() -> int:
     links.warn()
     found = write(names)
     print(
-        "\n".join([*found, f"{len(names)} lessons in {BUILD / 'editions'}, {len(found)} problems"]),
-        flush=True,
+        *found, f"{len(names)} lessons in {BUILD / 'editions'}, {len(found)} problems", sep="\n", flush=True
     )
     failed = bool(found)
     for language in options.languages if options.execute else ():
@@ -73,10 +72,8 @@ def main() -> int:
                 failed = True
                 print(f"{name} in {language}: FAILED; {error}", file=sys.stderr)
             else:
-                print(
-                    f"{name} in {language}: {'nothing new' if seconds is None else f'{seconds:.0f} s'}",
-                    flush=True,
-                )
+                took = "nothing new" if seconds is None else f"{seconds:.0f} s"
+                print(f"{name} in {language}: {took}", flush=True)
     return int(failed)
 
 

@@ -95,10 +95,7 @@ def missing(notebook: NotebookNode) -> list[str]:
     for cell in notebook.cells:
         pieces = [cell.source] if cell.cell_type == "code" else _FENCE.findall(cell.source)
         for _, _, text in (remark for piece in pieces for remark in remarks(piece)):
-            if (
-                _WORDS.search(_NO_WORDS.sub("", text))
-                and not HAS_CJK.search(text)
-                and text not in translations(number)
-            ):
+            has_words = _WORDS.search(_NO_WORDS.sub("", text)) and not HAS_CJK.search(text)
+            if has_words and text not in translations(number):
                 found[text] = None
     return list(found)

@@ -17,6 +17,7 @@ from tools.minutes import by_section, lessons
 
 from .notes import notes
 from .one_language import words
+from .texts import TEXTS
 
 _CALL = re.compile(r'^(predict|check)\("(\w+)"', re.M)
 _SECTION = re.compile(r"^## (\d+\.\d+) ", re.M)
@@ -25,10 +26,7 @@ _BLANK = re.compile(r"(?<!\{)\{\w[^{}]*\}")
 WRONG_ANSWERS = 5  # that are shown of an exercise
 _LONGEST, _WIDEST = 4, 88  # lines of one, and characters of a line
 
-ANSWER, HINTS = Bilingual("Answer", "答案"), Bilingual("Hints", "提示")
-WRONG = Bilingual("Typical wrong answers, and words of the hint", "常見的錯誤答案（引號裡是提示的內容）")
-MINUTES = Bilingual("{minutes} minutes", "{minutes} 分鐘")
-LESSON = Bilingual("For instructors: minutes by section", "給教師：各節分鐘數")
+SAY = TEXTS["instructor"]
 
 
 def add(notebook: NotebookNode, language: str) -> None:
@@ -52,11 +50,10 @@ def add(notebook: NotebookNode, language: str) -> None:
                 made.append(_cell(cell, "notes", _notes(number, found[1], minutes, language)))
         elif cell.cell_type == "code":
             for kind, name in _CALL.findall(cell.source):
-                text = (
-                    _question(number, name, language)
-                    if kind == "predict"
-                    else _exercise(number, name, _solution(notebook.cells[at + 1 : at + 3]), language)
-                )
+                if kind == "predict":
+                    text = _question(number, name, language)
+                else:
+                    text = _exercise(number, name, _solution(notebook.cells[at + 1 : at + 3]), language)
                 made.append(_cell(cell, f"{kind}-{name}"[:30], text))
     notebook.cells = [cell for cell in made if cell.source]
 
@@ -86,15 +83,11 @@ def _minutes(number: str) -> dict[str, int]:
 
 
 def _table(minutes: dict[str, int], notebook: NotebookNode, language: str) -> str:
-    titles = {
-        section: title
-        for cell in notebook.cells
-        if cell.cell_type == "markdown"
-        for section, title in re.findall(r"^## (\d+\.\d+) (.+)$", cell.source, re.MULTILINE)
-    }
+    text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    titles = dict(re.findall(r"^## (\d+\.\d+) (.+)$", text, re.M))
     lines = [f"| {section} {titles.get(section, '')} | {number} |" for section, number in minutes.items()]
     rows = "\n".join(["| | |", "|---|--:|", *lines])
-    return _quoted([f"**{_one(LESSON, language)}**", rows])
+    return _quoted([f"**{_one(SAY['lesson'], language)}**", rows])
 
 
 def _notes(number: str, section: str, minutes: dict[str, int], language: str) -> str:
@@ -103,12 +96,14 @@ def _notes(number: str, section: str, minutes: dict[str, int], language: str) ->
         f"**{_one(label, language)}** {_one(text, language)}"
         for label, text in (note.parts() if note else ())
     ]
-    return _quoted([f"**{section}** · {_one(MINUTES.format(minutes=minutes[section]), language)}", *parts])
+    return _quoted(
+        [f"**{section}** · {_one(SAY['minutes'].format(minutes=minutes[section]), language)}", *parts]
+    )
 
 
 def _question(number: str, name: str, language: str) -> str:
     asked = parsed(name, lesson.all_texts(number)["question"][name])
-    title = f"**{_one(ANSWER, language)}**"
+    title = f"**{_one(SAY['answer'], language)}**"
     if asked.number:
         return _quoted([f"{title} {_one(asked.number.reason, language)}"])
     colon = words(": ", "：", language)
@@ -121,28 +116,18 @@ def _question(number: str, name: str, language: str) -> str:
 
 def _solution(cells: list[NotebookNode]) -> str:
     """Return the code of the solution that stands in one of the next cells, or nothing."""
-    return next(
-        (
-            found[1]
-            for cell in cells
-            if cell.cell_type == "markdown" and (found := _SOLUTION.search(cell.source))
-        ),
-        "",
-    )
+    found = (_SOLUTION.search(cell.source) for cell in cells if cell.cell_type == "markdown")
+    return next((solution[1] for solution in found if solution), "")
 
 
 def _exercise(number: str, name: str, solution: str, language: str) -> str:
     exercise = exercises_of(number)[name]
     hints = [f"{at}. {_one(hint, language)}" for at, hint in enumerate(exercise.hints, 1)]
     wrong = []
-    rows = [
-        (source, _words_of(exercise, key))
-        for key, sources in exercise.wrong.items()
-        for source in sources
-        if key != "returned_none"  # a forgotten `return` teaches nothing about the exercise
-    ]
-    for source, hint in rows:
-        lines = _other_lines(source, solution)
+    for key, source in ((key, source) for key, sources in exercise.wrong.items() for source in sources):
+        if key == "returned_none":  # a forgotten `return` teaches nothing about the exercise
+            continue
+        hint, lines = _words_of(exercise, key), _other_lines(source, solution)
         short = 0 < len(lines) <= _LONGEST and max(map(len, lines)) <= _WIDEST
         if short:
             said = words("“{}”: ", "「{}」：", language).format(_one(hint, language))
@@ -150,9 +135,9 @@ def _exercise(number: str, name: str, solution: str, language: str) -> str:
                 wrong.append(f"- {said}`{lines[0]}`")
             else:
                 wrong.append(f"- {said}\n" + indent("\n".join(("```python", *lines, "```")), "  "))
-    parts = [f"**{_one(HINTS, language)}**", "\n".join(hints)]
+    parts = [f"**{_one(SAY['hints'], language)}**", "\n".join(hints)]
     if wrong:
-        parts += [f"**{_one(WRONG, language)}**", "\n".join(wrong[:WRONG_ANSWERS])]
+        parts += [f"**{_one(SAY['wrong'], language)}**", "\n".join(wrong[:WRONG_ANSWERS])]
     return _quoted(parts)
 
 

@@ -19,14 +19,16 @@ from .making import edition
 
 BUILD = ROOT / "build"
 EXECUTED = BUILD / "executed"
-_SHAPE_OUTPUTS = (
-    "bilingual.py",
-    "course_utils/**/*",
-    "torch_doctor/**/*",
-    "notebook_torchrun/**/*",
-    "notebooks/shared/**/*",
-    "notebooks/workers/**/*",
+_FOLDERS = (
+    "course_utils",
+    "torch_doctor",
+    "notebook_torchrun",
+    "practice_gpu",
+    "notebooks/shared",
+    "notebooks/workers",
 )
+_SHAPE_OUTPUTS = ("bilingual.py", *(f"{folder}/**/*" for folder in _FOLDERS))
+_KINDS = (".py", ".toml", ".json", ".css", ".csv", ".otf")
 
 
 def chosen(numbers: Iterable[str] = ()) -> list[str]:
@@ -107,9 +109,9 @@ def _digest(name: str, language: str) -> str:
             digest.update(cell.source.encode())
     for pattern in (*_SHAPE_OUTPUTS, f"notebooks/lesson_{name[:2]}/**/*"):
         for path in sorted(ROOT.glob(pattern)):
-            if path.suffix in (".py", ".toml", ".json", ".css", ".csv", ".otf") and path.name not in (
+            if path.suffix in _KINDS and path.name not in (
                 "notes.toml",
-                "comments.toml",  # is in the cells already
-            ):
+                "comments.toml",
+            ):  # in the cells already
                 digest.update(path.read_bytes())
     return digest.hexdigest()[:16]

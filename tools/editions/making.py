@@ -69,10 +69,9 @@ def edition(notebook: NotebookNode, language: str, audience: str, *, outputs: bo
 @cache
 def changes() -> dict[str, list[dict[str, str]]]:
     """Return what an edition says otherwise, by cell."""
+    text = Path(__file__).with_name("changes.toml").read_text(encoding="utf-8")
     found: dict[str, list[dict[str, str]]] = {}
-    for entry in tomllib.loads(Path(__file__).with_name("changes.toml").read_text(encoding="utf-8"))[
-        "change"
-    ]:
+    for entry in tomllib.loads(text)["change"]:
         found.setdefault(entry["cell"], []).append(entry)
     return found
 

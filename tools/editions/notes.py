@@ -16,20 +16,15 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from bilingual import Bilingual
 
+from .texts import TEXTS
+
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
-LABELS = {
-    "say": Bilingual("Say", "講解"),
-    "ask": Bilingual("Ask", "提問"),
-    "answer": Bilingual("Answer", "答案"),
-    "stumble": Bilingual("Where students stumble", "學生容易卡住的地方"),
-    "short": Bilingual("Short of time", "時間不夠時"),
-}
 
 
 @dataclass(frozen=True)
@@ -59,7 +54,7 @@ class Note:
 
     def parts(self) -> Iterator[tuple[Bilingual, Bilingual]]:
         """Yield the label and the text of each part that there is."""
-        for name, label in LABELS.items():
+        for name, label in TEXTS["note"].items():
             if text := getattr(self, name):
                 yield label, text
 
@@ -73,17 +68,15 @@ def read(source: str) -> dict[str, Note]:
     Raises:
         ValueError: A key is unknown, or a text stands in one language only.
     """
-    found = {}
+    found, keys = {}, {name: (f"{name}_en", f"{name}_zh") for name in TEXTS["note"]}
+    known = sorted(key for pair in keys.values() for key in pair)
     for section, given in tomllib.loads(source).items():
-        known = {f"{field.name}_{language}" for field in fields(Note) for language in ("en", "zh")}
-        if unknown := set(given) - known:
-            raise ValueError(f"section {section}: unknown {sorted(unknown)}; there are {sorted(known)}")
-        parts = {
-            field.name: Bilingual(given.get(f"{field.name}_en", ""), given.get(f"{field.name}_zh", ""))
-            for field in fields(Note)
-            if {f"{field.name}_en", f"{field.name}_zh"} & set(given)
-        }
-        found[section] = Note(**({"say": None} | parts))
+        if unknown := sorted(set(given) - set(known)):
+            raise ValueError(f"section {section}: unknown {unknown}; there are {known}")
+        texts = {name: [given.get(key, "") for key in pair] for name, pair in keys.items()}
+        found[section] = Note(
+            **{"say": None} | {name: Bilingual(*pair) for name, pair in texts.items() if any(pair)}
+        )
     return found
 
 

@@ -28,18 +28,6 @@ ALLOWED = re.compile(
     r"PATH|LANG|LANGUAGE|LC_\w+|TZ|TMPDIR|LD_LIBRARY_PATH|PYTHON\w+|(COURSE|TORCH_DOCTOR)_LANGUAGE"
 )
 
-_WINDOWS = (
-    "Grading needs Linux (on Windows: WSL). Nothing was executed.\n"
-    "評分需要 Linux（在 Windows 上請用 WSL）。沒有執行任何程式。"
-)
-_UNPROTECTED = (
-    "This machine does not let me shut answers off from your files and from the network ({why}), so nothing was\n"
-    "executed. Run it as an ordinary user of a Linux machine that permits user namespaces, or as root; or, in a\n"
-    "container or a virtual machine that holds nothing else, with --unprotected.\n"
-    "這台機器無法把學生的答案和你的檔案、網路隔開（{why}），因此沒有執行任何程式。請在允許 user namespace 的 Linux 上，\n"
-    "以一般使用者身分執行，或改用 root；如果是在沒有其他資料的容器或虛擬機裡，也可以加上 --unprotected。"
-)
-
 
 def arguments(given: list[str] | None) -> argparse.Namespace:
     """Return the options of the command line."""
@@ -50,29 +38,13 @@ def arguments(given: list[str] | None) -> argparse.Namespace:
     add("paths", nargs="+", type=Path, metavar="PATH", help="notebooks, or folders of them · 筆記本或資料夾")
     add("--lesson", help="two digits; other lessons are not graded · 只評這一課（兩位數字）")
     add("--json", type=Path, metavar="FILE", help="write everything there · 把完整結果寫到這個檔案")
-    add(
-        "--csv", type=Path, metavar="FILE", help="write a table of the class there · 把全班的表格寫到這個檔案"
-    )
+    add("--csv", type=Path, metavar="FILE", help="write a table of the class · 把全班的表格寫到這個檔案")
     add("--points", nargs=3, type=int, default=(1, 2, 3), metavar=("EASY", "MEDIUM", "HARD"),
         help="points by level (1 2 3) · 三種難度的分數（1 2 3）")  # fmt: skip
-    add(
-        "--memory",
-        type=float,
-        default=4.0,
-        metavar="GB",
-        help="for each answer (4) · 每份答案的記憶體上限（4）",
-    )
-    add(
-        "--language",
-        choices=("en", "zh-TW", "zh-CN"),
-        help="of the terminal; both if not given · 終端機的語言，不指定就兩種都顯示",
-    )
+    add("--memory", type=float, default=4.0, metavar="GB", help="for each answer (4) · 每份答案的上限（4）")
+    add("--language", choices=("en", "zh-TW", "zh-CN"), help="of the terminal (both) · 終端機的語言")
     add("--details", action="store_true", help="every exercise with its hint · 列出每一題與提示")
-    add(
-        "--unprotected",
-        action="store_true",
-        help="go on where answers cannot be shut off · 無法隔離時仍然執行",
-    )
+    add("--unprotected", action="store_true", help="even if nothing protects you · 無法隔離時仍然執行")
     return parser.parse_args(given)
 
 
@@ -114,11 +86,10 @@ def main(given: list[str] | None = None) -> int:
     """Grade what the command line names, and return the exit status."""
     options = arguments(given)
     if not hasattr(os, "fork"):
-        print(_WINDOWS, file=sys.stderr)
+        print(TEXTS["refused"]["windows"], file=sys.stderr)
         return 2
-    if (
-        "COURSE_GRADING" not in os.environ
-    ):  # the memory of this process, with the old variables, is that of answers
+    # The memory of this process, with the old variables, is that of answers.
+    if "COURSE_GRADING" not in os.environ:
         kept = {name: value for name, value in os.environ.items() if ALLOWED.fullmatch(name)}
         sys.stdout.flush()
         os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], kept | ALONE)
@@ -133,7 +104,7 @@ def main(given: list[str] | None = None) -> int:
     course.make_importable()
     why = sandbox.obstacle(protected=True)
     if why and not (options.unprotected and not sandbox.obstacle(protected=False)):
-        print(_UNPROTECTED.format(why=why), file=sys.stderr)
+        print(TEXTS["refused"]["unprotected"].format(why=why), file=sys.stderr)
         return 2
     language.use(options.language)
     rates = dict(zip(grading.POINTS, options.points, strict=True))

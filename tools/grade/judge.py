@@ -9,7 +9,7 @@ import os
 import sys
 import time
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -23,50 +23,42 @@ from tools.grade.submission import Answer
 from tools.grade.texts import TEXTS
 
 CELL_SECONDS = 10.0  # for what stands in a cell outside of functions
-CLASSES = ("Tensor.", "Module.", "Optimizer.")
-WATCHED = ("bilingual", "course_utils", "torch_doctor", "notebook_torchrun", "shared", "lesson_")
+COURSE = ("bilingual", "course_utils", "torch_doctor", "notebook_torchrun", "shared", "lesson_")
+LIBRARIES = (math, operator, torch, torch.nn, torch.nn.functional, torch.testing)
+CLASSES = (torch.Tensor, torch.nn.Module, torch.optim.Optimizer)
 
 
-def _parts() -> Iterator[tuple[str, Any]]:
-    """Yield the functions, methods and modules that decide about an answer, with their names."""
-    modules = [
-        module
-        for name, module in list(sys.modules.items())
-        if isinstance(module, types.ModuleType) and name.startswith(WATCHED)
-    ]
-    libraries = [math, operator, torch, torch.nn, torch.nn.functional, torch.testing]
-    for owner in (*modules, *libraries, torch.Tensor, torch.nn.Module, torch.optim.Optimizer):
+def _parts(owners: Iterable[Any]) -> dict[tuple[str, int], Any]:
+    """Return what can be called in modules, classes and an exercise, and its code, by its name and its owner's id."""
+    found = {}
+    for owner in owners:
         for name, value in list(vars(owner).items()):
-            kind = isinstance(value, types.FunctionType | types.BuiltinFunctionType | type | types.ModuleType)
-            if not kind and not isinstance(value, types.MethodDescriptorType):
-                continue
-            yield f"{owner.__name__}.{name}", value
+            label = f"{getattr(owner, '__name__', 'exercise')}.{name}"
+            if callable(value) or isinstance(value, types.ModuleType):
+                found[label, id(owner)] = value
             if isinstance(value, types.FunctionType):
-                yield f"{owner.__name__}.{name}()", value.__code__
-            elif isinstance(value, type) and owner in modules and value.__module__ == owner.__name__:
-                for part, method in list(vars(value).items()):
-                    if isinstance(method, types.FunctionType):
-                        yield f"{owner.__name__}.{name}.{part}", method
-                        yield f"{owner.__name__}.{name}.{part}()", method.__code__
+                found[f"{label}()", id(owner)] = value.__code__
+    return found
 
 
 def changes(exercise: Exercise) -> Callable[[], list[str]]:
     """Return a function that names what has been replaced since now in the course, Python's built-ins and PyTorch."""
-
-    def parts() -> dict[str, Any]:
-        return dict(_parts()) | {f"exercise.{name}": value for name, value in vars(exercise).items()}
-
-    before, python = parts(), dict(vars(builtins))
+    course = [module for name, module in list(sys.modules.items()) if name.startswith(COURSE)]
+    course += [part for module in course for part in vars(module).values()
+               if isinstance(part, type) and part.__module__ == module.__name__]  # fmt: skip
+    owners, classes = [exercise, *course, *LIBRARIES, *CLASSES], {*map(id, CLASSES)}
+    before, python = _parts(owners), dict(vars(builtins))
 
     def find() -> list[str]:
         if names := [name for name, value in python.items() if vars(builtins).get(name) is not value]:
             vars(builtins).update(python)  # or nothing works any more
             return [f"builtins.{name}" for name in names]
-        now = parts()
-        added = {
-            name for name in now.keys() - before.keys() if name.startswith(CLASSES)
+        now = _parts(owners)
+        changed = {part for part, value in before.items() if now.get(part) is not value}
+        changed |= {
+            part for part in now.keys() - before.keys() if part[1] in classes
         }  # hides an inherited one
-        return sorted(added.union(name for name, value in before.items() if now.get(name) is not value))
+        return sorted({label for label, _ in changed})
 
     return find
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import fcntl
 import os
+import signal
 import socket
 import struct
 import sys
@@ -24,19 +25,12 @@ WORK = "/work-folder"
 
 # From linux/sched.h, linux/mount.h, linux/prctl.h and linux/capability.h; the number of the system call is the same
 # on all processors that PyTorch knows.
-_NEW = {
-    "ns": 0x20000,
-    "uts": 0x4000000,
-    "ipc": 0x8000000,
-    "user": 0x10000000,
-    "pid": 0x20000000,
-    "net": 0x40000000,
-}
+_NEW_USER = 0x10000000
+_NEW = 0x20000 | 0x4000000 | 0x8000000 | 0x20000000 | 0x40000000  # mounts, host name, IPC, processes, network
 _BIND, _REC, _PRIVATE = 4096, 16384, 1 << 18
 _NOSUID, _NODEV, _NOEXEC = 2, 4, 8
 _MOUNT_SETATTR, _AT_RECURSIVE, _RDONLY_NOSUID = 442, 0x8000, 0x1 | 0x2
 _DEATH_SIGNAL, _SUBREAPER, _NO_NEW_PRIVILEGES = 1, 36, 38
-_SIGKILL = 9
 
 
 class Unavailable(Exception):
@@ -80,7 +74,7 @@ def separate() -> None:
         raise Unavailable(sys.platform)
     root = os.getuid() == 0
     ids = os.getuid(), os.getgid()
-    _call("unshare", sum(bit for name, bit in _NEW.items() if name != "user" or not root))
+    _call("unshare", _NEW if root else _NEW | _NEW_USER)
     if not root:
         Path("/proc/self/setgroups").write_text("deny")
         for name, number in zip(("uid_map", "gid_map"), ids, strict=True):
@@ -89,14 +83,7 @@ def separate() -> None:
 
 def needed() -> list[Path]:
     """Return the folders inside, none of them below another one."""
-    paths = [
-        *map(Path, SYSTEM),
-        ROOT,
-        Path(sys.prefix),
-        Path(sys.base_prefix),
-        *IMPORTABLE,
-        *map(Path, sys.path),
-    ]
+    paths = map(Path, (*SYSTEM, ROOT, sys.prefix, sys.base_prefix, *IMPORTABLE, *sys.path))
     found: list[Path] = []
     for path in sorted({form for p in paths if p.exists() for form in (p.absolute(), p.resolve())}):
         if path.is_symlink() or not any(
@@ -177,4 +164,4 @@ def give_up(uid: int, gid: int) -> None:
     if sys.platform.startswith("linux"):
         _call("capset", struct.pack("Ii", 0x20080522, 0), bytes(24))
         _call("prctl", _NO_NEW_PRIVILEGES, 1, 0, 0, 0)
-        _call("prctl", _DEATH_SIGNAL, _SIGKILL, 0, 0, 0)
+        _call("prctl", _DEATH_SIGNAL, int(signal.SIGKILL), 0, 0, 0)

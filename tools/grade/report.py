@@ -24,6 +24,10 @@ def _both(text: Bilingual) -> dict[str, str]:
     return {"en": text.en, "zh": text.zh}
 
 
+def _noted(remarks: dict[str, list[str]]) -> list[dict[str, str]]:
+    return [{"kind": kind, **_both(text)} for kind, text in _remarks(remarks)]
+
+
 def _status(grade: Grade) -> Bilingual:
     return TEXTS["status"][grade.status].format(lesson=grade.lesson)
 
@@ -88,7 +92,7 @@ def _submission(grade: Grade, rates: dict[str, int]) -> dict[str, Any]:
         "says": _both(_status(grade)),
         "points": reached,
         "possible": most,
-        "remarks": [{"kind": kind, **_both(text)} for kind, text in _remarks(grade.remarks)],
+        "remarks": _noted(grade.remarks),
         "exercises": [
             {
                 "name": name,
@@ -97,7 +101,7 @@ def _submission(grade: Grade, rates: dict[str, int]) -> dict[str, Any]:
                 "state": mark.state,
                 "points": rates[mark.level] if mark.state == "solved" else 0,
                 "hint": _both(mark.hint) if mark.hint else None,
-                "remarks": [{"kind": kind, **_both(text)} for kind, text in _remarks(mark.remarks)],
+                "remarks": _noted(mark.remarks),
                 "fingerprint": mark.answer.fingerprint if mark.answer else None,
                 "seconds": mark.seconds,
             }

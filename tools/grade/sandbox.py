@@ -87,10 +87,10 @@ def run(function: Callable[[], Any], seconds: float, limits: Limits, *, protecte
         What came of it.
     """
     with tempfile.TemporaryDirectory(prefix="grade-", ignore_cleanup_errors=True) as folder:
-        token = secrets.token_hex(16)
         if not protected:
             namespaces.adopt_orphans()
         (result, give), (printed, output) = os.pipe(), os.pipe()
+        inside = _Inside(function, Path(folder), limits, protected, give, secrets.token_hex(16))
         sys.stdout.flush()
         sys.stderr.flush()
         process = os.fork()
@@ -101,12 +101,12 @@ def run(function: Callable[[], Any], seconds: float, limits: Limits, *, protecte
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
             os.closerange(3, give)  # nothing that this process has open is reachable inside
             os.closerange(give + 1, 65536)
-            _end(lambda: _first(function, Path(folder), limits, protected, give, token))
+            _end(inside.outermost)
         os.close(give)
         os.close(output)
         outcome = None
         try:
-            outcome = _watched(process, result, printed, seconds, limits, token)
+            outcome = _watched(process, result, printed, seconds, limits, inside.token)
             return outcome
         finally:
             _end_of(process, patience=1.0 if outcome and outcome.ended == "returned" else 0.0)
@@ -114,6 +114,9 @@ def run(function: Callable[[], Any], seconds: float, limits: Limits, *, protecte
                 _end_of_orphans()
             os.close(result)
             os.close(printed)
+
+
+# --- inside -------------------------------------------------------------------------------------------
 
 
 def _end(action: Callable[[], Any]) -> None:
@@ -130,55 +133,56 @@ def _end(action: Callable[[], Any]) -> None:
         os._exit(status)
 
 
-# --- inside -------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class _Inside:
+    """What three processes do, each a child of the one before; see :func:`run`. The last one writes to `give`."""
 
+    function: Callable[[], Any]
+    folder: Path
+    limits: Limits
+    protected: bool
+    give: int
+    token: str
 
-def _first(
-    function: Callable[[], Any], folder: Path, limits: Limits, protected: bool, give: int, token: str
-) -> None:
-    """Be the process outside of the namespaces, which waits for the first one inside."""
-    if protected:
-        namespaces.separate()
-    if not (inside := os.fork()):
-        _end(lambda: _second(function, folder, limits, protected, give, token))
-    os.close(give)
-    os.waitpid(inside, 0)
+    def outermost(self) -> None:
+        """Be the process outside of the namespaces, which waits for the first one inside."""
+        if self.protected:
+            namespaces.separate()
+        if not (inside := os.fork()):
+            _end(self.first)
+        os.close(self.give)
+        os.waitpid(inside, 0)
 
+    def first(self) -> None:
+        """Be the first process inside: prepare everything, start the one that counts, take in what is left of others."""
+        if self.protected:
+            namespaces.enter(self.folder, self.limits.disk, self.limits.files)
+        else:
+            os.chown(self.folder, *namespaces.user())
+            os.chdir(self.folder)
+            namespaces.give_up(*namespaces.user())  # never root: it could end every process of the machine
+        os.environ |= dict.fromkeys(("HOME", "TMPDIR", "COURSE_DATA_DIR", "XDG_CACHE_HOME"), os.getcwd())
+        tempfile.tempdir = None
+        if not (working := os.fork()):
+            _end(self.innermost)
+        os.close(self.give)
+        while os.wait()[0] != working:
+            pass
 
-def _second(
-    function: Callable[[], Any], folder: Path, limits: Limits, protected: bool, give: int, token: str
-) -> None:
-    """Be the first process inside: prepare everything, start the one that counts, and take in what is left of others."""
-    if protected:
-        namespaces.enter(folder, limits.disk, limits.files)
-    else:
-        os.chown(folder, *namespaces.user())
-        os.chdir(folder)
-        namespaces.give_up(*namespaces.user())  # never root: it could end every process of the machine
-    os.environ |= dict.fromkeys(("HOME", "TMPDIR", "COURSE_DATA_DIR", "XDG_CACHE_HOME"), os.getcwd())
-    tempfile.tempdir = None
-    if not (working := os.fork()):
-        _end(lambda: _third(function, limits, protected, give, token))
-    os.close(give)
-    while os.wait()[0] != working:
-        pass
-
-
-def _third(function: Callable[[], Any], limits: Limits, protected: bool, give: int, token: str) -> None:
-    """Be the process that calls the function and sends what it returns."""
-    if protected or os.getuid() == namespaces.NOBODY:  # otherwise it would count all of the user's processes
-        resource.setrlimit(resource.RLIMIT_NPROC, (limits.processes, limits.processes))
-    for name, most in (
-        (resource.RLIMIT_DATA, limits.memory),
-        (resource.RLIMIT_FSIZE, limits.disk),
-        (resource.RLIMIT_NOFILE, 1024),
-        (resource.RLIMIT_CORE, 0),
-    ):
-        resource.setrlimit(name, (most, most))
-    sys.stdin = open(os.devnull)  # noqa: SIM115  (for the rest of the process)
-    value = function()
-    sys.stdout.flush()
-    os.write(give, f"{token}{json.dumps(value)}\n".encode())
+    def innermost(self) -> None:
+        """Be the process that calls the function and sends what it returns."""
+        limits = [(resource.RLIMIT_DATA, self.limits.memory), (resource.RLIMIT_FSIZE, self.limits.disk),
+                  (resource.RLIMIT_NOFILE, 1024), (resource.RLIMIT_CORE, 0)]  # fmt: skip
+        if (
+            self.protected or os.getuid() == namespaces.NOBODY
+        ):  # else it would count all of the user's processes
+            limits.append((resource.RLIMIT_NPROC, self.limits.processes))
+        for name, most in limits:
+            resource.setrlimit(name, (most, most))
+        sys.stdin = open(os.devnull)  # noqa: SIM115  (for the rest of the process)
+        value = self.function()
+        sys.stdout.flush()
+        os.write(self.give, f"{self.token}{json.dumps(value)}\n".encode())
 
 
 # --- outside ------------------------------------------------------------------------------------------

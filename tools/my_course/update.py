@@ -10,33 +10,13 @@ from pathlib import Path
 
 from bilingual import Bilingual
 from tools.my_course.merge import merged, without_outputs
+from tools.texts import texts
 from tools.written import LEARNERS, workers
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 BASE, BACKUPS = ".course", "backups"
 
-_MADE = Bilingual(
-    "Your own copy of the course is in {folder}. Work there: updates of the course reach it and never overwrite your work.",
-    "你自己的課程複本在 {folder}，請在那裡上課。課程更新時，複本也會跟著更新，但不會蓋掉你寫的內容。",
-)
-_TAKEN = Bilingual("Copied from notebooks/: {names}", "已從 notebooks/ 複製：{names}")
-_UPDATED = Bilingual("Updated: {names}", "已更新：{names}")
-_MERGED = Bilingual(
-    "Updated, with your changes kept: {name} (as it was before: {backup})",
-    "已更新，並保留你的修改：{name}（更新前的檔案：{backup}）",
-)
-_BOTH = Bilingual(
-    "   Cells that both you and the course have changed: {count}. Yours stay; a new cell below each one shows the course's.",
-    "   你和課程都改過的儲存格有 {count} 個。你的內容都保留著，課程的新版放在各格下方的新儲存格。",
-)
-_KEPT = Bilingual(
-    "You have changed {name}, so it stays. The course's new version: {source}",
-    "你改過 {name}，所以保留你的版本。課程的新版在 {source}",
-)
-_FAILED = Bilingual(
-    "{name} stays as it is: it cannot be updated ({why}). The course's new version: {source}",
-    "{name} 無法更新（{why}），維持原狀。課程的新版在 {source}",
-)
+SAY: dict[str, Bilingual] = texts(__file__)
 
 
 def _uncommitted(notebooks: Path) -> set[str]:
@@ -85,7 +65,7 @@ def _take_over(notebooks: Path, folder: Path) -> list[Bilingual]:
     found = [path for path in places if path.exists() and not (folder / path.name).exists()]
     for path in found:
         (shutil.copytree if path.is_dir() else shutil.copy2)(path, folder / path.name)
-    return [_TAKEN.format(names=", ".join(path.name for path in found))] if found else []
+    return [SAY["taken"].format(names=", ".join(path.name for path in found))] if found else []
 
 
 def _bring_up_to_date(folder: Path, name: Path, course: bytes) -> list[Bilingual] | None:
@@ -96,15 +76,15 @@ def _bring_up_to_date(folder: Path, name: Path, course: bytes) -> list[Bilingual
     if mine == course:
         said = []
     elif mine != before and name.suffix != ".ipynb":
-        new, said = mine, [_KEPT.format(name=name, source=Path(NOTEBOOKS.name, name))]
+        new, said = mine, [SAY["kept"].format(name=name, source=Path(NOTEBOOKS.name, name))]
     elif mine != before:
         new, both = merged(before, mine, course)
         backup = folder / BACKUPS / f"{name.stem}-{time.strftime('%Y%m%d-%H%M%S')}{name.suffix}"
         said = []
         if new != mine:
             _write(backup, mine)
-            said = [_MERGED.format(name=name, backup=backup)]
-            said += [_BOTH.format(count=len(both))] if both else []
+            said = [SAY["merged"].format(name=name, backup=backup)]
+            said += [SAY["both"].format(count=len(both))] if both else []
     if new != mine:
         _write(file, new)
     _write(base, course)
@@ -126,7 +106,7 @@ def update(folder: Path, notebooks: Path = NOTEBOOKS) -> list[Bilingual]:
     first = not (folder / BASE).exists()
     if first:
         folder.mkdir(parents=True, exist_ok=True)
-        said += [_MADE.format(folder=folder), *_take_over(notebooks, folder)]
+        said += [SAY["made"].format(folder=folder), *_take_over(notebooks, folder)]
     for name, (course, begin) in delivered(notebooks).items():
         file, base = folder / name, folder / BASE / name
         try:
@@ -140,5 +120,5 @@ def update(folder: Path, notebooks: Path = NOTEBOOKS) -> list[Bilingual]:
         # A broken file must not keep the others from their update, nor JupyterLab from its start.
         except Exception as error:
             why, source = type(error).__name__, Path(NOTEBOOKS.name, name)
-            said.append(_FAILED.format(name=name, why=why, source=source))
-    return [*said, *([_UPDATED.format(names=", ".join(replaced))] if replaced else [])]
+            said.append(SAY["failed"].format(name=name, why=why, source=source))
+    return [*said, *([SAY["updated"].format(names=", ".join(replaced))] if replaced else [])]
