@@ -1,12 +1,14 @@
-"""Decide how many GPUs lesson 05 uses: only one where two of them cannot exchange data."""
+"""Keep lesson 05 away from real GPUs that cannot exchange data."""
 
 from __future__ import annotations
+
+import os
+import warnings
 
 import torch
 from IPython.display import display
 
 from bilingual import Bilingual, Block
-from course_utils import needs, try_all_gpus
 from course_utils.fresh_process import run_fresh
 
 LIMIT_SECONDS = 90.0
@@ -29,31 +31,29 @@ if not same:
     raise SystemExit("wrong values arrived")
 """
 
-_ONE_ONLY = Bilingual(
+_HIDDEN = Bilingual(
     "A tensor sent from one GPU to another did not arrive in time, or arrived with wrong values, so this lesson uses "
-    "GPU 0 only. Often the cause is the direct connection of the GPUs: on a machine of your own, turn IOMMU and ACS "
+    "practice GPUs. Often the cause is the direct connection of the GPUs: on a machine of your own, turn IOMMU and ACS "
     "(PCIe access control) off in the BIOS; a virtual machine may not allow it. `NCCL_P2P_DISABLE=1` mends only what "
     'goes through NCCL. More: `doctor("hang")`.',
-    "把張量從一張 GPU 送到另一張，不是逾時未到，就是到了之後數值不對，所以這一課只用 GPU 0。常見的原因是 GPU 之間的直接連線"
+    "把張量從一張 GPU 送到另一張，不是逾時未到，就是到了之後數值不對，所以這一課改用練習用 GPU。常見的原因是 GPU 之間的直接連線"
     "有問題：自己的機器可以在 BIOS 裡關掉 IOMMU 和 ACS（PCIe 存取控制），虛擬機器則不一定能關。`NCCL_P2P_DISABLE=1` "
     '只對經過 NCCL 的傳輸有效。詳情請看 `doctor("hang")`。',
 )
 
 
-def usable_gpus() -> list[torch.device]:
-    """Return the devices of the lesson: all GPUs, or the first one where two cannot exchange data, or the CPU.
+def check_links() -> None:
+    """Hide the real GPUs from this lesson, with a note, where two of them cannot exchange data.
 
     On some machines the direct connection of two GPUs is broken. Copies then hold wrong values, or a call of
-    ``nn.DataParallel`` never returns, and no interrupt stops it; a fresh process can be stopped. Where that happens, a
-    note says so, and claims that need two GPUs are not measured.
+    ``nn.DataParallel`` never returns, and no interrupt stops it; a fresh process can be stopped. The set-up cell calls
+    this before it looks for GPUs. Without NCCL, ``nn.DataParallel`` warns that it is missing, which is no news here.
     """
-    gpus = try_all_gpus()
-    broken = len(gpus) >= 2 and not exchanges()
-    needs.rule_out("two_gpus", broken)
-    if not broken:
-        return gpus
-    display(Block(f"<p>{_ONE_ONLY.html()}</p>", str(_ONE_ONLY)))
-    return gpus[:1]
+    warnings.filterwarnings("ignore", "PyTorch is not compiled with NCCL support")
+    if torch.cuda.device_count() < 2 or exchanges():
+        return
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    display(Block(f"<p>{_HIDDEN.html()}</p>", str(_HIDDEN)))
 
 
 def exchanges() -> bool:

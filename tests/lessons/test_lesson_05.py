@@ -1,10 +1,11 @@
-"""Lesson 05: tensors that pretend to be on GPUs, the lesson's own DataParallel, and its explorers."""
+"""Lesson 05: the lesson's own DataParallel, its explorers, and real GPUs that cannot exchange data."""
 
 from __future__ import annotations
 
 import ast
 import inspect
 import math
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -13,13 +14,11 @@ import torch
 from lesson_cells import cells
 from torch import nn
 
-from course_utils import needs
 from course_utils.exercises import examine, exercises_of
 from lesson_05 import batch_split, by_hand, desks, parallel_traffic, two_gpus
 from lesson_05.one_step import record_step
 from lesson_05.parallel_traffic import CHAIN, MODELS, RING, STAR, WAYS, Traffic
-from shared.digits import digits
-from shared.networks import lenet, resnet18
+from shared.networks import lenet
 
 pytestmark = pytest.mark.usefixtures("no_warnings")
 
@@ -166,24 +165,6 @@ def test_an_error_in_a_copy_is_raised(built: dict[str, Any]) -> None:
         net(torch.rand(7, 2))
 
 
-def test_a_gpu_trains_the_same_resnet_as_a_cpu() -> None:
-    """What was tried here from many seeds is what claim 5.9 states on a GPU, too."""
-
-    class Pretended(str):
-        type = "cuda"
-
-    def trained(home: torch.device | str) -> list[torch.Size]:
-        names: dict[str, Any] = {"torch": torch, "digits": digits, "resnet18": resnet18}
-        names |= {"gpus": [home], "labels": torch.zeros(1)}
-        names["enlarged"] = lambda images, size: torch.zeros(1, 1, size, size)
-        source = {c.id: ast.parse(c.text).body for c in cells("code") if c.lesson == "05"}
-        functions = [node for node in source["resnet-run"] if isinstance(node, ast.FunctionDef)]
-        exec(compile(ast.Module([*source["resnet-epoch"], *functions], []), "resnet", "exec"), names)
-        return [t.shape for t in (names["data"][0], *names["build"](False).parameters())]
-
-    assert trained(Pretended("cpu")) == trained(torch.device("cpu"))
-
-
 # --- explorers ----------------------------------------------------------------------------------------
 
 
@@ -298,70 +279,43 @@ def test_a_recorded_step_has_its_parts() -> None:
 def test_devices_are_different_while_there_are_any() -> None:
     (cell,) = [c for c in cells("code") if c.lesson == "05" and c.id == "setup"]
     (function,) = [n for n in ast.parse(cell.text).body if getattr(n, "name", "") == "some_devices"]
-    names: dict[str, Any] = {"gpus": ["cuda:0", "cuda:1"]}
+    names: dict[str, Any] = {"gpus": lambda: ["cuda:0", "cuda:1"]}
     exec(compile(ast.Module([function], []), "<cell>", "exec"), names)
     assert names["some_devices"](3) == ["cuda:0", "cuda:1", "cuda:0"]
 
 
 # --- GPUs that cannot exchange data -----------------------------------------------------------------------------------
 
-TWO = [torch.device("cuda:0"), torch.device("cuda:1")]
 
-
-def found_with(program: str, monkeypatch: pytest.MonkeyPatch, seconds: float = 30) -> list[torch.device]:
-    """Return the lesson's devices on a machine with two GPUs, whose exchange is `program`."""
-    monkeypatch.setattr(two_gpus, "try_all_gpus", lambda: list(TWO))
+def found_with(program: str, monkeypatch: pytest.MonkeyPatch, seconds: float = 30) -> bool:
+    """Return whether real GPUs are left to the lesson on a machine with two of them, whose exchange is `program`."""
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.setattr(two_gpus, "EXCHANGE", program)
     monkeypatch.setattr(two_gpus, "LIMIT_SECONDS", seconds)
-    return two_gpus.usable_gpus()
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    two_gpus.check_links()
+    return os.environ["CUDA_VISIBLE_DEVICES"] == "0,1"
 
 
 @pytest.mark.parametrize("program, seconds", [
     ("import time\ntime.sleep(60)", 0.5), ("raise SystemExit('wrong values arrived')", 30),
 ])  # fmt: skip
-def test_of_gpus_that_hang_or_garble_only_one_is_used(
+def test_gpus_that_hang_or_garble_are_not_used(
     program: str, seconds: float, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(needs.NEEDS, "two_gpus", lambda: True)
-    assert found_with(program, monkeypatch, seconds) == TWO[:1]
+    assert not found_with(program, monkeypatch, seconds)
     said = capsys.readouterr().out
-    assert "uses GPU 0 only" in said and 'doctor("hang")' in said and "只用 GPU 0" in said
-    assert needs.missing("two_gpus"), "claims that need two would hang"
-    assert found_with("print(1)", monkeypatch) == TWO and not needs.missing("two_gpus"), (
-        "mended, and run again"
-    )
+    assert "practice GPUs" in said and 'doctor("hang")' in said and "改用練習用 GPU" in said
 
 
 @pytest.mark.parametrize("program", ["print(1)", "raise SystemExit('no such device')"])
-def test_other_errors_are_left_to_the_lesson(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(needs.NEEDS, "two_gpus", lambda: True)
-    assert found_with(program, monkeypatch) == TWO and not needs.missing("two_gpus")
+def test_gpus_that_exchange_data_are_used_and_other_errors_left_to_the_lesson(
+    program: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert found_with(program, monkeypatch)
 
 
 def test_without_two_gpus_nothing_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(two_gpus, "exchanges", lambda: pytest.fail("tried"))
-    monkeypatch.setattr(two_gpus, "try_all_gpus", lambda: TWO[:1])
-    assert two_gpus.usable_gpus() == TWO[:1]
-
-
-# --- errors of the clinic -----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("gpus", [0, 1, 2])
-def test_the_master_that_is_elsewhere_is_refused_on_every_machine(
-    gpus: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The cell asks PyTorch's own check, whatever device_ids DataParallel chose."""
-    (cell,) = [c for c in cells("code") if c.lesson == "05" and c.id == "clinic-master"]
-
-    class Wrapped(nn.DataParallel):
-        def __init__(self, module: nn.Module) -> None:
-            super().__init__(module)
-            self.device_ids = list(range(gpus))
-            self.src_device_obj = torch.device("cuda:0")
-
-    monkeypatch.setattr(nn, "DataParallel", Wrapped)
-    shown: list[tuple[Any, ...]] = []
-    exec(cell.text, {"torch": torch, "nn": nn, "message": lambda *given: shown.append(given)})
-    ((error, *words),) = shown
-    assert all(word in str(error) for word in words) and "found one of them on device: cpu" in str(error)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    two_gpus.check_links()
