@@ -34,7 +34,8 @@ def start(count: int) -> None:
 
     if real and not torch.cuda.is_initialized():
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
-    _devices.extend(practice_gpu.start(card(), count=count))
+    blocking = os.environ.get("CUDA_LAUNCH_BLOCKING") == "1"
+    _devices.extend(practice_gpu.start(card(), count=count, blocking=blocking))
 
 
 def card() -> str:

@@ -6,11 +6,20 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bilingual import Bilingual
-from course_utils import figures
+from IPython.display import display
+
+from bilingual import Bilingual, measured
+from course_utils import figures, lesson_gpus
+from course_utils.measure import is_modelled
 
 
-def two_times(launch: Callable[[], Any], finish: Callable[[], Any], runs: int = 9) -> tuple[float, float]:
+def clock() -> float:
+    """Return the host's time in seconds; where the lesson uses a practice GPU, by its modelled clock."""
+    modelled = lesson_gpus.clock(wait=False)
+    return time.perf_counter() if modelled is None else modelled
+
+
+def two_times(launch: Callable[[], Any], finish: Callable[[], Any], runs: int = 3) -> tuple[float, float]:
     """Return the seconds until `launch` returns and until its work is done, each the fastest of some runs.
 
     Lesson 04 builds it in the open, and then imports it from here.
@@ -23,14 +32,28 @@ def two_times(launch: Callable[[], Any], finish: Callable[[], Any], runs: int = 
     returned, done = [], []
     for _ in range(runs):
         finish()
-        start = time.perf_counter()
+        start = clock()
         launch()
-        returned.append(time.perf_counter() - start)
+        returned.append(clock() - start)
         finish()
-        done.append(time.perf_counter() - start)
+        done.append(clock() - start)
     return min(returned), min(done)
 
 
+def times_seen(demo: Callable[[int], tuple[bool, bool]], tries: int = 8) -> int:
+    """Return how often a bug was seen in some tries on a GPU; 0 if its cure failed once.
+
+    Args:
+        demo: Called with the GPU clock ticks for which something should be late; returns whether the bug was seen, and
+            whether the result was right after the cure.
+        tries: How often. Streams may share a hardware queue, and then a bug does not show: once is enough.
+    """
+    demo(1)  # kernels are loaded on first use, which can make all streams wait
+    found = [demo(100_000_000) for _ in range(tries)]  # some 50 ms each
+    return sum(bug for bug, _ in found) if all(cured for _, cured in found) else 0
+
+
+_MODELLED = "#7a4fb3"  # the colour of what a model shows
 _CHINESE = {"pageable": Bilingual("pageable", "可分頁"), "pinned": Bilingual("pinned", "鎖頁")}
 
 
@@ -53,9 +76,12 @@ def returns(name: str, times: Mapping[str, tuple[float, float]]) -> None:
     if not times:
         raise ValueError("returns() needs at least one pair of times.")
 
+    modelled = any(is_modelled(t) for pair in times.values() for t in pair)
+
     def draw(groups: figures.Groups) -> Any:
+        colours = figures.COLOURS | ({figures.HERE: _MODELLED} if modelled else {})
         rows = [
-            (name if whose == figures.HERE else f"{name} ({whose})", tuple(pair), figures.COLOURS[whose])
+            (name if whose == figures.HERE else f"{name} ({whose})", tuple(pair), colours[whose])
             for whose, found in groups.items()
             for name, pair in found["times"].items()
         ]
@@ -80,17 +106,18 @@ def returns(name: str, times: Mapping[str, tuple[float, float]]) -> None:
             )
         return figure
 
-    figures.show_measured(
-        name,
-        {"times": {label: list(pair) for label, pair in times.items()}},
-        draw,
-        Bilingual(
-            "Narrow bar: until the call returns. Wide bar: until the work is done. Logarithmic scale.",
-            "細條是到呼叫返回為止的時間，粗條是到工作做完為止的時間，採對數刻度。",
-        ),
-        Bilingual(
-            "Bar chart: for each way of calling, the time until it returns and the time until its work is done.",
-            "長條圖，畫出每種呼叫方式到呼叫返回為止和到工作做完為止的時間。",
-        ),
-        series_vary=True,  # the names contain sizes, which are larger on a GPU
+    caption = Bilingual(
+        "Narrow bar: until the call returns. Wide bar: until the work is done. Logarithmic scale.",
+        "細條是到呼叫返回為止的時間，粗條是到工作做完為止的時間，採對數刻度。",
     )
+    alternative = Bilingual(
+        "Bar chart: for each way of calling, the time until it returns and the time until its work is done.",
+        "長條圖，畫出每種呼叫方式到呼叫返回為止和到工作做完為止的時間。",
+    )
+    values = {"times": {label: [float(t) for t in pair] for label, pair in times.items()}}
+    if modelled:
+        note = measured("Times of the practice GPU: modelled."), measured("時間是練習用 GPU 的推算值。")
+        caption = Bilingual(f"{caption.en} {note[0]}", f"{caption.zh}{note[1]}")
+        display(figures.Picture(draw({figures.HERE: values}), caption, alternative, "; ".join(times)))
+    else:
+        figures.show_measured(name, values, draw, caption, alternative)

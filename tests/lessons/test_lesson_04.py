@@ -9,6 +9,7 @@ import pickle
 import time
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -17,16 +18,16 @@ from html_nesting import assert_nested
 from lesson_cells import cells
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from course_utils import recordings, run_mode
+from course_utils import recordings, run_fresh, run_mode
 from course_utils.exercises import examine, exercises_of
+from course_utils.measure import is_modelled
 from lesson_04 import copy_pipeline, hidden_waits, stream_overlap
 from lesson_04.exercises import prefetch, race
 from lesson_04.exercises.launch_bound import done_after, schedule
 from lesson_04.exercises.race import FakeStream, Record, Step, first_race
 from lesson_04.hidden_waits import LINES
 from lesson_04.slow_images import SlowImages
-from lesson_04.streams import WorkerEvent, WorkerStream, new_stream, run, times_seen
-from lesson_04.two_times import returns, two_times
+from lesson_04.two_times import clock, returns, times_seen, two_times
 from shared.digits import digits
 from shared.timeline import Span, Timeline
 from shared.trap import Trap
@@ -406,29 +407,38 @@ WAITS = {
     "free": "        copy.wait_event(free[room])           # until this buffer may be overwritten\n",
     "arrived": "        work.wait_event(copy.record_event())  # until the batch has arrived\n",
 }
+PIPELINE_IN_A_FRESH_PROCESS = """
+import practice_gpu, torch
+device = practice_gpu.start("T4")[0]
+gpu = torch.get_device_module(device)
+{source}
+host, rooms = [torch.full((1000,), float(k)).pin_memory() for k in range(8)], torch.zeros(2, 1000, device=device)
+used = torch.zeros(8, device=device)
+gpu.synchronize()
+
+def load(k, room):
+    rooms[room].copy_(host[k], non_blocking=True)
+
+def train(k, room):
+    gpu._sleep({train})
+    used[k] = rooms[room].max()
+
+pipeline(gpu.Stream(), gpu.Stream(), load, train)
+print(len(practice_gpu.races()), used.tolist() == list(range(8)))
+"""
 
 
 @pytest.mark.parametrize("without", [None, *WAITS])
 def test_the_lessons_pipeline_has_both_waits(without: str | None) -> None:
-    """A missing wait need not show when it runs, neither on a GPU nor with worker threads."""
+    """A missing wait need not show in the values; the practice GPU names the race all the same."""
     (source,) = [cell.text for cell in cells("code") if (cell.lesson, cell.id) == ("04", "overlap-build")]
     assert all(source.count(line) == 1 for line in WAITS.values())
     if without:
         source = source.replace(WAITS[without], "")
-
-    def run(stream: FakeStream, action: Any, k: int, room: int) -> None:
-        kind = {"load": "writes", "train": "reads"}[action.__name__]
-        stream.run(f"{action.__name__} {k}", **{kind: f"room {room}"})
-
-    class Synchronous(FakeStream):
-        def synchronize(self) -> None: ...
-
-    record = Record()
-    names: dict[str, Any] = {"torch": torch, "run": run}
-    exec(source, names)
-    names["pipeline"](Synchronous("copy", record), Synchronous("work", record), names["load"], names["train"])
-    assert [step.stream for step in record.steps] == ["copy", "work"] * 8
-    assert (first_race(record.steps) is None) is (without is None)
+    program = PIPELINE_IN_A_FRESH_PROCESS.format(source=source, train=1_000_000)
+    races, right = run_fresh(program, CUDA_VISIBLE_DEVICES="").split()
+    assert (races == "0") is (without is None)
+    assert right == "True" or without
 
 
 def test_an_event_stands_where_it_was_recorded() -> None:
@@ -457,46 +467,7 @@ def test_a_prefetcher_may_start_the_next_copy_before_or_after_it_waits() -> None
     assert examine(exercises_of("04")["prefetch"], waits_first).key == "solved"
 
 
-# --- the stand-in for a stream -------------------------------------------------------------------------
-
-
-def test_a_worker_stream_is_first_in_first_out_and_does_not_block() -> None:
-    stream, gate, seen = WorkerStream(), WorkerEvent(), []
-    stream.wait_event(gate)
-    for number in range(3):
-        stream.run(seen.append, number)
-    assert not seen
-    gate.set()
-    stream.synchronize()
-    assert seen == [0, 1, 2]
-
-
-def test_a_worker_stream_waits_for_what_another_has_been_given_so_far() -> None:
-    one, other, gate, seen = WorkerStream(), WorkerStream(), WorkerEvent(), []
-    one.wait_event(gate)
-    one.run(seen.append, "one")
-    other.wait_stream(one)
-    other.run(seen.append, "other")
-    gate.set()
-    other.synchronize()
-    assert seen == ["one", "other"]
-
-
-@pytest.mark.parametrize("waited_for", [WorkerStream.record_event, lambda stream: stream])
-def test_what_is_before_is_done_when_an_event_or_a_stream_has_been_waited_for(waited_for: Any) -> None:
-    stream, seen = WorkerStream(), []
-    stream.run(time.sleep, 0.05)
-    stream.run(seen.append, 1)
-    waited_for(stream).synchronize()
-    assert seen == [1]
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU has streams of its own")
-def test_without_a_gpu_a_worker_stands_in() -> None:
-    stream, seen = new_stream(), []
-    run(stream, seen.append, 1)
-    stream.synchronize()
-    assert isinstance(stream, WorkerStream) and seen == [1]
+# --- times ---------------------------------------------------------------------------------------------
 
 
 def test_a_bug_counts_only_if_its_cure_always_helped() -> None:
@@ -507,9 +478,32 @@ def test_a_bug_counts_only_if_its_cure_always_helped() -> None:
 
 
 def test_two_times_of_a_queue() -> None:
-    stream = WorkerStream()
-    returned, done = two_times(lambda: stream.run(time.sleep, 0.3), stream.synchronize, runs=3)
+    with ThreadPoolExecutor(max_workers=1) as worker:
+        tickets: list[Any] = []
+        launch, finish = (
+            lambda: tickets.append(worker.submit(time.sleep, 0.3)),
+            lambda: [t.result() for t in tickets],
+        )
+        returned, done = two_times(launch, finish, runs=3)
     assert returned < 0.15 and 0.3 <= done < 0.9, "of one run, not of three"
+
+
+def test_the_times_of_a_practice_gpu_are_modelled_and_no_measurement(shown: list[Any]) -> None:
+    """Noted is only what was measured, and the caption says what was not."""
+    assert not is_modelled(clock())
+    program = (
+        "import sys; sys.path[:0] = ['notebooks']\nfrom course_utils import lesson_gpus, run_mode\n"
+        "from lesson_04 import two_times\nimport torch\nlesson_gpus.start(1)\n(device,) = lesson_gpus.gpus()\n"
+        "a, gpu = torch.ones(512, 512, device=device), torch.get_device_module(device)\n"
+        "run_mode.note = lambda *what: print('noted')\n"
+        "two_times.display = lambda picture: print(picture.caption)\n"
+        "times = two_times.two_times(lambda: a @ a, gpu.synchronize)\n"
+        "two_times.returns('launches', {'a': times})\nprint(*times)"
+    )
+    said = run_fresh(program, CUDA_VISIBLE_DEVICES="")
+    assert "modelled" in said.splitlines()[0] and "推算值" in said and "noted" not in said
+    returned, done = (float(word) for word in said.splitlines()[-1].split() if word != "modelled")
+    assert returned == pytest.approx(5e-6) and done > 10 * returned
 
 
 # --- the trap ------------------------------------------------------------------------------------------

@@ -22,11 +22,13 @@ from html_nesting import assert_nested
 from torch.profiler import ProfilerActivity, profile, record_function
 
 from bilingual import Bilingual
-from course_utils import figures, recordings, run_mode
+from course_utils import figures, recordings, run_fresh, run_mode
 from course_utils import lesson as current_lesson
+from practice_gpu.simulation import Entry
 from shared import timeline
 from shared.timeline import Span, Timeline, recording
 from shared.timeline.picture import picture as picture_of
+from shared.timeline.practice import from_log
 from shared.timeline.spans import union
 from shared.timeline_rows import timelines
 
@@ -634,3 +636,48 @@ def test_several_timelines_share_a_scale(shown: list[Any]) -> None:
         assert [t.get_text() for t in axes.get_yticklabels()] == ["device 1", "device 0"], "0 at the top"
     with pytest.raises(ValueError, match="at least one"):
         timelines("three_ways", {})
+
+
+# --- practice GPUs -------------------------------------------------------------------------------------
+
+
+def test_the_log_of_practice_gpus_becomes_lanes_of_streams() -> None:
+    log = [
+        Entry("copy", "host to GPU", 0, 7, 1e-3, 3e-3),
+        Entry("kernel", "mm", 0, 9, 2e-3, 4e-3),
+        Entry("wait", "synchronize", -1, 0, 1e-3, 4e-3),
+    ]
+    found = from_log(log)
+    assert found.modelled and found.lanes() == ["host 1", "GPU stream 1 copy", "GPU stream 2 work"]
+    assert found.overlap("GPU copy", "GPU work") == pytest.approx(1e-3) and found.seconds() == pytest.approx(
+        3e-3
+    )
+    assert [span.name for span in found.spans] == ["wait", "host to GPU", "mm"]
+    said = picture_of(found, None, CAPTION).caption
+    assert "modelled" in said.en and "推算值" in said.zh and "machine's own" not in said.en
+    two = from_log([*log, Entry("kernel", "mm", 1, 0, 2e-3, 4e-3)])
+    assert two.lanes()[1:] == [
+        "GPU practice:0 stream 1 copy",
+        "GPU practice:0 stream 2 work",
+        "GPU practice:1 stream 1 work",
+    ]
+    with pytest.raises(ValueError, match="nothing to draw"):
+        from_log([])
+
+
+def test_what_practice_gpus_did_is_recorded_from_their_log_and_not_noted() -> None:
+    program = (
+        "import sys; sys.path[:0] = ['notebooks']\nfrom course_utils import lesson_gpus, run_mode\n"
+        "import torch\nfrom shared import timeline\nfrom shared.timeline import picture\nlesson_gpus.start(1)\n"
+        "x = torch.ones(1000, device=lesson_gpus.gpus()[0])\n"
+        "found = timeline.record(lambda: x.add_(1))\n"
+        "print(found.modelled, [(span.lane, span.name) for span in found.spans])\n"
+        "print(timeline.record(lambda: torch.ones(3) + 1).modelled)\n"
+        "run_mode.note, picture.text = lambda *what: print('noted'), lambda *what: {'en': 'a', 'zh': 'b'}\n"
+        "timeline.show('a', found)"
+    )
+    first, second, *shown = run_fresh(program, CUDA_VISIBLE_DEVICES="").splitlines()
+    assert first == "True [('GPU stream 1 work', 'add_')]" and second == "False", (
+        "what ran on the CPU is not on the log"
+    )
+    assert shown and "noted" not in shown

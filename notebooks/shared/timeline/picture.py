@@ -36,7 +36,12 @@ def picture(timeline: Timeline, recorded: Mapping[str, Any] | None, caption: Bil
         if title:
             axes.set_title(title, loc="left")
     here = _numbers(timeline.to_json(most=0))
-    if any(lane.startswith("GPU") for lane in timeline.lanes()):
+    if timeline.modelled:
+        source = Bilingual(
+            "From the log of the practice GPU; its times are modelled.",
+            "取自練習用 GPU 的紀錄，時間是推算值。",
+        )
+    elif any(lane.startswith("GPU") for lane in timeline.lanes()):
         source = Bilingual("The GPU is this machine's own.", "GPU 就是這台機器的。")
     elif recorded:
         there = _numbers(recorded)
@@ -91,8 +96,9 @@ def show(name: str, timeline: Timeline) -> None:
     from IPython.display import display
 
     found = text("figure", name)
-    run_mode.note("curve", name, timeline.to_json())
+    if not timeline.modelled:
+        run_mode.note("curve", name, timeline.to_json())
     if (traces := os.environ.get("COURSE_TRACES")) and timeline.trace is not None:
         save(timeline, Path(traces) / f"{name}.json.gz")
-    recorded = None if torch.cuda.is_available() else recordings.recorded(name)
+    recorded = None if torch.cuda.is_available() or timeline.modelled else recordings.recorded(name)
     display(picture(timeline, recorded, Bilingual(found["en"], found["zh"])))

@@ -19,6 +19,7 @@ import torch
 from torch.profiler import ProfilerActivity, profile, record_function, supported_activities
 
 from course_utils.measure import synchronize
+from shared.timeline import practice
 from shared.timeline.spans import Timeline
 from shared.timeline.trace import OWN, Note, from_trace
 
@@ -91,7 +92,8 @@ def record(action: Callable[[], Any], *, warm_up: int = 1) -> Timeline:
     if there are any, else the outermost PyTorch operations, and waits for the GPU outside of both. ``GPU stream 1
     work`` and ``GPU stream 1 copy`` are what one stream computed and what it copied between host and GPU; a span
     has the name of the mark in which it was queued, else its own. Other processes, such as the workers of a
-    DataLoader, are not seen. The profiler makes each operation some microseconds longer.
+    DataLoader, are not seen. The profiler makes each operation some microseconds longer. What practice GPUs did comes
+    from their log instead; ``host 1`` are then the host's waits, and the times are modelled.
 
     Args:
         action: Called without arguments; what it queues on the GPU is waited for.
@@ -110,14 +112,16 @@ def record(action: Callable[[], Any], *, warm_up: int = 1) -> Timeline:
         raise TypeError(
             f"record() needs a function to call, but got {type(action).__name__}; write `lambda: …`."
         )
+    for _ in range(warm_up):
+        action()
+    if (modelled := practice.recorded(action)) is not None:
+        return modelled
     if torch.autograd._profiler_enabled() or not _busy.acquire(blocking=False):
         raise RuntimeError(
             "a profiler is already running, and PyTorch has only one: leave its `with` block, or call its stop(), "
             "before timeline.record()."
         )
     try:
-        for _ in range(warm_up):
-            action()
         synchronize()
         profiler = _started()
         try:

@@ -61,6 +61,7 @@ class Timeline:
     Attributes:
         spans: All spans; they may be nested.
         trace: The profiler's own file, packed, for :func:`save`; not part of a recording.
+        modelled: Whether a practice GPU's clock gave the times.
 
     Raises:
         ValueError: There is no span.
@@ -68,6 +69,7 @@ class Timeline:
 
     spans: Sequence[Span]
     trace: bytes | None = field(default=None, repr=False, compare=False)
+    modelled: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "spans", tuple(self.spans))
