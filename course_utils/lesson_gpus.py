@@ -71,6 +71,20 @@ def gpus() -> list[torch.device]:
     return list(_devices)
 
 
+def ready(count: int = 1) -> list[torch.device]:
+    """Return `count` GPUs of this lesson; where no set-up cell was run, as in a test, make them ready first.
+
+    Args:
+        count: How many GPUs are needed.
+
+    Raises:
+        RuntimeError: PyTorch is too old for a practice GPU.
+    """
+    if len(_devices) < count:
+        start(count)
+    return _devices[:count]
+
+
 def modelled(device: torch.device | None) -> bool:
     """Return whether `device` is a practice GPU: what it shows is a model's, not a measurement's."""
     return device is not None and device.type == "practice"

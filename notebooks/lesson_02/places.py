@@ -12,9 +12,8 @@ from torch import nn
 from bilingual import Bilingual, Block, measured
 from course_utils.exercises import Mistake
 from course_utils.tables import message, table
-from shared.pretended_gpus import PretendedTensor, Traffic, pretended_gpus
-
-GPU = torch.device("cuda", 0)
+from lesson_02.traffic import Traffic
+from shared.pretended_gpus import PretendedTensor, pretended_gpus
 
 
 @contextmanager
@@ -61,11 +60,6 @@ def code(value: object) -> str:
     return "`" + str(value).replace("`", "'") + "`"
 
 
-def kind(value: Any) -> str:
-    """Return the name of the type of `value`; a pretended tensor is a ``Tensor``."""
-    return "Tensor" if isinstance(value, torch.Tensor) else type(value).__name__
-
-
 def below(*parts: Block | Bilingual) -> Block:
     """Return blocks and small lines of text one below the other."""
     blocks = [
@@ -84,7 +78,7 @@ def _tensors(thing: Any) -> list[torch.Tensor]:
 def _row(name: str, thing: Any) -> tuple[str, ...]:
     tensors = _tensors(thing)
     if not all(isinstance(tensor, torch.Tensor) for tensor in tensors):
-        return name, "–", "–", kind(thing), "–"
+        return name, "–", "–", type(thing).__name__, "–"
     devices = sorted({str(tensor.device) for tensor in tensors})
     types = sorted({str(tensor.dtype).removeprefix("torch.") for tensor in tensors})
     shape = (
@@ -141,7 +135,7 @@ def outcomes(cases: dict[str, Callable[[], Any]]) -> Block:
 
 
 @contextmanager
-def mixing_is(key: str, words: str = "devices") -> Iterator[None]:
+def mixing_is(key: str, words: str = "same device") -> Iterator[None]:
     """Let PyTorch's refusal to compute with tensors of several devices be the mistake `key`.
 
     Args:
@@ -156,6 +150,26 @@ def mixing_is(key: str, words: str = "devices") -> Iterator[None]:
         yield
     except RuntimeError as error:
         if words not in str(error):
+            raise
+        raise Mistake(key) from None
+
+
+@contextmanager
+def name_is(key: str) -> Iterator[None]:
+    """Let it be the mistake `key` that an answer asks for a CUDA GPU by name on a machine that has none.
+
+    Args:
+        key: Of the mistake.
+
+    Raises:
+        Mistake: The block asked for one.
+        AssertionError: It raised another one.
+        RuntimeError: It raised another one.
+    """
+    try:
+        yield
+    except (AssertionError, RuntimeError) as error:
+        if torch.cuda.is_available() or not any(word in str(error) for word in ("CUDA", "NVIDIA")):
             raise
         raise Mistake(key) from None
 
@@ -175,8 +189,8 @@ def traffic_table(traffic: Traffic) -> Block:
         Bilingual("bytes", "位元組"),
     )
     fetches = Bilingual(
-        f"Fetches by the host from the (pretended) GPU: {traffic.waits}",
-        f"主機從（模擬的）GPU 取值的次數：{traffic.waits}",
+        f"Fetches by the host from the GPU: {traffic.fetches}",
+        f"主機從 GPU 取值的次數：{traffic.fetches}",
     )
     return below(table(head, rows or [("–", "0", "0")]), fetches)
 

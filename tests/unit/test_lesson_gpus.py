@@ -67,6 +67,15 @@ def test_without_the_set_up_cell_there_is_a_sentence() -> None:
         gpus()
 
 
+def test_gpus_are_made_ready_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    started = real(monkeypatch, 3)
+    assert lesson_gpus.ready(2) == [torch.device("cuda", 0), torch.device("cuda", 1)] and len(gpus()) == 3
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    assert lesson_gpus.ready() == [torch.device("cuda", 0)] and not started, "those of the set-up cell"
+    lesson_gpus.ready(4)
+    assert started == [("T4", 4)]
+
+
 @pytest.mark.skipif(torch.cuda.is_available(), reason="practice GPUs do not start beside a real one")
 class TestPracticeGPU:
     """What is shown on practice GPUs is never called measured."""
