@@ -9,6 +9,7 @@ from bilingual import Bilingual
 from course_utils.claims import claim
 from course_utils.exercise_card import check
 from course_utils.fresh_process import run_fresh
+from course_utils.lesson_gpus import gpus
 from course_utils.lesson_setup import setup
 from course_utils.machine import smi_query, try_all_gpus, try_gpu
 from course_utils.measure import best_time, compare
@@ -25,6 +26,7 @@ __all__ = [
     "compare",
     "facts",
     "figures",  # noqa: F822  (a subpackage, imported by `from course_utils import figures`, and matplotlib with it)
+    "gpus",
     "launch",
     "message",
     "predict",

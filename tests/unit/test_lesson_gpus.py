@@ -45,6 +45,15 @@ def test_real_gpus_are_used_where_there_are_enough(
     assert (started, lesson_gpus._devices) == ([], [torch.device("cuda", i) for i in range(used)])
 
 
+def test_a_single_real_gpu_may_be_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    started = real(monkeypatch, 1)
+    lesson_gpus.start(2, enough=1)
+    assert (started, lesson_gpus._devices) == ([], [torch.device("cuda", 0)])
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    lesson_gpus.start(2, enough=1)
+    assert started == [("T4", 2)]
+
+
 def test_a_single_gpu_is_hidden_from_a_lesson_that_needs_two(monkeypatch: pytest.MonkeyPatch) -> None:
     started = real(monkeypatch, 1)
     lesson_gpus.start(2)
