@@ -12,7 +12,7 @@ from course_utils import settings
 _devices: list[torch.device] = []
 
 
-def start(count: int) -> None:
+def start(count: int, enough: int | None = None) -> None:
     """Make `count` GPUs ready for a lesson; `gpus` returns them.
 
     They are real ones where the machine has so many. Otherwise they are practice GPUs: PyTorch knows one kind of
@@ -20,6 +20,7 @@ def start(count: int) -> None:
 
     Args:
         count: How many GPUs the lesson needs; 0 for none.
+        enough: How many real ones will do, if fewer are better than practice GPUs; without it: `count`.
 
     Raises:
         RuntimeError: PyTorch is too old for a practice GPU, or a lone real one is already in use.
@@ -27,7 +28,7 @@ def start(count: int) -> None:
     """
     _devices.clear()
     real = torch.cuda.device_count()
-    if not count or real >= count:
+    if not count or real >= (enough or count):
         _devices.extend(torch.device("cuda", index) for index in range(real if count else 0))
         return
     import practice_gpu
@@ -70,6 +71,20 @@ def gpus() -> list[torch.device]:
             "這本筆記本還沒有 GPU：請先執行第一個程式碼儲存格（`setup(…, gpus=…)`）"
         )
     return list(_devices)
+
+
+def ready(count: int = 1) -> list[torch.device]:
+    """Return `count` GPUs of this lesson; where no set-up cell was run, as in a test, make them ready first.
+
+    Args:
+        count: How many GPUs are needed.
+
+    Raises:
+        RuntimeError: PyTorch is too old for a practice GPU.
+    """
+    if len(_devices) < count:
+        start(count)
+    return _devices[:count]
 
 
 def modelled(device: torch.device | None) -> bool:

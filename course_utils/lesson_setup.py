@@ -17,6 +17,7 @@ def setup(
     number: str | None = None,
     *,
     gpus: int = 0,
+    enough: int | None = None,
     language: str | None = None,
     clinic: bool = True,
     present: bool = False,
@@ -28,6 +29,7 @@ def setup(
     Args:
         number: The lesson, ``"02"``: its questions, claims, captions and exercises are used from here on.
         gpus: How many GPUs the lesson uses; practice GPUs where the machine has fewer (see :func:`course_utils.gpus`).
+        enough: How many real GPUs will do, where the lesson can say something with fewer than `gpus`.
         language: ``"en"``, ``"zh-TW"`` or ``"zh-CN"`` in a notebook in one language, which needs no switch; if not given,
             the environment variable ``COURSE_LANGUAGE``, else both languages (one where the page cannot switch).
         clinic: Whether a known error is explained below its traceback. The environment variable
@@ -47,7 +49,7 @@ def setup(
     lesson.use(number)
     use_page_styles()
     os.environ.setdefault(LANGUAGE_VARIABLE, choice())
-    lesson_gpus.start(gpus)
+    lesson_gpus.start(gpus, enough)
     silence_cuda_toolkit_warning()
     if clinic:
         hook.install()

@@ -13,7 +13,7 @@ from torch import nn
 
 from bilingual import Bilingual, Block
 from course_utils.explorer import Control, Explorer
-from lesson_02.other_device import OTHER_DEVICE
+from course_utils.lesson_gpus import ready
 
 # The line that the learner sees is the line that is executed.
 WAYS = {
@@ -72,7 +72,7 @@ def compute(*, way: str, move: str) -> Belongings:
     # The line is one of WAYS, never text of the learner.
     exec(line, {"self": module, "nn": nn, "torch": torch})
     before = [(t.device, t.dtype) for t in _tensors(module.part)]
-    module.to(OTHER_DEVICE) if move == ".to(device)" else module.half()
+    module.to(*ready()) if move == ".to(device)" else module.half()
     after = [(t.device, t.dtype) for t in _tensors(module.part)]
     return Belongings(
         line,

@@ -1,8 +1,8 @@
-"""Where tensors and models are: GPUs to move things to, real or pretended, and tables of places and of what moved."""
+"""Where tensors and models are, and what moved: tables of the lesson, and what its exercises share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,25 +11,9 @@ from torch import nn
 
 from bilingual import Bilingual, Block, measured
 from course_utils.exercises import Mistake
-from course_utils.tables import message, table
-from shared.pretended_gpus import PretendedTensor, Traffic, pretended_gpus
-
-GPU = torch.device("cuda", 0)
-
-
-@contextmanager
-def gpus(count: int = 1) -> Iterator[None]:
-    """Let the block use the GPUs ``cuda:0``, ``cuda:1``, …: real ones where there are as many, otherwise pretended ones.
-
-    Args:
-        count: How many GPUs the block uses.
-    """
-    if torch.cuda.device_count() >= count:
-        yield
-        return
-    with pretended_gpus(count):
-        yield
-
+from course_utils.lesson_gpus import modelled
+from course_utils.tables import table
+from lesson_02.traffic import Traffic
 
 _HEADER = (
     Bilingual("name", "名稱"),
@@ -38,19 +22,9 @@ _HEADER = (
     Bilingual("type", "型別"),
     Bilingual("bytes", "位元組"),
 )
-_PRETENDED = Bilingual(
-    measured(
-        "The GPU is pretended here: its tensors only say that they are there, and are computed on the CPU."
-    ),
-    measured("這裡的 GPU 是模擬的，張量只是自稱在 GPU 上，其實由 CPU 計算。"),
-)
-_PRETENDED_REFUSAL = Bilingual(
-    measured(
-        "The GPU is pretended here; the refusal is PyTorch's own, for fake tensors of the same shapes and devices."
-    ),
-    measured(
-        "這裡的 GPU 是模擬的，不過拒絕計算的是 PyTorch 本身，因為交給 PyTorch 的是形狀與裝置都相同的假張量（fake tensor）。"
-    ),
+_PRACTICE = Bilingual(
+    measured("A practice GPU: a device in software with memory of its own, for which the CPU computes."),
+    measured("這是練習用 GPU：以軟體實作的裝置，有自己的記憶體，由 CPU 代為計算。"),
 )
 _REAL = Bilingual(measured("A real GPU of this machine."), measured("這是本機真正的 GPU。"))
 _NO_GPU = Bilingual("Only the CPU is used here.", "這裡只用到 CPU。")
@@ -61,9 +35,9 @@ def code(value: object) -> str:
     return "`" + str(value).replace("`", "'") + "`"
 
 
-def kind(value: Any) -> str:
-    """Return the name of the type of `value`; a pretended tensor is a ``Tensor``."""
-    return "Tensor" if isinstance(value, torch.Tensor) else type(value).__name__
+def _place(names: str) -> str:
+    """Return the names of devices for a table; those of GPUs are not the same on every machine."""
+    return code(names) if names == "cpu" else measured(names)
 
 
 def below(*parts: Block | Bilingual) -> Block:
@@ -84,14 +58,14 @@ def _tensors(thing: Any) -> list[torch.Tensor]:
 def _row(name: str, thing: Any) -> tuple[str, ...]:
     tensors = _tensors(thing)
     if not all(isinstance(tensor, torch.Tensor) for tensor in tensors):
-        return name, "–", "–", kind(thing), "–"
+        return code(name), code("–"), code("–"), code(type(thing).__name__), code("–")
     devices = sorted({str(tensor.device) for tensor in tensors})
     types = sorted({str(tensor.dtype).removeprefix("torch.") for tensor in tensors})
     shape = (
         " × ".join(map(str, thing.shape)) or "()" if isinstance(thing, torch.Tensor) else type(thing).__name__
     )
     total = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
-    return name, " + ".join(devices), shape, ", ".join(types), f"{total:,}"
+    return code(name), _place(" + ".join(devices)), code(shape), code(", ".join(types)), code(f"{total:,}")
 
 
 def _note(things: list[Any]) -> Bilingual:
@@ -99,7 +73,7 @@ def _note(things: list[Any]) -> Bilingual:
     tensors = [t for thing in things for t in _tensors(thing) if isinstance(t, torch.Tensor)]
     if all(tensor.device.type == "cpu" for tensor in tensors):
         return _NO_GPU
-    return _PRETENDED if any(isinstance(tensor, PretendedTensor) for tensor in tensors) else _REAL
+    return _PRACTICE if any(modelled(tensor.device) for tensor in tensors) else _REAL
 
 
 def places(things: dict[str, Any] | None = None, /, **named: Any) -> Block:
@@ -110,17 +84,17 @@ def places(things: dict[str, Any] | None = None, /, **named: Any) -> Block:
         named: Tensors and modules by their names.
     """
     every = {**(things or {}), **named}
-    rows = [[code(cell) for cell in _row(name, thing)] for name, thing in every.items()]
+    rows = [_row(name, thing) for name, thing in every.items()]
     return below(table(_HEADER, rows), _note([*every.values()]))
 
 
-def refusal(error: BaseException, *words: str) -> Block:
-    """Return an error about devices as :func:`course_utils.message` does, and whether the GPU was a real one."""
-    return below(message(error, *words), _REAL if torch.cuda.is_available() else _PRETENDED_REFUSAL)
+def outcomes(cases: dict[str, Callable[[], Any]], *, vary: Sequence[str] = ()) -> Block:
+    """Run each expression and return a table of what became of it: a device, a value, or an error.
 
-
-def outcomes(cases: dict[str, Callable[[], Any]]) -> Block:
-    """Run each expression and return a table of what became of it: a device, a value, or an error."""
+    Args:
+        cases: Expressions, and functions that compute them.
+        vary: The expressions for which this is not the same on every machine.
+    """
     rows: list[tuple[str, str | Bilingual]] = []
     results = []
     for expression, run in cases.items():
@@ -128,10 +102,18 @@ def outcomes(cases: dict[str, Callable[[], Any]]) -> Block:
             results.append(result := run())
         except RuntimeError:
             end: str | Bilingual = Bilingual("refused: `RuntimeError`", "拒絕計算：`RuntimeError`")
+            if expression in vary:
+                end = Bilingual(measured("refused: RuntimeError"), measured("拒絕計算：RuntimeError"))
         else:
             end = code(result)
             if isinstance(result, torch.Tensor):
-                end = Bilingual(f"computed, on `{result.device}`", f"算得出來，結果在 `{result.device}` 上")
+                place = _place(str(result.device))
+                end = Bilingual(f"computed, on {place}", f"算得出來，結果在 {place} 上")
+                if expression in vary:
+                    end = Bilingual(
+                        measured(f"computed, on {result.device}"),
+                        measured(f"算得出來，結果在 {result.device} 上"),
+                    )
         rows.append((code(expression), end))
     head = (Bilingual("expression", "運算式"), Bilingual("what happens", "結果"))
     return below(table(head, rows), _note(results))
@@ -141,7 +123,7 @@ def outcomes(cases: dict[str, Callable[[], Any]]) -> Block:
 
 
 @contextmanager
-def mixing_is(key: str, words: str = "devices") -> Iterator[None]:
+def mixing_is(key: str, words: str = "same device") -> Iterator[None]:
     """Let PyTorch's refusal to compute with tensors of several devices be the mistake `key`.
 
     Args:
@@ -156,6 +138,26 @@ def mixing_is(key: str, words: str = "devices") -> Iterator[None]:
         yield
     except RuntimeError as error:
         if words not in str(error):
+            raise
+        raise Mistake(key) from None
+
+
+@contextmanager
+def name_is(key: str) -> Iterator[None]:
+    """Let it be the mistake `key` that an answer asks for a CUDA GPU by name on a machine that has none.
+
+    Args:
+        key: Of the mistake.
+
+    Raises:
+        Mistake: The block asked for one.
+        AssertionError: It raised another one.
+        RuntimeError: It raised another one.
+    """
+    try:
+        yield
+    except (AssertionError, RuntimeError) as error:
+        if torch.cuda.is_available() or not any(word in str(error) for word in ("CUDA", "NVIDIA")):
             raise
         raise Mistake(key) from None
 
@@ -175,8 +177,8 @@ def traffic_table(traffic: Traffic) -> Block:
         Bilingual("bytes", "位元組"),
     )
     fetches = Bilingual(
-        f"Fetches by the host from the (pretended) GPU: {traffic.waits}",
-        f"主機從（模擬的）GPU 取值的次數：{traffic.waits}",
+        f"Fetches by the host from the GPU: {traffic.fetches}",
+        f"主機從 GPU 取值的次數：{traffic.fetches}",
     )
     return below(table(head, rows or [("–", "0", "0")]), fetches)
 

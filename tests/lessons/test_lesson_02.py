@@ -1,4 +1,4 @@
-"""Lesson 02: explorers against numbers by hand and real modules, pretended GPUs, the checkpoint from another machine."""
+"""Lesson 02: explorers against numbers by hand and real modules, tables of places, the checkpoint from another machine."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import torch
 from torch import nn
 
 from course_utils.exercises import examine, exercises_of
+from course_utils.lesson_gpus import ready
 from lesson_02 import module_belongings, transfer_cost
 from lesson_02.checkpoints import saved_elsewhere
-from lesson_02.places import gpus, outcomes, places
-from shared.pretended_gpus import pretended_gpus
+from lesson_02.places import outcomes, places
 
 pytestmark = pytest.mark.usefixtures("no_warnings")
 
@@ -104,23 +104,27 @@ def test_a_checkpoint_from_another_machine_needs_map_location() -> None:
 # --- places --------------------------------------------------------------------------------------------
 
 
-def test_the_table_of_places_says_what_is_pretended() -> None:
-    with gpus(64):  # more than any machine has
-        model, batch = nn.Linear(3, 2).to("cuda:63"), torch.ones(4, 3)
-    text = places(model=model, batch=batch).text
-    assert "model | cuda:63 | Linear | float32 | 32" in text and "batch | cpu | 4 × 3 | float32 | 48" in text
-    assert "pretended" in text and "模擬" in text
-    assert "pretended" not in places(batch=batch).text
+def test_the_table_of_places_says_what_is_a_practice_gpu() -> None:
+    (gpu,) = ready()
+    model, batch = nn.Linear(3, 2).to(gpu), torch.ones(4, 3)
+    shown = places(model=model, batch=batch)
+    assert f"model | ⟨{gpu}⟩ | Linear | float32 | 32" in shown.text
+    assert "batch | cpu | 4 × 3 | float32 | 48" in shown.text
+    assert f'<span class="measured">{gpu}</span>' in shown.html
+    practice = gpu.type == "practice"
+    assert ("practice GPU" in shown.text, "練習用 GPU" in shown.text) == (practice, practice)
+    assert "practice" not in places(batch=batch).text
 
 
 def test_outcomes_of_expressions() -> None:
-    with pretended_gpus():
-        gpu, host = torch.ones(3, device="cuda:0"), torch.ones(3)
-        text = outcomes(
-            {"gpu + host": lambda: gpu + host, "gpu + gpu": lambda: gpu + gpu, "3": lambda: 3}
-        ).text
-    refused, computed, number = text.splitlines()[1:4]
-    assert "refused: RuntimeError" in refused and "cuda:0" in computed and number == "3 | 3"
+    (gpu,) = ready()
+    there, host = torch.ones(3, device=gpu), torch.ones(3)
+    cases = {"a + b": lambda: there + host, "a + a": lambda: there + there, "3": lambda: 3}
+    refused, computed, number = outcomes(cases).text.splitlines()[1:4]
+    assert "refused: RuntimeError" in refused and "⟨" not in refused
+    assert f"computed, on ⟨{gpu}⟩" in computed and number == "3 | 3"
+    refused, computed, _ = outcomes(cases, vary=["a + b", "a + a"]).text.splitlines()[1:4]
+    assert "⟨refused: RuntimeError⟩" in refused and f"⟨computed, on {gpu}⟩" in computed
 
 
 def test_the_quoted_words_are_those_of_this_pytorch() -> None:

@@ -45,6 +45,15 @@ def test_real_gpus_are_used_where_there_are_enough(
     assert (started, lesson_gpus._devices) == ([], [torch.device("cuda", i) for i in range(used)])
 
 
+def test_a_single_real_gpu_may_be_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    started = real(monkeypatch, 1)
+    lesson_gpus.start(2, enough=1)
+    assert (started, lesson_gpus._devices) == ([], [torch.device("cuda", 0)])
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    lesson_gpus.start(2, enough=1)
+    assert started == [("T4", 2)]
+
+
 def test_a_single_gpu_is_hidden_from_a_lesson_that_needs_two(monkeypatch: pytest.MonkeyPatch) -> None:
     started = real(monkeypatch, 1)
     lesson_gpus.start(2)
@@ -65,6 +74,15 @@ def test_without_the_set_up_cell_there_is_a_sentence() -> None:
     lesson_gpus.start(0)
     with pytest.raises(RuntimeError, match=r"first code cell.*第一個程式碼儲存格"):
         gpus()
+
+
+def test_gpus_are_made_ready_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    started = real(monkeypatch, 3)
+    assert lesson_gpus.ready(2) == [torch.device("cuda", 0), torch.device("cuda", 1)] and len(gpus()) == 3
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    assert lesson_gpus.ready() == [torch.device("cuda", 0)] and not started, "those of the set-up cell"
+    lesson_gpus.ready(4)
+    assert started == [("T4", 4)]
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="practice GPUs do not start beside a real one")

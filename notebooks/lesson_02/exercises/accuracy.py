@@ -9,9 +9,10 @@ from torch import nn
 
 from bilingual import Bilingual, Block
 from course_utils.exercises import Mistakes
+from course_utils.lesson_gpus import ready
 from course_utils.tables import table
-from lesson_02.places import GPU, below, kind, mixing_is, or_error, traffic_table
-from shared.pretended_gpus import Traffic, place_of, pretended_gpus
+from lesson_02.places import below, mixing_is, or_error, traffic_table
+from lesson_02.traffic import Traffic
 
 SIZES = (64, 64, 8)
 RIGHT = (64, 64, 0)  # how many of each batch the model gets right
@@ -27,7 +28,7 @@ class _Observed(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Return scores for images of shape (n, 3): as they are, or, in training mode, mirrored."""
-        self.calls.append((self.training, torch.is_grad_enabled(), place_of(self.scale)))
+        self.calls.append((self.training, torch.is_grad_enabled(), self.scale.device))
         return (x.flip(1) if self.training else x) * self.scale
 
 
@@ -40,9 +41,8 @@ def _batches() -> list[tuple[torch.Tensor, torch.Tensor]]:
 
 
 def _evaluated(answer: Any) -> tuple[Any, _Observed, Traffic]:
-    with pretended_gpus() as traffic:
-        model = _Observed().to("cuda:0")
-        traffic.transfers.clear()
+    model = _Observed().to(*ready())
+    with Traffic() as traffic:
         return answer(model, _batches()), model, traffic
 
 
@@ -52,15 +52,15 @@ def judge(answer: Any) -> Mistakes:
         got, model, traffic = _evaluated(answer)
     right = sum(RIGHT) / sum(SIZES)
     yield got is None, "returned_none"
-    yield not isinstance(got, (int, float)), "no_float", {"kind": kind(got)}
+    yield not isinstance(got, (int, float)), "no_float", {"kind": type(got).__name__}
     yield not model.calls, "never_called"
-    yield {place_of(model.scale), *(place for *_, place in model.calls)} != {GPU}, "model_moved"
+    yield {model.scale.device, *(place for *_, place in model.calls)} != {*ready()}, "model_moved"
     yield any(training for training, *_ in model.calls), "training_mode"
     yield abs(got - 2 / 3) < 1e-3, "mean_of_batches"
     yield abs(got - sum(RIGHT)) < 1e-3, "count"
     yield not abs(got - right) < 1e-4, "other", {"right": right, "got": got}
     yield any(graph for _, graph, _ in model.calls), "builds_graphs"
-    yield traffic.waits > 1, "many_fetches", {"waits": traffic.waits}
+    yield traffic.fetches > 1, "many_fetches", {"waits": traffic.fetches}
     yield not model.training, "stays_in_eval"
 
 

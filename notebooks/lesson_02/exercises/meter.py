@@ -8,9 +8,10 @@ import torch
 
 from bilingual import Bilingual, Block
 from course_utils.exercises import Mistakes, NotYet
+from course_utils.lesson_gpus import ready
 from course_utils.tables import table
-from lesson_02.places import below, kind, or_error, traffic_table
-from shared.pretended_gpus import Traffic, pretended_gpus
+from lesson_02.places import below, or_error, traffic_table
+from lesson_02.traffic import Traffic
 
 LOSSES = range(50)
 
@@ -28,14 +29,13 @@ def _kept(value: Any) -> list[torch.Tensor]:
 
 def _metered(answer: Any) -> tuple[Any, Any, Traffic, int]:
     """Return the learner's meter after all losses, its mean, what was moved, and how often `add` fetched."""
-    with pretended_gpus() as traffic:
-        parameter = torch.ones((), requires_grad=True)
-        losses = [(parameter * number).to("cuda:0") for number in LOSSES]
-        traffic.transfers.clear()
+    parameter = torch.ones((), requires_grad=True)
+    losses = [(parameter * number).to(*ready()) for number in LOSSES]
+    with Traffic() as traffic:
         meter = answer()
         for loss in losses:
             meter.add(loss)
-        waits = traffic.waits
+        waits = traffic.fetches
         return meter, meter.mean(), traffic, waits
 
 
@@ -50,14 +50,12 @@ def judge(answer: Any) -> Mistakes:
     yield any(tensor.requires_grad for tensor in kept), "keeps_graphs"
     yield len(kept) > 2, "keeps_losses", {"count": len(kept)}
     yield mean is None, "returned_none"
-    yield not isinstance(mean, float), "no_float", {"kind": kind(mean)}
+    yield not isinstance(mean, float), "no_float", {"kind": type(mean).__name__}
     yield abs(mean - sum(LOSSES)) < 1e-3, "sum"
     yield not abs(mean - 24.5) < 1e-3, "other", {"mean": mean}
-    yield traffic.waits > 1, "mean_waits", {"waits": traffic.waits}
-    with pretended_gpus():
-        meter.add(torch.tensor(75.5, device="cuda:0"))
-        again = meter.mean()
-    yield not abs(again - (sum(LOSSES) + 75.5) / 51) < 1e-3, "mean_changes"
+    yield traffic.fetches > 1, "mean_waits", {"waits": traffic.fetches}
+    meter.add(torch.tensor(75.5, device=ready()[0]))
+    yield not abs(meter.mean() - (sum(LOSSES) + 75.5) / 51) < 1e-3, "mean_changes"
 
 
 @or_error
@@ -66,7 +64,7 @@ def show(answer: Any) -> Block:
     meter, _, traffic, waits = _metered(answer)
     rows = [
         (Bilingual("fetches in 50 × `add`", "50 次 `add` 的取值次數"), str(waits)),
-        (Bilingual("fetches in `mean`", "`mean` 的取值次數"), str(traffic.waits - waits)),
+        (Bilingual("fetches in `mean`", "`mean` 的取值次數"), str(traffic.fetches - waits)),
         (Bilingual("tensors kept", "留著幾個張量"), str(len(_kept(vars(meter))))),
     ]
     head = (Bilingual("your `Meter`", "你的 `Meter`"), Bilingual("number", "數量"))

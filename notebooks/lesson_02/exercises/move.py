@@ -8,10 +8,10 @@ import torch
 
 from bilingual import Bilingual, Block
 from course_utils.exercises import Mistake, Mistakes
+from course_utils.lesson_gpus import ready
 from course_utils.tables import table
-from lesson_02.other_device import OTHER_DEVICE
 from lesson_02.places import below, code, or_error, traffic_table
-from shared.pretended_gpus import pretended_gpus
+from lesson_02.traffic import Traffic
 
 
 def _batch() -> dict[str, Any]:
@@ -26,7 +26,7 @@ def _batch() -> dict[str, Any]:
 
 def _moved(answer: Any, batch: dict[str, Any]) -> Any:
     try:
-        return answer(batch, OTHER_DEVICE)
+        return answer(batch, *ready())
     except RecursionError:
         raise Mistake("endless") from None
     except (AttributeError, TypeError) as error:
@@ -36,12 +36,12 @@ def _moved(answer: Any, batch: dict[str, Any]) -> Any:
 
 
 def _arrived(part: Any) -> bool:
-    return isinstance(part, torch.Tensor) and part.device.type == OTHER_DEVICE.type
+    return isinstance(part, torch.Tensor) and part.device == ready()[0]
 
 
 def judge(answer: Any) -> Mistakes:
     """Let a single tensor move, then a nested batch: its containers, its tensors, and the rest."""
-    alone = answer(torch.zeros(2), OTHER_DEVICE)
+    alone = answer(torch.zeros(2), *ready())
     yield alone is None, "returned_none"
     yield not _arrived(alone), "not_arrived"
     given = _batch()
@@ -72,10 +72,10 @@ def _leaves(value: Any, path: str) -> list[tuple[str, Any]]:
 @or_error
 def show(answer: Any) -> Block:
     """Return where each part of the batch is in what the learner's function returns."""
-    with pretended_gpus() as traffic:
+    with Traffic() as traffic:
         rows = [
             (code(path), code(part.device if isinstance(part, torch.Tensor) else repr(part)))
-            for path, part in _leaves(answer(_batch(), torch.device("cuda:0")), "moved")
+            for path, part in _leaves(answer(_batch(), *ready()), "moved")
         ]
     head = (
         Bilingual("what you return", "你傳回的內容"),

@@ -9,38 +9,39 @@ from torch import nn
 
 from bilingual import Block
 from course_utils.exercises import Mistakes
+from course_utils.lesson_gpus import ready
 from course_utils.returned import tensor
-from lesson_02.places import GPU, below, mixing_is, or_error, places, traffic_table
-from shared.pretended_gpus import Traffic, place_of, pretended_gpus
+from lesson_02.places import below, mixing_is, name_is, or_error, places, traffic_table
+from lesson_02.traffic import Traffic
 
 
-def _asked(answer: Any, device: str) -> tuple[Any, nn.Module, torch.Tensor, Traffic]:
+def _asked(answer: Any, device: torch.device) -> tuple[Any, nn.Module, torch.Tensor, Traffic]:
     torch.manual_seed(0)
-    with pretended_gpus() as traffic:
-        model, batch = nn.Linear(8, 3).to(device), torch.rand(5, 8)
-        traffic.transfers.clear()
+    model, batch = nn.Linear(8, 3).to(device), torch.rand(5, 8)
+    with Traffic() as traffic:
         return answer(model, batch), model, batch, traffic
 
 
 def judge(answer: Any) -> Mistakes:
     """Ask for the scores of a model on a GPU, then of one on the CPU."""
-    with mixing_is("batch_left_behind"):
-        got, model, batch, _ = _asked(answer, "cuda:0")
+    (gpu,) = ready()
+    with mixing_is("batch_left_behind"), name_is("name_written"):
+        got, model, batch, _ = _asked(answer, gpu)
     scores = tensor(got)
-    yield place_of(next(model.parameters())) != GPU, "model_moved"
-    with torch.no_grad(), pretended_gpus():
-        right = model(batch.to("cuda:0"))
-        same = scores.shape == right.shape and torch.equal(scores.to("cpu"), right.to("cpu"))
+    yield model.weight.device != gpu, "model_moved"
+    with torch.no_grad():
+        right = model(batch.to(gpu)).cpu()
+    same = scores.shape == right.shape and torch.equal(scores.cpu(), right)
     yield not same, "other"
-    yield place_of(scores) != GPU, "scores_moved"
+    yield scores.device != gpu, "scores_moved"
     with mixing_is("name_written", ""):
-        _asked(answer, "cpu")
+        _asked(answer, torch.device("cpu"))
 
 
 @or_error
 def show(answer: Any) -> Block:
     """Return where model, batch and scores are, and what was moved."""
-    scores, model, batch, traffic = _asked(answer, "cuda:0")
+    scores, model, batch, traffic = _asked(answer, *ready())
     return below(places(model=model, batch=batch, scores=scores), traffic_table(traffic))
 
 
@@ -54,5 +55,8 @@ WRONG = {
     "model_moved": f"{_HEAD}return model.to('cpu')(batch)",
     "other": f"{_HEAD}return batch.to(next(model.parameters()).device)",
     "scores_moved": f"{_HEAD}return model(batch.to(next(model.parameters()).device)).cpu()",
-    "name_written": f"{_HEAD}return model(batch.to('cuda'))",
+    "name_written": (
+        f"{_HEAD}return model(batch.to('cuda'))",
+        f"{_HEAD}return model(batch.to(torch.accelerator.current_accelerator() or 'cuda'))",
+    ),
 }

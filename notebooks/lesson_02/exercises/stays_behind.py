@@ -9,10 +9,9 @@ from torch import nn
 
 from bilingual import Bilingual, Block
 from course_utils.exercises import Mistakes, NotYet
+from course_utils.lesson_gpus import ready
 from course_utils.tables import RIGHT, table
-from lesson_02.other_device import OTHER_DEVICE
 from lesson_02.places import code, or_error
-from shared.pretended_gpus import place_of, pretended_gpus
 
 
 def judge(answer: Any) -> Mistakes:
@@ -34,8 +33,9 @@ def judge(answer: Any) -> Mistakes:
     yield "scale" not in saved, "not_saved"
     out = net(torch.ones(3, 8))
     yield not isinstance(out, torch.Tensor) or out.shape != (3, 8), "forward"
-    net.to(OTHER_DEVICE)
-    yield {t.device.type for t in (*net.parameters(), *net.buffers())} != {OTHER_DEVICE.type}, "not_moved"
+    (gpu,) = ready()
+    net.to(gpu)
+    yield {t.device for t in (*net.parameters(), *net.buffers())} != {gpu}, "not_moved"
 
 
 def _parts(net: Any) -> dict[str, torch.Tensor]:
@@ -50,16 +50,16 @@ def show(answer: Any) -> Block:
     parts = _parts(net)
     trained = {id(p) for p in net.parameters() if p.requires_grad}
     saved = {part.data_ptr() for part in net.state_dict().values()}
-    with pretended_gpus():
-        kept = [(id(part) in trained, part.data_ptr() in saved) for part in parts.values()]
-        net.to("cuda:0")
-        rows = [
-            (code(name), code(place_of(part)), RIGHT[is_trained], RIGHT[is_saved])
-            for (name, part), (is_trained, is_saved) in zip(_parts(net).items(), kept, strict=True)
-        ]
+    kept = [(id(part) in trained, part.data_ptr() in saved) for part in parts.values()]
+    (gpu,) = ready()
+    net.to(gpu)
+    rows = [
+        (code(name), code(part.device), RIGHT[is_trained], RIGHT[is_saved])
+        for (name, part), (is_trained, is_saved) in zip(_parts(net).items(), kept, strict=True)
+    ]
     head = (
         Bilingual("part", "部分"),
-        Bilingual("after `net.to('cuda:0')`", "`net.to('cuda:0')` 之後"),
+        Bilingual(f"after `net.to('{gpu}')`", f"`net.to('{gpu}')` 之後"),
         Bilingual("trained", "會被訓練"),
         Bilingual("saved", "會存檔"),
     )

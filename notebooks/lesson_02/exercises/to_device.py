@@ -8,26 +8,26 @@ import torch
 
 from bilingual import Block
 from course_utils.exercises import Mistakes
-from lesson_02.places import GPU, kind, or_error, traffic_table
-from shared.pretended_gpus import Traffic, place_of, pretended_gpus
+from course_utils.lesson_gpus import ready
+from lesson_02.places import or_error, traffic_table
+from lesson_02.traffic import Traffic
 
 
 def _moved(answer: Any) -> tuple[Any, list[torch.Tensor], Traffic]:
-    with pretended_gpus() as traffic:
-        rows = [torch.full((250,), float(number)) for number in range(20)]
-        return answer(rows, GPU), rows, traffic
+    rows = [torch.full((250,), float(number)) for number in range(20)]
+    with Traffic() as traffic:
+        return answer(rows, *ready()), rows, traffic
 
 
 def judge(answer: Any) -> Mistakes:
     """Look at the rows that come back, then at the number of transfers."""
     got, rows, traffic = _moved(answer)
     yield got is None, "returned_none"
-    yield not isinstance(got, (list, tuple)), "no_list", {"kind": kind(got)}
+    yield not isinstance(got, (list, tuple)), "no_list", {"kind": type(got).__name__}
     shapes = [row.shape if isinstance(row, torch.Tensor) else None for row in got]
     yield shapes != [(250,)] * 20, "other_rows"
-    yield any(place_of(row) != GPU for row in got), "not_moved"
-    with pretended_gpus():
-        same = all(torch.equal(row.to("cpu"), given) for row, given in zip(got, rows, strict=True))
+    yield any(row.device != ready()[0] for row in got), "not_moved"
+    same = all(torch.equal(row.cpu(), given) for row, given in zip(got, rows, strict=True))
     yield not same, "other_numbers"
     yield len(traffic.transfers) != 1, "many_transfers", {"count": len(traffic.transfers)}
 
