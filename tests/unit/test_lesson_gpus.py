@@ -31,7 +31,10 @@ def real(monkeypatch: pytest.MonkeyPatch, count: int) -> list[tuple[str, int]]:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
     monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
     monkeypatch.setattr(
-        practice_gpu, "start", lambda card, count: started.append((card, count)) or [], raising=False
+        practice_gpu,
+        "start",
+        lambda card, count, blocking=False: started.append((card, count)) or [],
+        raising=False,
     )
     return started
 
