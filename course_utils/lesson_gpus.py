@@ -124,10 +124,6 @@ def plan() -> Bilingual | None:
         f"{alone_en}What is about GPUs runs on {'a practice GPU' if n == 1 else f'{n} practice GPUs'}: a device in "
         f"software, modelled on a {name}. Values, order and memory are computed; its times are a model, and say so. "
         "Speed is measured on the CPU.",
-<<<<<<< HEAD
-        f"{alone_zh}與 GPU 有關的內容，在 {n} 張練習用 GPU 上執行：這是以軟體實作的裝置，依 {name} 的公開量測值建立模型。"
-=======
         f"{alone_zh}與 GPU 有關的內容，在 {n} 張練習用 GPU 上執行：這是以軟體實作的裝置，依 {name} 的規格與量測值建立模型。"
->>>>>>> l02
         "數值、先後順序與記憶體都是實際算出來的；時間則是模型推算值，並且都會標明。速度在 CPU 上量測。",
     )
