@@ -15,6 +15,7 @@ from lesson_02.traffic import Traffic
 pytestmark = pytest.mark.usefixtures("no_warnings")
 
 
+@pytest.mark.skipif(torch.cuda.device_count() == 1, reason="needs two GPUs, and none is hidden for a test")
 def test_copies_between_devices_are_counted_with_their_bytes() -> None:
     first, second = ready(2)
     x = torch.ones(2, 3)
