@@ -1,4 +1,4 @@
-"""Exercise ``all_reduce(tensors)``: write the sum into each of the tensors, on its own GPU, here pretended ones."""
+"""Exercise ``all_reduce(tensors)``: write the sum into each of the tensors, on its own GPU."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from bilingual import Bilingual, Block
 from course_utils import facts
 from course_utils.exercises import Mistake, Mistakes
-from shared.pretended_gpus import pretended_gpus
+from course_utils.lesson_gpus import ready
 
 Tensors = list[torch.Tensor]
 
@@ -25,17 +25,14 @@ def _run(answer: Any, before: Tensors) -> tuple[Any, Tensors, Tensors]:
         Mistake: It computes with tensors of several devices.
         RuntimeError: Another one of the answer.
     """
-    with torch.no_grad(), pretended_gpus(len(before)):
-        given = [tensor.to(f"cuda:{k}") for k, tensor in enumerate(before)]
+    with torch.no_grad():
+        given = [tensor.to(device) for tensor, device in zip(before, ready(2), strict=False)]
         argument = list(given)
         try:
             return answer(argument), given, argument
         except RuntimeError as error:
-            if (
-                devices := sorted(set(re.findall(r"cuda:\d|cpu", str(error))))
-                if "device" in str(error)
-                else []
-            ):
+            devices = sorted(set(re.findall(r"(?:cuda|practice):\d|cpu", str(error))))
+            if "device" in str(error) and devices:
                 found = Bilingual(", ".join(devices), "、".join(devices))
                 raise Mistake("several_devices", devices=found) from None
             raise
@@ -43,7 +40,7 @@ def _run(answer: Any, before: Tensors) -> tuple[Any, Tensors, Tensors]:
 
 def judge(answer: Any) -> Mistakes:
     """Look at what the tensors hold afterwards."""
-    for count in (3, 2, 1):
+    for count in (2, 1):
         before = [torch.arange(6, dtype=torch.float64).view(2, 3) * 10**k + k for k in range(count)]
         total = torch.stack(before).sum(0)
         got, given, argument = _run(answer, before)
@@ -64,11 +61,11 @@ def judge(answer: Any) -> Mistakes:
 
 
 def show(answer: Any) -> Block:
-    """Return what three tensors hold before the answer and after it."""
-    before = [torch.tensor([10.0**k, k]) for k in range(3)]
+    """Return what two tensors hold before the answer and after it."""
+    before = [torch.tensor([10.0**k, k]) for k in range(2)]
     _, given, _ = _run(answer, before)
     pairs = enumerate(zip(before, given, strict=True))
-    return facts(fixed={f"cuda:{k}": f"{b.tolist()} → {t.tolist()}" for k, (b, t) in pairs})
+    return facts(fixed={f"tensors[{k}]": f"{b.tolist()} → {t.tolist()}" for k, (b, t) in pairs})
 
 
 _HEAD = "def all_reduce(tensors):\n    "
@@ -87,5 +84,5 @@ WRONG = {
     "average": _TOTAL + "for t in tensors:\n        t.copy_(total / len(tensors))",
     "first_half": _HEAD + "for t in tensors[1:]:\n        tensors[0] += t.to(tensors[0].device)",
     "counted_twice": _TOTAL + "for t in tensors:\n        t += total.to(t.device)",
-    "other": _HEAD + "for t in tensors:\n        t.copy_(sum(o.to(t.device) for o in tensors))",
+    "other": _HEAD + "for t in tensors:\n        t.copy_(2 * tensors[0].to(t.device))",
 }
