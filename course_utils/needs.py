@@ -115,22 +115,8 @@ NEEDS: dict[str, Callable[[], bool]] = {
     "matrix_units": lambda: has_tensor_cores() if torch.cuda.is_available() else has_amx(),
     "vectors": lambda: uses_vectors(),
     "compiler": lambda: can_compile(),
-    "x86_cuda": lambda: torch.cuda.is_available() and platform.machine().lower() in ("x86_64", "amd64"),
     "cpu_only": lambda: not torch.cuda.is_available(),
 }
-
-
-_ruled_out: set[str] = set()
-
-
-def rule_out(need: str, broken: bool) -> None:
-    """Treat a need as missing in this process although the machine has it, or no longer.
-
-    Args:
-        need: Its name in `NEEDS`.
-        broken: Whether it is there and cannot be used.
-    """
-    (_ruled_out.add if broken else _ruled_out.discard)(need)
 
 
 @cache
@@ -153,4 +139,4 @@ def missing(need: str | None) -> Bilingual | None:
         return None
     if need not in NEEDS:
         raise ValueError(f"needs={need!r} is not known; choose one of {', '.join(sorted(NEEDS))}.")
-    return None if need not in _ruled_out and NEEDS[need]() else names()[need]
+    return None if NEEDS[need]() else names()[need]

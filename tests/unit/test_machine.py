@@ -207,7 +207,6 @@ NEEDS = {
     "vectors": {"one", "four", "t4", "arm", "unknown"},
     "shared_gpu": {"one", "four", "arm", "unknown"},
     "compiler": {"one", "four", "arm"},
-    "x86_cuda": {"one", "four", "t4", "unknown"},
     "cpu_only": {"none"},
 }
 NO_CLOCK = {"memory_clock_rate": 0, "memory_bus_width": 0}

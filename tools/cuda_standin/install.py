@@ -78,7 +78,8 @@ def _devices(torch: ModuleType, profile: Profile, visible: int) -> dict[str, Cal
 
     torch.cuda._exchange_device = torch.cuda._maybe_exchange_device = exchange
     return {
-        "_cuda_getDeviceCount": lambda: visible,
+        # As on a real machine, one that was hidden before CUDA started is not there.
+        "_cuda_getDeviceCount": lambda: min(visible, torch.cuda._device_count_nvml()),
         "_cuda_init": start,
         "_cuda_getDevice": lib.standin_device,
         "_cuda_setDevice": exchange,
