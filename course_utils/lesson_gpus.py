@@ -10,6 +10,7 @@ from bilingual import Bilingual
 from course_utils import settings
 
 _devices: list[torch.device] = []
+_hidden = False  # whether a single real GPU was hidden from this lesson
 
 
 def start(count: int, enough: int | None = None) -> None:
@@ -26,6 +27,7 @@ def start(count: int, enough: int | None = None) -> None:
         RuntimeError: PyTorch is too old for a practice GPU, or a lone real one is already in use.
         ValueError: The card that the learner chose is not known.
     """
+    global _hidden
     _devices.clear()
     real = torch.cuda.device_count()
     if not count or real >= (enough or count):
@@ -34,7 +36,7 @@ def start(count: int, enough: int | None = None) -> None:
     import practice_gpu
 
     if real and not torch.cuda.is_initialized():
-        os.environ["CUDA_VISIBLE_DEVICES"] = ""
+        os.environ["CUDA_VISIBLE_DEVICES"], _hidden = "", True
     blocking = os.environ.get("CUDA_LAUNCH_BLOCKING") == "1"
     _devices.extend(practice_gpu.start(card(), count=count, blocking=blocking))
 
@@ -92,13 +94,17 @@ def modelled(device: torch.device | None) -> bool:
     return device is not None and device.type == "practice"
 
 
+def _practising() -> bool:
+    return bool(_devices) and modelled(_devices[0])
+
+
 def clock(*, wait: bool = True) -> float | None:
     """Return the practice GPUs' clock, in modelled seconds; None if the lesson uses none.
 
     Args:
         wait: Whether to let them finish first what is queued, which takes a little time of the clock itself.
     """
-    if not _devices or not modelled(_devices[0]):
+    if not _practising():
         return None
     import practice_gpu
 
@@ -110,16 +116,15 @@ def clock(*, wait: bool = True) -> float | None:
 
 def plan() -> Bilingual | None:
     """Return what the machine badge says about the practice GPUs; None without any."""
-    if not _devices or not modelled(_devices[0]):
+    if not _practising():
         return None
     n, name = len(_devices), card()
-    real = os.environ.get("CUDA_VISIBLE_DEVICES") == "" and torch.version.cuda is not None
     alone_en = (
-        "A single real GPU stays unused here, as two devices of one kind are needed. "
-        if real and n > 1
+        "The single GPU of this machine stays unused, as two devices of one kind are needed. "
+        if _hidden
         else ""
     )
-    alone_zh = "這一課需要兩個同類的裝置，只有一張真正的 GPU 時不會用到它。" if real and n > 1 else ""
+    alone_zh = "這一課需要兩個同類的裝置，所以不會用到這台機器唯一的 GPU。" if _hidden else ""
     return Bilingual(
         f"{alone_en}What is about GPUs runs on {'a practice GPU' if n == 1 else f'{n} practice GPUs'}: a device in "
         f"software, modelled on a {name}. Values, order and memory are computed; its times are a model, and say so. "

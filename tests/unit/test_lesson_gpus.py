@@ -61,6 +61,8 @@ def test_a_single_gpu_is_hidden_from_a_lesson_that_needs_two(monkeypatch: pytest
     started = real(monkeypatch, 1)
     lesson_gpus.start(2)
     assert started == [("T4", 2)] and lesson_gpus.os.environ["CUDA_VISIBLE_DEVICES"] == ""
+    monkeypatch.setattr(lesson_gpus, "_devices", [torch.device("practice", i) for i in range(2)])
+    assert "single GPU of this machine" in lesson_gpus.plan().en and "唯一的 GPU" in lesson_gpus.plan().zh
 
 
 def test_the_card_is_chosen_in_one_place(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,6 +129,7 @@ class TestPracticeGPU:
     def test_the_badge_says_what_they_are(self) -> None:
         lesson_gpus.start(2)
         assert "2 practice GPUs" in lesson_gpus.plan().en and "T4" in lesson_gpus.plan().zh
+        assert "single GPU" not in lesson_gpus.plan().en, "none was hidden"
         lesson_gpus.start(0)
         assert lesson_gpus.plan() is None
 

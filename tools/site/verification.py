@@ -51,8 +51,8 @@ def _sentences(path: Path) -> dict[str, dict[str, str]]:
 def _result(run: dict[str, Any], id: str, limits: recordings.Limits) -> tuple[str, str]:  # noqa: A002
     values = recordings.of_claim(run, id, limits)
     if values is None:
-        older = run["claims"].get(id, {"verdict": ""})["verdict"]
-        return "changed" if older in recordings.MEASURED else older if older == "model" else "", ""
+        older = run["claims"].get(id, {}).get("verdict")
+        return {**dict.fromkeys(recordings.MEASURED, "changed"), "model": "model"}.get(older, ""), ""
     value = values.get("value")
     return values["verdict"], "" if value is None or isinstance(value, bool) else number(value)
 
