@@ -29,6 +29,7 @@ def start(count: int, enough: int | None = None) -> None:
     """
     global _hidden
     _devices.clear()
+    _hidden = False
     real = torch.cuda.device_count()
     if not count or real >= (enough or count):
         _devices.extend(torch.device("cuda", index) for index in range(real if count else 0))
