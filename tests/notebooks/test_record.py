@@ -90,7 +90,7 @@ def test_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record, "claims_of_today", lambda: declared)
     assert "尚無紀錄" in table(tmp_path)
     for date, gpus, verdicts in (
-        ("2026-01-01", 0, ["holds", "model", "needs"]),
+        ("2026-01-01", 0, ["holds", "model", "model", "needs"]),
         ("2026-02-01", 2, ["holds", "holds", "unclear", "fails"]),
     ):
         machine = {
@@ -105,7 +105,7 @@ def test_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / f"{date}.json").write_text(text, encoding="utf-8")
     assert table(tmp_path).splitlines()[2:] == [
         "| 2 × H200 | 2.13.0 | 3.12.1 | 2026-02-01 | 2 | 1 | 1 | 0 | 1 |",
-        "| Some \\| CPU | 2.13.0 | 3.12.1 | 2026-01-01 | 1 | 0 | 0 | 1 | 3 |",
+        "| Some \\| CPU | 2.13.0 | 3.12.1 | 2026-01-01 | 1 | 0 | 0 | 2 | 2 |",
     ]
 
 
