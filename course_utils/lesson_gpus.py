@@ -125,7 +125,7 @@ def plan() -> Bilingual | None:
         if _hidden
         else ""
     )
-    alone_zh = "這一課需要兩個同類的裝置，所以不會用到這台機器唯一的 GPU。" if _hidden else ""
+    alone_zh = "這一課需要兩個同類的裝置，而這台機器的 GPU 只有一張，所以不會用到。" if _hidden else ""
     return Bilingual(
         f"{alone_en}What is about GPUs runs on {'a practice GPU' if n == 1 else f'{n} practice GPUs'}: a device in "
         f"software, modelled on a {name}. Values, order and memory are computed; its times are a model, and say so. "

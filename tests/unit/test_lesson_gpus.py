@@ -63,7 +63,10 @@ def test_a_single_gpu_is_hidden_from_a_lesson_that_needs_two(monkeypatch: pytest
     lesson_gpus.start(2)
     assert started == [("T4", 2)] and lesson_gpus.os.environ["CUDA_VISIBLE_DEVICES"] == ""
     monkeypatch.setattr(lesson_gpus, "_devices", [SimpleNamespace(type="practice")] * 2)
-    assert "single GPU of this machine" in lesson_gpus.plan().en and "唯一的 GPU" in lesson_gpus.plan().zh
+    assert (
+        "single GPU of this machine" in lesson_gpus.plan().en
+        and "只有一張，所以不會用到" in lesson_gpus.plan().zh
+    )
 
 
 def test_the_card_is_chosen_in_one_place(monkeypatch: pytest.MonkeyPatch) -> None:
