@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ import IPython.display
 import pytest
 import torch
 
-from course_utils import claims, lesson
+from course_utils import claims, lesson, lesson_gpus
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -34,9 +35,20 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "GITHUB_STEP_SUMMARY",
         "COURSE_REPEAT",
         "COURSE_TRACES",
+        "COURSE_CARD",
     ):
         monkeypatch.delenv(variable, raising=False)
     return folder
+
+
+@pytest.fixture(autouse=True)
+def gpus_put_back() -> Iterator[None]:
+    """Stop the practice GPUs that a test made ready: other tests are about a PyTorch without them."""
+    yield
+    if lesson_gpus._devices:
+        lesson_gpus.start(0)
+        if practice := sys.modules.get("practice_gpu"):
+            practice.stop()
 
 
 @pytest.fixture

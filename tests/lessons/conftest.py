@@ -2,21 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-
 import pytest
-
-
-@pytest.fixture(autouse=True)
-def gpus_put_back() -> Iterator[None]:
-    """Stop the practice GPUs that a judge made ready: other tests are about a PyTorch without them."""
-    yield
-    lesson_gpus = sys.modules.get("course_utils.lesson_gpus")
-    if lesson_gpus and lesson_gpus._devices:
-        lesson_gpus.start(0)
-        if practice := sys.modules.get("practice_gpu"):
-            practice.stop()
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from types import SimpleNamespace
 
 import pytest
@@ -14,16 +13,6 @@ from course_utils import best_time, compare, lesson, lesson_gpus
 from course_utils.claim_card import Card, Verdict
 from course_utils.claims import judge
 from course_utils.lesson_gpus import gpus
-
-
-@pytest.fixture(autouse=True)
-def _put_back(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> Iterator[None]:
-    monkeypatch.setenv("COURSE_DATA_DIR", str(tmp_path))
-    monkeypatch.delenv("COURSE_CARD", raising=False)
-    yield
-    lesson_gpus.start(0)
-    if not torch.cuda.is_available():
-        practice_gpu.stop()
 
 
 def real(monkeypatch: pytest.MonkeyPatch, count: int) -> list[tuple[str, int]]:
