@@ -4,8 +4,6 @@ Plain ``python -m pytest`` is enough: the options below are set here, so that no
 configuration file can forget one of them.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile

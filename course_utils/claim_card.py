@@ -1,7 +1,5 @@
 """The card of a claim: its sentence, its verdict, and what other machines measured."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from bilingual import Bilingual, measured, measured_spans

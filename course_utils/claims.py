@@ -1,7 +1,5 @@
 """Claims: statements of the course that are measured on the learner's machine, and can turn out false."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

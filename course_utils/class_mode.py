@@ -1,7 +1,5 @@
 """Class mode: the look of a lesson on a projector, and what the set-up cell says about the mode."""
 
-from __future__ import annotations
-
 import json
 from importlib import resources
 

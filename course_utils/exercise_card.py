@@ -1,7 +1,5 @@
 """`check` of the lessons: the card with the verdict on an answer, its hint, and what the learner's code did."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

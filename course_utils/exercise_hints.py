@@ -1,7 +1,5 @@
 """The general hints: for an untouched stub, an answer that raises or never ends, one that returns the wrong kind of thing."""
 
-from __future__ import annotations
-
 import dis
 import tomllib
 import traceback

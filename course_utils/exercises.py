@@ -18,8 +18,6 @@ it may take more than usual. A key of ``exercise_hints.toml`` has the general te
 Whatever else an answer does (raise, loop endlessly, return nonsense) becomes a hint as well, never a traceback.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ Each explorer is a module in a lesson's room, with its `compute` (numbers from c
 (a picture from numbers). The view with the default choices is also the stored, static picture.
 """
 
-from __future__ import annotations
-
 import html
 import itertools
 import threading

@@ -1,7 +1,5 @@
 """Run code in a fresh Python process with a timeout."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -4,8 +4,6 @@ No switch can reach their text cells, and in Colab each output is a page of its 
 style sheet with every output.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

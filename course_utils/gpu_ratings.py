@@ -1,7 +1,5 @@
 """Published figures of GPUs: cores, memory, bandwidth and speed."""
 
-from __future__ import annotations
-
 import tomllib
 from functools import cache
 from importlib import resources

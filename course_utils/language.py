@@ -4,8 +4,6 @@ A text carries both languages as ``<span lang>`` pairs, and one style sheet, cho
 one. Prose, widgets, hints, claims and captions therefore change together, and nothing is run again.
 """
 
-from __future__ import annotations
-
 from importlib import resources
 from typing import Any
 

@@ -5,8 +5,6 @@ A room is the package ``lesson_NN`` beside the notebooks. ``setup("02")`` names 
 notebooks' folder.
 """
 
-from __future__ import annotations
-
 import sys
 import tomllib
 from functools import cache

@@ -1,7 +1,5 @@
 """The GPUs of a lesson: the machine's own where it has enough of them, otherwise practice GPUs."""
 
-from __future__ import annotations
-
 import os
 
 import torch

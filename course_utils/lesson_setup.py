@@ -1,7 +1,5 @@
 """The set-up cell of every lesson."""
 
-from __future__ import annotations
-
 import os
 
 from bilingual import LANGUAGE_VARIABLE, Shown

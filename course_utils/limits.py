@@ -1,7 +1,5 @@
 """Running a learner's code so that nothing it does ends or floods the lesson: limits of time, output and state."""
 
-from __future__ import annotations
-
 import io
 import signal
 import sys

@@ -1,7 +1,5 @@
 """Which machine is this, and which of its devices does a lesson use?"""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import io

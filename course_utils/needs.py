@@ -1,7 +1,5 @@
 """What a claim may need of the machine: a GPU, two GPUs, tensor cores, a compiler."""
 
-from __future__ import annotations
-
 import logging
 import os
 import platform

@@ -1,7 +1,5 @@
 """Predictions: a learner commits to a choice or a number before a result is measured, and gets a reason at once."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

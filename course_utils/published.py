@@ -3,8 +3,6 @@
 The data is in ``published.toml``: each value was read at its source, and is quoted from there.
 """
 
-from __future__ import annotations
-
 import html
 import re
 import tomllib

@@ -1,7 +1,5 @@
 """The questions in a lesson's ``texts.toml``: with choices, which are put into another order, or for a number."""
 
-from __future__ import annotations
-
 import math
 import random
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Each machine has one JSON file in the course's folder ``recordings``. The tools write them; this module only reads.
 """
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from pathlib import Path

@@ -4,8 +4,6 @@ For the judges of exercises. Each function raises :class:`~course_utils.exercise
 the texts are in ``exercise_hints.toml``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any

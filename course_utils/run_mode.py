@@ -13,8 +13,6 @@
 =================== =================================================================================================
 """
 
-from __future__ import annotations
-
 import json
 import os
 from typing import Any

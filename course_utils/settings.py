@@ -5,8 +5,6 @@ fails: a missing, unreadable or damaged file counts as empty. Of two notebooks t
 one wins.
 """
 
-from __future__ import annotations
-
 import datetime
 import json
 import os

@@ -1,7 +1,5 @@
 """Simplified Chinese, made from the Traditional texts: the course's own terms, and OpenCC for everything else."""
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Callable

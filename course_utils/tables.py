@@ -1,7 +1,5 @@
 """Small tables: facts of this machine, error messages, and what a learner's own code did."""
 
-from __future__ import annotations
-
 import html
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Restore PyTorch's global state after code that may change it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """Numbers with units that suit them."""
 
-from __future__ import annotations
-
 
 def number(value: float) -> str:
     """Return `value` with three digits, as people write it: ``1010`` → ``1,010``, ``0.4567`` → ``0.457``."""

@@ -4,8 +4,6 @@ After ``devices = practice_gpu.start("T4", count=2)``, ``torch.get_device_module
 on a real GPU. Values are computed by the CPU; when they are there, and how long it takes, is simulated.
 """
 
-from __future__ import annotations
-
 import importlib
 from typing import TYPE_CHECKING, Any
 

@@ -1,7 +1,5 @@
 """Command line: ``python -m practice_gpu script.py`` runs a device-agnostic script and says what its GPU would have done."""
 
-from __future__ import annotations
-
 import argparse
 import re
 import runpy

@@ -1,7 +1,5 @@
 """Autocast on practice GPUs: the lists of PyTorch's ``ATen/autocast_mode.h``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

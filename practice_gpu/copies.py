@@ -1,7 +1,5 @@
 """Copies: inside a device, between devices, between host and device; and the pinned memory of the host."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

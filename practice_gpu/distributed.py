@@ -1,7 +1,5 @@
 """A process group for processes with one practice GPU each: gloo exchanges what NCCL would."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

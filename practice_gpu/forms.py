@@ -1,7 +1,5 @@
 """Forms of tensors, and tensors that PyTorch is handed by DLPack: on the CPU or on a practice GPU, at any address."""
 
-from __future__ import annotations
-
 import ctypes
 import struct
 from typing import Any

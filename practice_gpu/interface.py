@@ -1,7 +1,5 @@
 """What ``torch.get_device_module("practice")`` offers, in the words of ``torch.cuda``."""
 
-from __future__ import annotations
-
 import types
 from typing import Any
 

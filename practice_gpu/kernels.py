@@ -1,7 +1,5 @@
 """Kernels that the rule for all operators does not fit: making, aliasing and resizing tensors, and cells of RNNs."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """What practice GPUs did: the clock, the log, waits and races, and a timeline as text."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from practice_gpu.modelled import Seconds

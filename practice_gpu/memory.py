@@ -1,7 +1,5 @@
 """Memory of the practice GPUs, which are buffers of the host; and the pinned memory of the host."""
 
-from __future__ import annotations
-
 import dataclasses
 import weakref
 from collections import defaultdict, deque

@@ -1,7 +1,5 @@
 """One kernel for every operator of PyTorch that the CPU has: it is planned, given room, and put into the stream."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

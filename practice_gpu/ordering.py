@@ -1,7 +1,5 @@
 """Two uses of one memory, at least one of them a write, that nothing orders: no stream, no event, no wait."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from practice_gpu.simulation import HOST, Machine, Work

@@ -4,8 +4,6 @@ Registered for good (PyTorch cannot take it back): the name of the device, its k
 ``Tensor.practice()`` and so on. Replaced, and put back by `undo`: what `_replacements` lists, each with its reason.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 from typing import Any

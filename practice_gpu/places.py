@@ -1,7 +1,5 @@
 """Which line of the user's code asked for something."""
 
-from __future__ import annotations
-
 import contextlib
 import linecache
 import os

@@ -1,7 +1,5 @@
 """What is known of each card: numbers from ``profiles.toml``, where each one stands with its source."""
 
-from __future__ import annotations
-
 import dataclasses
 import tomllib
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """What stands in PyTorch's place after `start`, where it has nothing for a device that is made in Python."""
 
-from __future__ import annotations
-
 import ctypes
 import functools
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Start and stop: the checks, and what is fresh each time."""
 
-from __future__ import annotations
-
 from typing import Any
 
 try:

@@ -1,7 +1,5 @@
 """What every test gets: its own folder for progress and language, and none of the caller's variables."""
 
-from __future__ import annotations
-
 import sys
 import warnings
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Answers that no learner should give, but some will: what an answer does, and values that are no answer at all."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """A check that several unit tests need: HTML whose tags are closed in the right order."""
 
-from __future__ import annotations
-
 import html.parser
 
 VOID = {"img", "br", "meta", "link", "input"}

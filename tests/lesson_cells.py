@@ -1,7 +1,5 @@
 """The lessons as the unit tests read them: code cells without magics, and calls of our own functions in them."""
 
-from __future__ import annotations
-
 import ast
 import json
 from collections.abc import Iterator

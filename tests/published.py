@@ -1,7 +1,5 @@
 """The exercises as the notebooks publish them: stub, checked expression, solution, and the room's wrong answers."""
 
-from __future__ import annotations
-
 import ast
 import atexit
 import re

@@ -1,7 +1,5 @@
 """All explorers of the lessons' rooms, found by themselves: modules with ``EXPLORER``, or ``explorer(…)`` and ``EXAMPLE``."""
 
-from __future__ import annotations
-
 import re
 from importlib import import_module
 from pathlib import Path

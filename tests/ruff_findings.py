@@ -1,7 +1,5 @@
 """What ruff says about files that are not in the repository."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A class: its timetables, its progress, and one server for all."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """The environment: what is declared, pinned and offered agrees, and `make` makes it from nothing."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

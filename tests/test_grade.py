@@ -1,7 +1,5 @@
 """``python -m tools.grade``: exact points for right, wrong and edited submissions; nothing harms, and everything is reported."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

@@ -6,8 +6,6 @@ A module imports from its own layer or below, and no two modules import each oth
 The project that lesson 08 copies for its learner stands apart: it works without the course.
 """
 
-from __future__ import annotations
-
 import ast
 import os
 import re

@@ -1,7 +1,5 @@
 """The learner's own copy of the course: made, brought up to date without any loss, and every lesson runs in it."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

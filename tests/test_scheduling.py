@@ -1,7 +1,5 @@
 """Measurements, and where there is a GPU all that uses it, run in the first process, before anything else runs there."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,8 +1,6 @@
 """The website as files: complete, in one language a page, without anything from elsewhere. What a browser makes of it
 is tested in tests/browser/test_site.py."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The table of cells that a class has to wait for."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Style of the code, and of workflows and issue forms: what well-kept tools say about them."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """What the workflows do, as far as it can be tried without GitHub: who may write, limits, shell commands."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

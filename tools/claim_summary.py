@@ -4,8 +4,6 @@ A claim that the machine could have measured and did not is a failure, and so is
 with unclear claims are executed once more when everything else has ended.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import os

@@ -3,8 +3,6 @@
 A pytest plugin, loaded by conftest.py. Seconds on the clock depend on what else a machine does; these hardly do.
 """
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from typing import Any

@@ -4,8 +4,6 @@ A file holds the machine's facts, the date, every claim's verdict and values, an
 written by ``make record`` and never by hand.
 """
 
-from __future__ import annotations
-
 import datetime
 import json
 import re

@@ -5,8 +5,6 @@ SOURCE is Noto Sans CJK (SIL Open Font License 1.1), for example Debian's packag
 also in its Simplified form, so that any of its words can become a label.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

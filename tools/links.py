@@ -10,8 +10,6 @@ course itself. The repository is named in pyproject.toml (``[tool.course] reposi
 the website say so.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -7,8 +7,6 @@ notebook as it is on first opening (untrusted, nothing run). The notebook is nev
 Exit status 1 when a cell raised, a widget failed, or the page reported an error.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import tempfile

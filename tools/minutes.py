@@ -6,8 +6,6 @@ What is collapsed (solutions, going further) is counted apart. ``--write`` puts 
 and first cells, and into README's and TEACHING's tables; the plans for a class are in :mod:`tools.classroom.syllabus`.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import tomllib

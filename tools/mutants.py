@@ -6,8 +6,6 @@ tests that the list names must pass in the copy without a fault; then a mutant i
 survived otherwise. Exit status 1: one survived.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

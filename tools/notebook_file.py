@@ -1,7 +1,5 @@
 """A notebook as a file, and what is in it: its cells, and a lesson's texts in the order in which a learner reads them."""
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """What executed notebooks leave: outputs as the notebook checks compare them, and notes as lines of JSON."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -7,8 +7,6 @@ depend on them: a verdict or a compared text that differs is reported. Times var
 claim measures, and run it again. Exit status 1: something differs.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil

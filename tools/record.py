@@ -5,8 +5,6 @@ writes README's table of what was last verified where. A notebook in which a cel
 ``--to FOLDER`` changes nothing in the course: executed copies, journal and traces go there, also after a failure.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

@@ -3,8 +3,6 @@
 ``--write`` writes ``tests/sanitized_places.csv``, so that each new place is seen in a diff.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import io

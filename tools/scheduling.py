@@ -9,8 +9,6 @@ Where there is a GPU, the first process also runs everything that uses it: all n
 marked `cuda`. It has half of the cores, because lessons 06 to 08 launch several ranks. The others see no GPU.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from functools import cache

@@ -4,8 +4,6 @@
 Let nothing else use the machine meanwhile. Nothing but the table is written.
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import os

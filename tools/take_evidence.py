@@ -5,8 +5,6 @@ from several of one machine. If one of them was not made on CUDA, or with other 
 refused, and nothing is changed.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

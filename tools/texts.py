@@ -1,7 +1,5 @@
 """The texts of a tool, which stand in a TOML file beside its module."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 from typing import Any

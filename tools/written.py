@@ -5,8 +5,6 @@ looks like ``notebooks/`` and has both of its own: nothing of a learner is overw
 lessons that run at the same time do not write into each other's scripts.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

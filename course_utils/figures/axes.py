@@ -1,7 +1,5 @@
 """The axes of a figure, and their texts in both languages."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

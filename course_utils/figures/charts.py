@@ -1,7 +1,5 @@
 """Charts that every lesson uses: measured here, beside the recorded GPU."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

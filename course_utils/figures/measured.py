@@ -1,7 +1,5 @@
 """Show what was measured here beside what is recorded from another machine."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -5,8 +5,6 @@ where pyplot's hidden current figure would get mixed up. They are shown as HTML,
 output no text alternative.
 """
 
-from __future__ import annotations
-
 import base64
 import html
 import io

@@ -1,7 +1,5 @@
 """Pictures of handwritten digits, and of what a network takes them for."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

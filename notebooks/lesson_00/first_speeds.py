@@ -1,7 +1,5 @@
 """The first and the last version of the program, in images per second: on a GPU beside the CPU, where there is one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """The map of the course: the lessons, how long they take, and which exercises this learner has solved."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

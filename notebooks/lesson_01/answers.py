@@ -1,7 +1,5 @@
 """What the answers of PyTorch and of the driver mean: a table for sections 1.1 and 1.5; its texts are in ``answers.toml``."""
 
-from __future__ import annotations
-
 import html
 import tomllib
 from pathlib import Path

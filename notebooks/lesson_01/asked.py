@@ -1,7 +1,5 @@
 """What a learner's function answers, for the tables and pictures below a verdict."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

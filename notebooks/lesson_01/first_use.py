@@ -1,7 +1,5 @@
 """How much longer the first use of a GPU takes than a later one."""
 
-from __future__ import annotations
-
 from course_utils import run_fresh
 
 PROGRAM = """

@@ -5,8 +5,6 @@ The last term is the roofline (Williams et al. 2009): the slower of computing 2 
 float32 matrices and writing one. Caches and tiling are left out.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

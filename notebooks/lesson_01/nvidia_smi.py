@@ -1,7 +1,5 @@
 """The output of ``nvidia-smi``: this machine's, else a recorded one, else a published example."""
 
-from __future__ import annotations
-
 import html
 import subprocess
 

@@ -1,7 +1,5 @@
 """A picture of processors: this machine's CPU cores, memory and bandwidth beside a GPU's."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import dataclass
 from math import isqrt

@@ -4,8 +4,6 @@ Model: PyTorch's own parser reads the variable; the first number that the machin
 driver. Names of GPUs (``GPU-…``) and of MIG slices are left out.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A checkpoint that was saved on another machine."""
 
-from __future__ import annotations
-
 import io
 from typing import Any
 from unittest.mock import patch

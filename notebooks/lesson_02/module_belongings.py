@@ -3,8 +3,6 @@
 There is no model here: each choice is executed on a real module.
 """
 
-from __future__ import annotations
-
 import html
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Where tensors and models are, and what moved: tables of the lesson, and what its exercises share."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any

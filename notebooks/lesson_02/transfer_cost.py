@@ -5,8 +5,6 @@ second the time for the bytes. Both numbers are measured on the learner's machin
 overlap with each other.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

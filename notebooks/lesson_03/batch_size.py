@@ -6,8 +6,6 @@ accumulation over k batches takes as long as k batches, and as much memory as on
 itself, loading data, and what the batch size does to the training result.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ the spacing (IEEE 754; float8: Micikevicius et al. 2022, "FP8 Formats for Deep L
 except to TF32, which is computed here. Negative numbers are left out.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction

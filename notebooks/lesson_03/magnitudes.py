@@ -1,7 +1,5 @@
 """A histogram of magnitudes over the powers of two."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a training step keeps in memory, counted in bytes; and a limit on what a cell may take of a GPU."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any

@@ -3,8 +3,6 @@
 The model is in :mod:`lesson_03.float_formats`.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any

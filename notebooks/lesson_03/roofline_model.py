@@ -5,8 +5,6 @@ I = FLOP / byte cannot run faster than min(peak, I · bandwidth). Each operand i
 perfect; the cost of a launch is left out. So the model gives a bound, not a forecast.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A small classifier of the digits, loops that train it, its accuracy, and a training step of any width."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

@@ -9,8 +9,6 @@ by sharing the memory's bandwidth. The host's memory is pinned: a pageable copy 
 which depends on the driver and the size.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from matplotlib.lines import Line2D

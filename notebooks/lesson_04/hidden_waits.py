@@ -9,8 +9,6 @@ It is a simplification. The queue has no limit here (a real one holds about a th
 take the same time, and a line that does not wait costs nothing.
 """
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path

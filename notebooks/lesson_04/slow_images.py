@@ -1,7 +1,5 @@
 """A dataset that is slow to read, for the loading examples."""
 
-from __future__ import annotations
-
 import time
 
 import torch

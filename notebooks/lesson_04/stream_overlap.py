@@ -8,8 +8,6 @@ with a part; kernels side by side slow each other down through memory and caches
 microseconds to arrive.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from bilingual import Bilingual

@@ -1,7 +1,5 @@
 """When a call returns, and when its work is done."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -4,8 +4,6 @@ With n devices, every piece has ⌈batch / n⌉ examples, until none are left. T
 fewer pieces than devices. Left out: transfers, and that a small piece does not use a whole GPU.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

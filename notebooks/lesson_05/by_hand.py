@@ -1,7 +1,5 @@
 """DataParallel by hand, as lesson 05 builds it step by step in its sections 5.2 and 5.3, for the sections after them."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """A desk: a device with a queue of its own that notes when it was busy, for the picture of three ways to split work."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Record one training step of the lesson's DataParallel, part by part."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial

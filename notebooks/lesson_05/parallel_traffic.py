@@ -20,8 +20,6 @@ sends n − 1 of its n pieces, gathers their outputs, and sends the gradients of
 Left out: latencies and the time of the additions; a link carries both directions at full speed.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from bilingual import Bilingual

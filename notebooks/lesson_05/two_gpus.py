@@ -1,7 +1,5 @@
 """Keep lesson 05 away from real GPUs that cannot exchange data."""
 
-from __future__ import annotations
-
 import os
 import warnings
 

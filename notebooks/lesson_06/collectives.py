@@ -4,8 +4,6 @@ A colour shows from which rank a number came, stripes a sum over all ranks. The 
 no two ranks should have the same numbers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

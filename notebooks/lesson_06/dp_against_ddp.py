@@ -1,7 +1,5 @@
 """A step of DataParallel and one of DistributedDataParallel with two devices, drawn from made-up times."""
 
-from __future__ import annotations
-
 from IPython.display import display
 
 from bilingual import Bilingual

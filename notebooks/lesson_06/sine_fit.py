@@ -1,7 +1,5 @@
 """How one process trains what several scripts of the lesson train: a line, fitted to the sine."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import torch

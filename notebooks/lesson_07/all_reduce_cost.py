@@ -1,7 +1,5 @@
 """The time of an all-reduce against its size: measured here, modelled, and published for eight GPUs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

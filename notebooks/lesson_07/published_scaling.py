@@ -1,7 +1,5 @@
 """The efficiency of trainings on many GPUs, as others have published it."""
 
-from __future__ import annotations
-
 from bilingual import Bilingual
 from course_utils import figures
 from shared.published_curves import published

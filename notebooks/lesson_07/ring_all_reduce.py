@@ -12,8 +12,6 @@ Left out: links that differ or carry one direction at a time. A real library als
 small messages, and follows the connections between the GPUs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -4,8 +4,6 @@ Chunk c of rank r is filled with ``PRIMES[c] * 1000**r``, so a number tells whic
 ranks, chunk 0 is 7 on rank 0 and 7000 on rank 1; 7007 is their sum, 14007 has rank 1's chunk twice, and 11007 mixes two chunks.
 """
 
-from __future__ import annotations
-
 import ctypes
 import math
 import queue

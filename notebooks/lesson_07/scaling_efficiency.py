@@ -16,8 +16,6 @@ Left out: processes and links that differ, and waiting for the slowest; that the
 after a part of the backward pass, and the last one at its end; processes that share the cores of one machine.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any

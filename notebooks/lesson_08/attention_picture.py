@@ -1,7 +1,5 @@
 """What ProbSparse attention computes in a trained Informer, and what it leaves out."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

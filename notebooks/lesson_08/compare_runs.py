@@ -1,7 +1,5 @@
 """All runs of a results folder side by side: a table, and the validation error over the seconds of training."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median

@@ -1,7 +1,5 @@
 """The newest finished run on the whole series; where there is none, a short one is made."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

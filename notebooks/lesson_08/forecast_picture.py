@@ -1,7 +1,5 @@
 """A forecast beside the truth, and the error of each method by horizon, with a whole run that was recorded."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ A row is kept with the machine, the version of PyTorch, the date and the version
 with others.
 """
 
-from __future__ import annotations
-
 import datetime
 import math
 from collections.abc import Callable, Mapping

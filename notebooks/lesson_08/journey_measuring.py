@@ -3,8 +3,6 @@
 The CPU computes with one thread, as on the scoreboard of lessons 00 to 06.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from typing import Any

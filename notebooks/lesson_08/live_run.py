@@ -3,8 +3,6 @@
 The functions are asynchronous (``await watch_run(...)``): while a cell awaits, the kernel answers the button.
 """
 
-from __future__ import annotations
-
 import asyncio
 import signal
 import threading

@@ -1,7 +1,5 @@
 """The whole course on one page: folded into the notebook, and as a page of A4 in each language, for printing."""
 
-from __future__ import annotations
-
 import html
 import tomllib
 from pathlib import Path

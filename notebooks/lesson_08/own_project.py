@@ -1,7 +1,5 @@
 """The learner's own copy of the forecasting project: ``workers/forecast``, copied into ``mine/forecast``."""
 
-from __future__ import annotations
-
 import filecmp
 import shutil
 import sys

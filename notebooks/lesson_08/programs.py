@@ -3,8 +3,6 @@
 The functions of the slow program stand in the notebook word for word; the tests compare them.
 """
 
-from __future__ import annotations
-
 import io
 import math
 import tempfile

@@ -1,7 +1,5 @@
 """The picture of a run while it goes on, and the card that stays when it has ended. Pure functions that return HTML."""
 
-from __future__ import annotations
-
 import html
 import tomllib
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The self-test of the course: a question after the other, each answered at once, and a score by lesson at the end."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -3,8 +3,6 @@
 The questions are in ``self_test.toml``, the answers are kept with the learner's progress.
 """
 
-from __future__ import annotations
-
 import datetime
 import html
 import json

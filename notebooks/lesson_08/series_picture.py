@@ -1,7 +1,5 @@
 """The measurements of the town: all of them, two weeks, and what the heat pumps make of the weather."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from bilingual import Bilingual

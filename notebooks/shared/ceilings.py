@@ -1,7 +1,5 @@
 """The best speeds measured on this machine (memory bandwidth, matrix products, transfers), and what its GPU is rated at."""
 
-from __future__ import annotations
-
 import os
 import sys
 from functools import cache

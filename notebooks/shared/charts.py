@@ -1,7 +1,5 @@
 """Charts that two to four lessons use: columns, bar charts side by side, stacked bars. And the colours of ranks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Real images that need no download: the 1,797 handwritten digits that come with scikit-learn."""
 
-from __future__ import annotations
-
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Fake GPUs: tensors that know their device and shape, but hold no data."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest.mock import patch

@@ -1,7 +1,5 @@
 """Interpolate and extrapolate a measured curve."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

@@ -3,8 +3,6 @@
 Both take images with one channel and return ten scores. The LeNet needs 28 × 28 pixels, the ResNet takes any size.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import nn
 

@@ -4,8 +4,6 @@
 no change. WORLDS such as ``[2, 1]`` makes jobs that know nothing of each other: two processes, and one alone.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

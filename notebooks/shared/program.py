@@ -4,8 +4,6 @@ A small residual network learns to read handwritten digits of 8 × 8 pixels, enl
 version is a function ``train(device, epochs)`` that returns the trained network; :func:`shared.scoreboard.score` times it.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import nn
 from torch.nn import functional as F  # noqa: N812  (the field's usual name)

@@ -8,8 +8,6 @@
 Each number was read at its source; the quotes are in ``course_utils/published.toml`` under the curve's ``key``.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from bilingual import Bilingual, Block

@@ -1,7 +1,5 @@
 """What counts on the scoreboard: the program's network, trained in this call, that recognizes digits, at a possible speed."""
 
-from __future__ import annotations
-
 import math
 import tomllib
 from collections.abc import Mapping, Sequence

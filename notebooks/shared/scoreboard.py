@@ -4,8 +4,6 @@ A number counts only under the rules of :mod:`shared.score_rules`. Each is kept 
 the date and the version of these rules, because it cannot be compared with others.
 """
 
-from __future__ import annotations
-
 import datetime
 import math
 import time

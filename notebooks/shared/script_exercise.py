@@ -6,8 +6,6 @@ words a hint, and decides only what no run on one machine shows (who writes wher
 What any script may be told is in ``course_utils/exercise_hints.toml``, the words of tables in ``script_exercise.toml``.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 import json

@@ -1,7 +1,5 @@
 """Several timelines, one above the other on the same scale: which of several ways keeps whom busy, and for how long."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from bilingual import Bilingual, measured

@@ -4,8 +4,6 @@ It is displayed once, and each update replaces it. A notebook is stored with the
 first one: so both have the same words, and everything that differs is marked as measured.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """One JupyterLab and one Chromium for all browser tests of a process."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from typing import Any, NoReturn

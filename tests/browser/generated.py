@@ -1,7 +1,5 @@
 """Generate one notebook with every question, every explorer and every exercise of the lessons, and no training."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What every page must fulfil, whether it was opened or run."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import time

@@ -1,7 +1,5 @@
 """The course on one page is one page of A4; the self-test's links lead to the sections."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

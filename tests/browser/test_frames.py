@@ -1,7 +1,5 @@
 """Outputs as Colab shows them, each on a page of its own: with styles, in one language, pictures in full size."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterator

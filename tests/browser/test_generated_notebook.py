@@ -1,7 +1,5 @@
 """One generated notebook with every question, explorer and exercise, run in a real JupyterLab and clicked through."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

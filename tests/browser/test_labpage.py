@@ -1,7 +1,5 @@
 """Plant each fault that the browser checks look for once, and assert that it is reported."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 import urllib.error

@@ -1,7 +1,5 @@
 """The live view of lesson 08 in a real JupyterLab: its button and the interrupt work while the cell runs."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path

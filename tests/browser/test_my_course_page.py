@@ -1,7 +1,5 @@
 """The learner's copy in JupyterLab, and what a notebook says where a button does not answer."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Every lesson as it is stored: opened in JupyterLab, untrusted and trusted; only its setup cell is run."""
 
-from __future__ import annotations
-
 import re
 import statistics
 from collections.abc import Callable, Iterator

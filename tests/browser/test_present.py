@@ -3,8 +3,6 @@
 Lesson 01 on each change, every lesson nightly.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Lesson 00 run in a real JupyterLab on each change, all lessons nightly; and what notebooks share."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The website in a browser: accessible, readable on a phone and on paper, searchable, without a server."""
 
-from __future__ import annotations
-
 import functools
 import http.server
 import re

@@ -1,7 +1,5 @@
 """The slides in a browser: nothing is cut off, nothing is small, nothing comes from elsewhere, no answer is given away."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """jupyterlab-slideshow, which shows a running notebook as slides: every cell appears once, in order."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

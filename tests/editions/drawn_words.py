@@ -1,7 +1,5 @@
 """The words that a figure draws, and which of them are in the other language."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

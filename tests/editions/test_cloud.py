@@ -1,7 +1,5 @@
 """Colab, Kaggle and VS Code: one language, styles in every output, which GPU was given; and what can be staged of Colab."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

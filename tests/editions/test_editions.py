@@ -1,7 +1,5 @@
 """The editions: every lesson in one language, for students and for instructors."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os

@@ -1,7 +1,5 @@
 """The links that open a lesson on Colab, Kaggle, Binder or a hub: their form, and that the course's files have them."""
 
-from __future__ import annotations
-
 import re
 import runpy
 import sys

@@ -1,7 +1,5 @@
 """Speaker notes: every section of every lesson has some, in both languages, and they can be trusted."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Simplified Chinese: the glossary's terms, the reading of rows and columns, and no Traditional character left."""
 
-from __future__ import annotations
-
 import csv
 
 import pytest

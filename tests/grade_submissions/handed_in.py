@@ -1,7 +1,5 @@
 """Notebooks as students hand them in: made from the course's own notebooks, solutions and typical wrong answers."""
 
-from __future__ import annotations
-
 import copy
 import json
 import random

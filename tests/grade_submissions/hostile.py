@@ -1,7 +1,5 @@
 """Submissions that want to harm, to cheat or are no submission at all, and what has to be said about each."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Start a script as a reader does: in a folder of its own, under torchrun, without anything of the course."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

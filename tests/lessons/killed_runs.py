@@ -5,8 +5,6 @@ of the moments are a number of executed lines of the project (the same on every 
 of JSON with what was found; raises where a folder cannot be read, or the result differs from that of a run left alone.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -4,8 +4,6 @@
 ``0-0-r.json`` … beside it: script, start, rank. To start PyTorch takes seconds, a fork milliseconds.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

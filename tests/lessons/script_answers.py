@@ -1,7 +1,5 @@
 """All exercises whose answers are scripts: stub, solution, wrong answers, and other right answers."""
 
-from __future__ import annotations
-
 from script_outcomes import run_together
 
 from course_utils.exercises import Exercise, exercises_of

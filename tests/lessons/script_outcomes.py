@@ -1,7 +1,5 @@
 """Run many learners' scripts in one launch, before the tests that need their outcomes."""
 
-from __future__ import annotations
-
 import json
 import os
 import tempfile

@@ -1,7 +1,5 @@
 """The capstone's baselines: right where one knows the answer, fair, and beaten by nothing that has not learned."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

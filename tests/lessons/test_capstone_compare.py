@@ -1,7 +1,5 @@
 """The table of all runs, what a finished run is, the picture of a forecast."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -1,7 +1,5 @@
 """What the capstone's program says about devices: NVML is a made-up module with the answers that its documentation gives."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """The automatic half of the final task's rubric: made-up folders, three reference projects, cheating, and the solution."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The Informer of lesson 08: sparse attention against plain attention, what a mask forbids, gradients, repetition, cost."""
 
-from __future__ import annotations
-
 import math
 import shutil
 import warnings

@@ -1,7 +1,5 @@
 """The journey of lesson 08: its programs learn the same, its table keeps and compares, and nobody's old file stops it."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import math

@@ -1,7 +1,5 @@
 """The live view of lesson 08: what it reads, what it shows, and how it ends. (Its button: tests/browser/test_live_run.py.)"""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

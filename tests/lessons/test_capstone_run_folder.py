@@ -1,7 +1,5 @@
 """The results folder of the capstone: readable whenever a run is killed, and what it leads to stays the same."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

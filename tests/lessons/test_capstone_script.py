@@ -1,7 +1,5 @@
 """The capstone's forecast.py: alone in an empty folder, under bare torchrun, stopped, resumed, and asked for nonsense."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import multiprocessing

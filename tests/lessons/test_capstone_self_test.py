@@ -1,7 +1,5 @@
 """The self-test of lesson 08: its questions, its order, its links, what it keeps; and the course on one page."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 from collections import Counter

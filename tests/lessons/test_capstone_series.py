@@ -1,7 +1,5 @@
 """The capstone's series: every fault of a file is named, no value is lost, and nothing of the future leaks."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Callable

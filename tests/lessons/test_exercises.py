@@ -1,7 +1,5 @@
 """Every exercise of the course: its stub, its solution, its wrong answers with their hints, and hostile answers."""
 
-from __future__ import annotations
-
 import html
 import signal
 from typing import Any

@@ -1,7 +1,5 @@
 """Every explorer of every room: over its whole grid of choices, as a picture, and as a widget."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

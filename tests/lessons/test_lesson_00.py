@@ -1,7 +1,5 @@
 """Lesson 00: the map of the course, its links, the progress that it counts, damaged files; its pictures and exercise."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

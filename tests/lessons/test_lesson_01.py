@@ -1,7 +1,5 @@
 """Lesson 01: its explorers against numbers by hand, nvidia-smi with and without a driver, and the processors."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import os

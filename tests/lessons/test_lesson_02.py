@@ -1,7 +1,5 @@
 """Lesson 02: explorers against numbers by hand and real modules, tables of places, the checkpoint from another machine."""
 
-from __future__ import annotations
-
 import itertools
 import mmap
 from pathlib import Path

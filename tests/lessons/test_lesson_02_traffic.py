@@ -1,7 +1,5 @@
 """What moves between devices is counted as it is, whatever the line looks like."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

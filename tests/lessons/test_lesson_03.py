@@ -1,7 +1,5 @@
 """Lesson 03: number formats, rooflines and batch sizes against numbers by hand, and its histogram."""
 
-from __future__ import annotations
-
 import ast
 import itertools
 import math

@@ -1,7 +1,5 @@
 """Lesson 04: its explorers' schedules, waits as PyTorch has them, its picture of launches, and its checkers' parts."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import itertools

@@ -1,7 +1,5 @@
 """Lesson 05: the lesson's own DataParallel, its explorers, and real GPUs that cannot exchange data."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import math

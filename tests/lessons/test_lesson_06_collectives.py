@@ -1,7 +1,5 @@
 """Pictures of collectives: the given numbers, the colours of their origins, and the texts."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

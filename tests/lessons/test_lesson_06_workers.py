@@ -1,7 +1,5 @@
 """Lesson 06: its instruments, its drawing, and the scripts that its cells write, run as the lesson runs them."""
 
-from __future__ import annotations
-
 import ast
 import importlib.util
 import os

@@ -1,7 +1,5 @@
 """Lesson 07: the ring of the exercise, the experiment on checkpoints, bytes between machines, and its figures."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import nullcontext
 from fractions import Fraction

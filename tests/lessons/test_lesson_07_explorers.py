@@ -1,7 +1,5 @@
 """The explorers of lesson 07: sums of the ring and bytes of its messages, and the formulas of the scaling model."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The learner's own copy of the project of lesson 08: made once, whole or not at all, and never changed."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a lesson says about its minutes is what its contents need, and README's tables say the same."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -3,8 +3,6 @@
 `test_exercises` has what is the same for all exercises: the solution, the stub, wrong answers, and what is shown.
 """
 
-from __future__ import annotations
-
 import ast
 import sys
 from pathlib import Path

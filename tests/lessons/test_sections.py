@@ -1,7 +1,5 @@
 """The set-up cell and any one section of a lesson run alone: a reader may begin anywhere."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

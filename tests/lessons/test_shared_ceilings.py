@@ -1,7 +1,5 @@
 """What a machine reaches at best."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The digits: complete, the same as scikit-learn's, always the same split."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Fake GPUs."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch._subclasses import fake_tensor

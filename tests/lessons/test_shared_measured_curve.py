@@ -1,7 +1,5 @@
 """A measured curve between and beyond its points, against numbers by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

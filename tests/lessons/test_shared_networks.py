@@ -1,7 +1,5 @@
 """The two networks against the published sizes, and against the LeNet that lesson 05 builds."""
 
-from __future__ import annotations
-
 import ast
 from typing import Any
 

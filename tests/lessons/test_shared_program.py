@@ -1,7 +1,5 @@
 """The program: its data and network, and that its first and its last version learn, and differ in speed only."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import textwrap

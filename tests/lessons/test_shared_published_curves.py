@@ -1,7 +1,5 @@
 """Curves that others have published: each number stands in its source's quote."""
 
-from __future__ import annotations
-
 import itertools
 import re
 

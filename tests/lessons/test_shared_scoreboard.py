@@ -1,7 +1,5 @@
 """The scoreboard: what counts, what is refused, what is kept, and what a learner with a strange history sees."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """Timelines: a trace by hand with all that a GPU writes, real recordings of this machine, and their pictures."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

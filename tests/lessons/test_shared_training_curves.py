@@ -1,7 +1,5 @@
 """The picture that is updated during training."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The lessons' texts: complete in both languages, each used by its lesson, each question with a reason for all choices."""
 
-from __future__ import annotations
-
 import re
 import string
 from collections import Counter

@@ -1,7 +1,5 @@
 """The template train.py: under bare torchrun in an empty folder, and its functions in this process; and the Slurm file."""
 
-from __future__ import annotations
-
 import argparse
 import importlib.util
 import json

@@ -1,7 +1,5 @@
 """A small but complete lesson with every kind of cell that the real ones have, for the tests of the checks."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import nbformat

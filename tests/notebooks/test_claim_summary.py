@@ -1,7 +1,5 @@
 """A test run says what became of the claims, and fails if it measured less than its machine can."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

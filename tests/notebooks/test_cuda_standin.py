@@ -1,7 +1,5 @@
 """On a stand-in for a machine with CUDA the lessons do what they do without one, and the stand-in is like CUDA."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

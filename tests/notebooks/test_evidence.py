@@ -1,7 +1,5 @@
 """Recorded runs: what the tools write, and what the lessons then show."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

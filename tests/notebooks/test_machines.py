@@ -1,7 +1,5 @@
 """Staged machines: what is staged, that a stage without effect is noticed, and what the results say."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -1,7 +1,5 @@
 """The notebooks and all texts are in order, and every row of the source table is taught."""
 
-from __future__ import annotations
-
 import csv
 import re
 from functools import cache

@@ -5,8 +5,6 @@ the small lesson, and nightly in all real ones. Faults that need a run are plant
 changed output in the real ones.
 """
 
-from __future__ import annotations
-
 import base64
 import copy
 import io

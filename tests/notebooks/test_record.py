@@ -1,7 +1,5 @@
 """Recording: what is stored, what is left alone, and README's table."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

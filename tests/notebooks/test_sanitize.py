@@ -1,7 +1,5 @@
 """The sanitize file replaces what differs between runs, and nothing else."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

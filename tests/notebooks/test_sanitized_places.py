@@ -1,7 +1,5 @@
 """Every place in the stored outputs that is not compared is listed, with a reason."""
 
-from __future__ import annotations
-
 import nbformat
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 

@@ -1,7 +1,5 @@
 """The terms of a lesson as a whole: English in brackets where a term comes first, and words decided against."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

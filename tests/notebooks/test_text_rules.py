@@ -1,7 +1,5 @@
 """The rules for Chinese, for pairs, for markup and for calls: what they report, what they leave alone, what they fix."""
 
-from __future__ import annotations
-
 import ast
 import csv
 from collections.abc import Callable

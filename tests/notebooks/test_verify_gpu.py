@@ -1,7 +1,5 @@
 """The command that verifies the course on a GPU, as far as a machine without one can show it."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

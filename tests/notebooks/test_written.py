@@ -1,7 +1,5 @@
 """Scripts that cells write: their rules, and a folder `mine/` of its own for each run."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

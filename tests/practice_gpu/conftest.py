@@ -1,7 +1,5 @@
 """Practice GPUs that are started for a test, and stopped after it: other tests must not see them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

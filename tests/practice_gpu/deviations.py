@@ -7,8 +7,6 @@ a power limit, both directions at once, copied by multiprocessors, added up in 1
 without a licence: n = 1024, 2048, 8192 (C++: up to 1024), and of bfloat16 no more than the best product.
 """
 
-from __future__ import annotations
-
 import csv
 import statistics
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The model of practice_gpu's times: against published measurements, PyTorch's own counts, and what holds for every card."""
 
-from __future__ import annotations
-
 import math
 import pickle
 import tomllib

@@ -1,7 +1,5 @@
 """What works on practice GPUs: results like the CPU's, and order, hazards, memory and errors like CUDA's."""
 
-from __future__ import annotations
-
 import copy
 import gc
 import inspect

@@ -1,7 +1,5 @@
 """PyTorch's own operator samples on a practice GPU and on the CPU: equal results and gradients, or a clear error."""
 
-from __future__ import annotations
-
 import itertools
 import sys
 import types

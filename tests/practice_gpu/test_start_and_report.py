@@ -1,7 +1,5 @@
 """practice_gpu from outside: its command line, and the examples of its README."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

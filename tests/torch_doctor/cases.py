@@ -10,8 +10,6 @@ With ``of``, the answer is that cause there, whatever the rules say. ``question`
 :data:`PROPERTIES`. A case with a cause that says nothing about ``sure`` is sure.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Fixtures of the doctor's tests: made-up machines, what is displayed, and an environment without the caller's settings."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -3,8 +3,6 @@
 ``python fork_programs.py programs.json outputs.json``; both files map a name to a text: the program, and what it printed.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import os

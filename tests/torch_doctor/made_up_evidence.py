@@ -1,7 +1,5 @@
 """What the probes find on a machine on which everything works, on one on which CUDA does not start, and on one without a GPU."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fake_machines import ARCH

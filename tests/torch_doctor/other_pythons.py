@@ -1,7 +1,5 @@
 """The other Pythons of this machine, on which the package and its probes are tried."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from functools import cache

@@ -15,8 +15,6 @@ that works is written down before the doctor's answer is looked at. What a case 
     python tests/torch_doctor/real_cases.py NAME …       # these cases, with the report of each
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 import sys

@@ -4,8 +4,6 @@ A step is a method of :class:`fake_machines.Machine` or a function below. What t
 several, a table has named ones, and a list of lists or tables repeats the step. Of :data:`EACH`, a table has one call per key.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The doctor answers every case of the table as the table says: staged machines, made-up evidence, what people reported."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The clinic's catalogue and its reading: every entry in order, found by its own text and by no other's, cause before consequence."""
 
-from __future__ import annotations
-
 import re
 import time
 import tomllib

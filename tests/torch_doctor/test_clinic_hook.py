@@ -1,7 +1,5 @@
 """The card below a traceback, in a real kernel: the traceback stays as it was, and nothing is held, slowed or broken."""
 
-from __future__ import annotations
-
 import gc
 import importlib
 import json

@@ -4,8 +4,6 @@ Patterns are written looking at the tuning part only. Whoever tunes on a held-ba
 and collects new ones, or the figure means nothing.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import tomllib

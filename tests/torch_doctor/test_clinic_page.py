@@ -1,7 +1,5 @@
 """Ways into the catalogue: search, the notebook's browser, the page for reading, and the command line."""
 
-from __future__ import annotations
-
 import io
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """The command line: its commands, options and exit status, both languages, and another Python with --python."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """The doctor itself: it never hangs, starts no CUDA, writes nothing, tells no names, and speaks both languages."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The report as JSON: it has the form that its schema describes, and contains no private data."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,7 +1,5 @@
 """The package on its own: its wheel, installed for each Python of this machine, works as it does from the sources."""
 
-from __future__ import annotations
-
 import email
 import json
 import os

@@ -1,7 +1,5 @@
 """What the probes read, on made-up machines: each fact of the evidence, and no failure where something is missing."""
 
-from __future__ import annotations
-
 import ast
 import os
 import shutil

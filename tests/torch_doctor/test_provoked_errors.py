@@ -4,8 +4,6 @@ Each program runs in a fork of one process that has imported PyTorch. Those that
 runs them, which imports PyTorch for each process (nightly).
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

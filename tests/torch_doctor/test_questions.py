@@ -1,7 +1,5 @@
 """``doctor("slow")`` and ``doctor("hang")``: their steps, and the real measurement and job of two processes. Answers: cases/questions.toml."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The doctor is measured on real cases; here it may only get better, and the measure itself is tested."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a report looks like, and whether somebody who reads it from top to bottom and types its commands gets it right."""
 
-from __future__ import annotations
-
 import html
 import re
 import statistics

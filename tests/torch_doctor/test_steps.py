@@ -1,7 +1,5 @@
 """The steps of all causes: they suit the place, a shell can read them, and they do what they say. Single ones: cases/steps.toml."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Lines for a terminal: Chinese counts double, no word is lost, and no line begins with a closing mark or ends with an opening one."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

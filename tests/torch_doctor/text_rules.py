@@ -3,8 +3,6 @@
 ``python tests/torch_doctor/text_rules.py [CAUSE …]`` prints what breaks them, with torch_doctor from PYTHONPATH.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Work of a known length for tests of measuring."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

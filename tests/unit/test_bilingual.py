@@ -1,7 +1,5 @@
 """Pairs of texts: the small markup, marks of measured values, and the forms for notebooks and terminals."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 

@@ -1,7 +1,5 @@
 """Claims: every way to a verdict, what strict runs do, and cards that differ only inside measured marks."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the tests of a file cost is printed, also of several processes, with those that a test waited for."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -3,8 +3,6 @@
 The exercises themselves are tested in ``tests/lessons/test_exercises.py``.
 """
 
-from __future__ import annotations
-
 import _thread
 import dataclasses
 import signal

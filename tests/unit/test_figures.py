@@ -1,7 +1,5 @@
 """Figures: real PNGs with captions, alternatives and every glyph, in both languages, without a warning."""
 
-from __future__ import annotations
-
 import base64
 import io
 import re

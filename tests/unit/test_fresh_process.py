@@ -1,7 +1,5 @@
 """Fresh processes: what they print, what they are told, and how they fail."""
 
-from __future__ import annotations
-
 import os
 import time
 

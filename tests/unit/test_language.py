@@ -1,7 +1,5 @@
 """Two languages, one switch: markup, marks of measured values, and the choice that is remembered."""
 
-from __future__ import annotations
-
 import json
 import re
 from itertools import groupby, islice

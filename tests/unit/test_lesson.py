@@ -1,7 +1,5 @@
 """Finding the room of the current lesson: its texts, its exercises, and what to do when it is not there."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

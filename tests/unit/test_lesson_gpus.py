@@ -1,7 +1,5 @@
 """The GPUs of a lesson: real ones, practice GPUs, and what is said about what they show."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

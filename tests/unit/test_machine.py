@@ -1,7 +1,5 @@
 """Which devices there are: on this machine, and on machines with no, one or four GPUs."""
 
-from __future__ import annotations
-
 import html.parser
 import os
 import platform

@@ -1,7 +1,5 @@
 """Measuring: right against PyTorch's own timer and a planted ratio, and without a trace in PyTorch's state."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """COURSE_MODE: recorded results instead of measurements, and what the set-up cell adds for a class."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The list of planted faults: each can still be planted, and what is to catch it is still there (nightly, all are planted)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The launcher: what ranks print arrives, the root-cause rank is named first, and nothing is ever left behind."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import multiprocessing

@@ -1,7 +1,5 @@
 """tools.perturb finds statements that depend on rounding or on the order inside a batch, also in other processes."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Questions for a number: the slider, the guess, how close it came; and which texts are refused."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """Published references: the file's form, and that each value stands in the words quoted from its source."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What an answer returned: the value of the right kind, and the key of the hint for every other."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What is remembered between notebooks: losing it costs a click, and never more."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

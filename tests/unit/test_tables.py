@@ -1,7 +1,5 @@
 """Tables: what differs between machines is marked, everything is escaped."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

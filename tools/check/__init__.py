@@ -3,8 +3,6 @@
 ``python -m tools.check`` reports, ``python -m tools.check --fix`` first fixes what is mechanical.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tools.notebook_file import canonical, cells, passages, read

@@ -1,7 +1,5 @@
 """Command line: ``python -m tools.check [--fix] [paths …]``; exit status 1 where something is wrong."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Rules for code: cells, the scripts that they write, results that nobody sees, claims that cannot be false."""
 
-from __future__ import annotations
-
 import ast
 import builtins
 import re

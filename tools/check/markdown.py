@@ -1,7 +1,5 @@
 """Rules for a Markdown cell (or a piece of HTML): language blocks, headings, tags, links, pictures."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

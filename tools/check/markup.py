@@ -5,8 +5,6 @@ notebook do not. So what is allowed is listed here, and everything else is repor
 stored: what the sanitizing of the notebook tests hides is seen here.
 """
 
-from __future__ import annotations
-
 import html
 import re
 

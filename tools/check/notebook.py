@@ -1,7 +1,5 @@
 """Rules for a notebook's form: order, freshness, metadata, outputs, pictures."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import io

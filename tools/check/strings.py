@@ -1,7 +1,5 @@
 """Rules for the texts inside Python and TOML files: the same glossary, marks and pairs as in the lessons."""
 
-from __future__ import annotations
-
 import ast
 import itertools
 import tomllib

@@ -1,7 +1,5 @@
 """Terms of the lessons: English in brackets at first use, and words that were decided against."""
 
-from __future__ import annotations
-
 import csv
 import re
 from functools import lru_cache

@@ -3,8 +3,6 @@
 A program without such a choice takes the first GPU it sees, so on a shared server all would compute on GPU 0.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections import Counter

@@ -5,8 +5,6 @@ group's members (as root); elsewhere, those that students have handed in: ``NAME
 can write into that file, so it shows where a class stands and proves nothing; ``python -m tools.grade`` does.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import json

@@ -1,7 +1,5 @@
 """The progress of a class as one page without other files, in both languages."""
 
-from __future__ import annotations
-
 import datetime
 import html
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@ The minutes come from :mod:`tools.minutes`, which writes TEACHING.md's timetable
 ``python -m tools.minutes --write``. A plan is changed here, in `PLANS`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -7,8 +7,6 @@
 The exit status is 1 if a requirement is not met, a cell fails, or the first cell changes what is installed.
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import tempfile

@@ -4,8 +4,6 @@ Colab publishes its list: https://github.com/googlecolab/backend-info, file ``pi
 this module is the part of it that concerns the course, with its date.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 import urllib.request

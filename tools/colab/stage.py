@@ -1,7 +1,5 @@
 """Execute an edition as Colab would: its versions, an empty folder, the course installed by the notebook's first cell."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

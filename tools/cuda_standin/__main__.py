@@ -7,8 +7,6 @@ after sanitizing, exact facts that do not hold, races between streams, and how m
 are not judged: they are the CPU's. The exit status is 1 if there is a finding that ``explained.toml`` does not explain.
 """
 
-from __future__ import annotations
-
 import argparse
 import difflib
 import json

@@ -1,7 +1,5 @@
 """The device of the stand-in, as a library in C++: build it, load it, ask it; and the notes for the report."""
 
-from __future__ import annotations
-
 import ctypes
 import json
 import os

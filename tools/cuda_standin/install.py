@@ -1,7 +1,5 @@
 """Make PyTorch's CPU build believe that it is a CUDA build on one of the machines of :mod:`tools.cuda_standin.profiles`."""
 
-from __future__ import annotations
-
 import ctypes
 import importlib
 import logging

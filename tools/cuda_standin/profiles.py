@@ -1,7 +1,5 @@
 """The machines that the stand-in can be."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 GIB, MIB = 2**30, 2**20

@@ -1,7 +1,5 @@
 """Find work of two CUDA streams on the same memory that nothing puts in order, with PyTorch's own detector."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -5,8 +5,6 @@ The first two are PyTorch's own classes for all backends. They also report to `t
 do, so that PyTorch's detector of races works.
 """
 
-from __future__ import annotations
-
 import ctypes
 
 import torch

@@ -6,8 +6,6 @@ executes each lesson once per language, for pages and slides with outputs in one
 that has not changed is not executed again. ``--comments`` lists the comments in code that have no Chinese yet.
 """
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import shutil

@@ -1,7 +1,5 @@
 """What an edition may not have: words of another language, wrong terms, dead links, code that does not compile."""
 
-from __future__ import annotations
-
 import ast
 import html
 import re

@@ -1,7 +1,5 @@
 """Code cells in one language: what `setup` is told, and comments and docstrings."""
 
-from __future__ import annotations
-
 import io
 import re
 import tokenize

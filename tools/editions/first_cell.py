@@ -1,7 +1,5 @@
 """The first cell of an edition: it installs the course on Colab and Kaggle, and does nothing elsewhere."""
 
-from __future__ import annotations
-
 from tools.links import UNKNOWN, repository
 
 from .one_language import words

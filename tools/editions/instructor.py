@@ -1,7 +1,5 @@
 """What the edition for instructors has besides: minutes and speaker notes by section, answers, hints, wrong answers."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from textwrap import dedent, indent

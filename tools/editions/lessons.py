@@ -1,7 +1,5 @@
 """The editions of whole lessons as files: made, executed once in each language, and written to a folder."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import tempfile

@@ -1,7 +1,5 @@
 """A lesson in one language, made from the notebook in both."""
 
-from __future__ import annotations
-
 import html
 import re
 import tomllib

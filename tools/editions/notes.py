@@ -12,8 +12,6 @@
 Beside each key stands the same in Chinese (``say_zh`` …). The markup is that of ``texts.toml``: `code` and **strong**.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Markdown and HTML that hold both languages, in one of them: ``<span lang>`` pairs, headings, text alternatives."""
 
-from __future__ import annotations
-
 import re
 
 from course_utils.simplified import simplified

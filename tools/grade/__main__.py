@@ -5,8 +5,6 @@ process of its own with limits of time, memory, files, output and processes, in 
 without the caller's environment. That needs Linux. Exit status 2: nothing was executed.
 """
 
-from __future__ import annotations
-
 import argparse
 import gc
 import importlib

@@ -1,7 +1,5 @@
 """What is read from source code without executing it."""
 
-from __future__ import annotations
-
 import ast
 import builtins
 import re

@@ -1,7 +1,5 @@
 """The exercises of the course, as its notebooks set them: cells, what is checked, levels and published solutions."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

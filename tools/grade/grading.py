@@ -1,7 +1,5 @@
 """From handed-in notebooks to verdicts and points."""
 
-from __future__ import annotations
-
 import ast
 from collections import defaultdict
 from dataclasses import dataclass, field

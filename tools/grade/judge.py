@@ -1,7 +1,5 @@
 """Execute a learner's answer and let the course's own check examine it, inside the sandbox."""
 
-from __future__ import annotations
-
 import builtins
 import math
 import operator

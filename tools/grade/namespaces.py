@@ -5,8 +5,6 @@ folder with a limited size. It sees no home, no other process and no network exc
 Everything disappears with the first process.
 """
 
-from __future__ import annotations
-
 import ctypes
 import fcntl
 import os

@@ -1,7 +1,5 @@
 """A class's grades on the terminal, as JSON and as a table for a spreadsheet."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

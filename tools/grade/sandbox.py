@@ -4,8 +4,6 @@ Each run is a copy (``fork``) of this process, which has PyTorch and the course 
 milliseconds instead of seconds. So this process must be single-threaded and must not have touched a GPU.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import resource

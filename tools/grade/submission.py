@@ -1,7 +1,5 @@
 """A handed-in notebook: which lesson it is, the learner's answers in it, and what a teacher should look at."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

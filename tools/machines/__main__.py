@@ -10,8 +10,6 @@ The exit status is 1 if anything failed. Results are stored in ``.machines/resul
 margin of each claim over all machines in ``margins.json`` beside them.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

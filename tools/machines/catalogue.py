@@ -1,7 +1,5 @@
 """The machines that can be staged. A new one is a record here."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """Environments with another Python or another PyTorch, made once under ``.machines/``."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -4,8 +4,6 @@ It runs on the staged machine, so that a stage without effect is noticed. Slow i
 them: most machines are asked for one fact.
 """
 
-from __future__ import annotations
-
 import codecs
 import json
 import locale

@@ -1,7 +1,5 @@
 """What the staged machines found: one JSON file per machine, and the table and the margins from them."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -3,8 +3,6 @@
 A stage is a context manager that changes a `Run`. It raises `NotStaged` where this machine cannot be made so.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 import re

@@ -1,7 +1,5 @@
 """The command line: make the learner's copy, or bring it up to date, and say in both languages what was done."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Merge a learner's notebook with the course's new version of it, cell by cell."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from typing import Any

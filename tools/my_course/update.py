@@ -1,7 +1,5 @@
 """Make the learner's copy, and bring it up to date file by file."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

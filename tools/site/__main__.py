@@ -1,7 +1,5 @@
 """``python -m tools.site``: write the website into build/site."""
 
-from __future__ import annotations
-
 import argparse
 import time
 from pathlib import Path

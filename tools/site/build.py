@@ -1,7 +1,5 @@
 """Write the website into a folder."""
 
-from __future__ import annotations
-
 import datetime
 import shutil
 import zipfile

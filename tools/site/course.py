@@ -1,7 +1,5 @@
 """What the pages show: the lessons of one language, README's introduction, and what the search looks through."""
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

@@ -1,7 +1,5 @@
 """A notebook in one language as a web page: its cells as HTML, its sections, its pictures."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import html

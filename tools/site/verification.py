@@ -1,7 +1,5 @@
 """The claims of the lessons, and what the recorded machines say about them."""
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import dataclass
 from functools import cache

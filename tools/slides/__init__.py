@@ -5,8 +5,6 @@ A slide begins where a cell has the type "slide" or "subslide"; what is longer t
 text is left out. reveal.js and its notes view come from the package sphinx-revealjs.
 """
 
-from __future__ import annotations
-
 import html
 from collections.abc import Iterator
 from importlib import resources

@@ -1,7 +1,5 @@
 """Command line: ``python -m tools.slides [LESSON …] [--language zh-TW]`` → ``build/slides/<language>/NN_name.html``."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

@@ -7,8 +7,6 @@ Exit status: 0 if every step is ok or a remark, 1 if one is not (the archive is 
 GPU. On GitHub, the table is also part of the job's summary.
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import json

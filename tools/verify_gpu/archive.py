@@ -1,7 +1,5 @@
 """The archive of a run: what it holds, how it is made, and when it is refused."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Evaluate a run: the claims with their spread, the share of the hardware's limits, and the table at the end."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass

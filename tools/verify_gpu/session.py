@@ -1,7 +1,5 @@
 """One run of the command: its folder, its time, and the processes it starts."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

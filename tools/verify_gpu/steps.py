@@ -1,7 +1,5 @@
 """The steps of a run, each in processes of its own: a failure in one does not affect the others."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable, Iterable

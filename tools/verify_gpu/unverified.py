@@ -1,7 +1,5 @@
 """List what no GPU has confirmed yet, from the lessons, the error catalogue and the recorded runs."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Exercise ``images_per_second(images, epochs, seconds) -> float``."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from bilingual import Bilingual, Block

@@ -1,7 +1,5 @@
 """Exercise ``crossover(sizes, cpu, gpu) -> int | None``: from which size on the GPU stays ahead."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from bilingual import Bilingual

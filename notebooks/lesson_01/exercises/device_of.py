@@ -1,7 +1,5 @@
 """Exercise ``device_of(job, devices) -> device``: the devices in turn."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

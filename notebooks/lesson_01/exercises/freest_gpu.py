@@ -1,7 +1,5 @@
 """Exercise ``freest_gpu(gpus) -> int``, for a list of (name, free MiB, total MiB)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from bilingual import Bilingual

@@ -1,7 +1,5 @@
 """Exercise ``intensity(n) -> float``: operations per byte of an n × n matrix product, 2 n³ / 12 n²."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from bilingual import Bilingual, Block

@@ -1,7 +1,5 @@
 """Exercise ``on_gpu(tensor) -> bool``: whether the tensor is on a CUDA GPU."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

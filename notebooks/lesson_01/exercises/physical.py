@@ -1,7 +1,5 @@
 """Exercise ``physical(visible, i) -> int | None``: the physical number of ``cuda:i``, e.g. ``([3, 1, 2], 0)`` → 3."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from bilingual import Block

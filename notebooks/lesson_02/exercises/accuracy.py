@@ -1,7 +1,5 @@
 """Exercise ``accuracy(model, batches) -> float``: evaluate a model on a GPU, in training mode, on batches on the CPU."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Exercise ``empty_mask(scores) -> Tensor``: zeros of type bool, created where `scores` is."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Exercise ``loss_of(model, images, labels) -> Tensor``: a loss whose parts are in two places."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Exercise ``Meter``: the mean of a loss; ``add(loss)`` must not wait, ``mean()`` fetches once."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Exercise ``move(batch, device)``: move the tensors in nested dictionaries, lists and tuples."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Exercise ``scores_of(model, batch) -> Tensor``: the batch goes where the model is."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

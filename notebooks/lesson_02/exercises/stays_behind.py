@@ -1,7 +1,5 @@
 """Exercise ``Net``: a module whose layers and whose constant ``scale`` must move with it and be saved."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

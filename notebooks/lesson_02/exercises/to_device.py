@@ -1,7 +1,5 @@
 """Exercise ``to_device(rows, device) -> list``: many rows, moved in one transfer."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Exercise ``accumulate(model, loss_fn, pieces)``: leave the gradient of a large batch in the model, piece by piece."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Exercise ``{"x * 2": torch.float32, …}``: expression → its data type under autocast to bfloat16."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

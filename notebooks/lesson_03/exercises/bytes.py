@@ -1,7 +1,5 @@
 """Exercise ``bytes_in(x, dtype)``: the bytes that the numbers of `x` take up as `dtype`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Exercise ``largest_batch(step, batch)``: halve the batch until a step fits into memory."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Exercise ``knee(sizes, seconds)``: the smallest batch with 80% of the highest throughput."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from bilingual import Bilingual

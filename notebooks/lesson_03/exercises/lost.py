@@ -1,7 +1,5 @@
 """Exercise ``lost(x, dtype)``: how many nonzero numbers of `x` become zero as `dtype`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Exercise ``model_bytes(model)``: the bytes of all parameters and of their gradients."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

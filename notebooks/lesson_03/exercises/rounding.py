@@ -1,7 +1,5 @@
 """Exercise ``{"float16: 4096 + 1": …, …}``: format and number → the number that is stored."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Exercise ``scaled_step(loss, model, optimizer, scaler, limit)``: a training step with a gradient scaler and clipping."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

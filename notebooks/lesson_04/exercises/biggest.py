@@ -1,7 +1,5 @@
 """Exercise ``biggest(losses) -> tensor``: the largest of many losses without a wait for each."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

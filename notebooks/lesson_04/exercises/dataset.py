@@ -1,7 +1,5 @@
 """Exercise ``class Grey(Dataset)``: a data set of one's own, checked through a DataLoader."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Exercise ``seconds_per_call(action, synchronize, clock) -> float``: time an asynchronous device, here a simulated one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from bilingual import Bilingual

@@ -1,7 +1,5 @@
 """Exercise ``done_after(n, launch, work) -> float``: when are n kernels done, if each must be launched first?"""
 
-from __future__ import annotations
-
 from typing import Any
 
 from bilingual import Bilingual

@@ -1,7 +1,5 @@
 """Exercise ``prefetch(batches, start_copy, wait)``: a prefetcher as a generator, checked by its copies and deliveries."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

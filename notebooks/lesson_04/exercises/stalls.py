@@ -1,7 +1,5 @@
 """Exercise ``train(model, optimizer, batches) -> (losses, right, worst)``: a training loop that waits only at the end."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Exercise ``all_reduce(tensors)``: write the sum into each of the tensors, on its own GPU."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Exercise ``without_prefix(state) -> dict``: the names of a state that DataParallel has saved, without ``module.``."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Exercise ``batch_loss(sums, batch) -> Tensor``: the mean loss of a batch, from the sums that the copies return."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Exercise ``places``: a dictionary to fill in, on which device DataParallel keeps what."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Exercise ``split_sizes(batch, devices) -> list[int]``: the sizes of the pieces of a batch."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

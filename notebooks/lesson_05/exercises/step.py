@@ -1,7 +1,5 @@
 """Exercise ``share_gradients(copies, xs, ys, all_reduce)``: every copy of a model holds the gradient of the whole batch."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

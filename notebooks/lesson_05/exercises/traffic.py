@@ -1,7 +1,5 @@
 """Exercise ``bytes_per_step(parameters, devices) -> int``: the weights and gradients that DataParallel moves in a step."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

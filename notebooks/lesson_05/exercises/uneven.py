@@ -1,7 +1,5 @@
 """Exercise ``combine(gradients, sizes) -> Tensor``: the gradient of the mean loss over pieces of different sizes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

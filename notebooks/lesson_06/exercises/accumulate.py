@@ -1,7 +1,5 @@
 """Exercise ``accumulate``: four pieces give one step, with the gradient of the whole share, averaged once."""
 
-from __future__ import annotations
-
 from course_utils.exercises import Mistakes
 from lesson_06.sine_fit import gradient
 from shared.script_exercise import Facts, close, on_script

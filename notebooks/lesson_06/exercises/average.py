@@ -1,7 +1,5 @@
 """Exercise ``average``: every rank makes five steps with the mean of all gradients, which it averages by hand."""
 
-from __future__ import annotations
-
 from course_utils.exercises import Mistakes
 from lesson_06.sine_fit import descend, gradient
 from shared.script_exercise import Facts, close, on_script

@@ -1,7 +1,5 @@
 """Exercise ``behind(last) -> list[int]``: which ranks to look at, by the last call of each."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from bilingual import Bilingual, Block

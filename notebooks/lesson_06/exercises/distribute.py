@@ -1,7 +1,5 @@
 """Exercise ``distribute``: two processes train as one would; so does one alone."""
 
-from __future__ import annotations
-
 from course_utils.exercises import Mistakes
 from lesson_06.sine_fit import descend, loss
 from shared.script_exercise import Facts, close, numbers, on_script, quoted

@@ -1,7 +1,5 @@
 """Exercise ``metrics``: all ranks report 5 of 7."""
 
-from __future__ import annotations
-
 from course_utils.exercises import Mistakes
 from shared.script_exercise import Facts, numbers, on_script
 

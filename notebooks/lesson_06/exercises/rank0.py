@@ -1,7 +1,5 @@
 """Exercise ``rank0``: rank 0 downloads, the others wait, all read."""
 
-from __future__ import annotations
-
 from course_utils.exercises import Mistakes
 from shared.script_exercise import Facts, on_script
 

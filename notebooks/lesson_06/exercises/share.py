@@ -1,7 +1,5 @@
 """Exercise ``share(samples, rank, ranks) -> list[int]``."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from bilingual import Block

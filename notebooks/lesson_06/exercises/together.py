@@ -1,7 +1,5 @@
 """Exercise ``together``: every rank prints its number, their number, and the sum over all ranks."""
 
-from __future__ import annotations
-
 from course_utils.exercises import Mistakes
 from shared.script_exercise import Facts, numbers, on_script
 

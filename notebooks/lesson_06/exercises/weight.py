@@ -1,7 +1,5 @@
 """Exercise ``weight(mine, everyone) -> float``."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Exercise ``efficiency(one, together, ranks) -> number``: read an efficiency out of published rates."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from bilingual import Bilingual, Block

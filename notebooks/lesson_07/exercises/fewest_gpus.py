@@ -1,7 +1,5 @@
 """Exercise ``fewest_gpus(parameters, memory, activations) -> int | None``: how many GPUs a model needs with FSDP."""
 
-from __future__ import annotations
-
 from math import ceil
 from typing import Any
 

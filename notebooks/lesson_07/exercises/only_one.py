@@ -1,7 +1,5 @@
 """Exercise ``only_one``: which lines of a script does every rank run, which only one, which one on each machine?"""
 
-from __future__ import annotations
-
 from typing import Any
 
 from bilingual import Bilingual, Block

@@ -1,7 +1,5 @@
 """Exercise ``plan(per_rank, ranks, accumulate, images) -> (batch, steps)``: the global batch, and the steps of an epoch."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from bilingual import Bilingual, Block

@@ -1,7 +1,5 @@
 """Exercise ``resume``: stopped in an epoch, the second start goes on there, as if nothing had been."""
 
-from __future__ import annotations
-
 from course_utils.exercises import Mistakes
 from shared.script_exercise import Facts, close, on_script
 

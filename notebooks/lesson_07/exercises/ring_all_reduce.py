@@ -1,7 +1,5 @@
 """Exercise ``ring_all_reduce(chunks, rank, size, exchange)``: a ring all-reduce by hand, on a ring of threads."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Exercise ``save_once``: rank 0 writes and renames, the other waits, both read."""
 
-from __future__ import annotations
-
 import ast
 
 from course_utils.exercises import Mistakes

@@ -1,7 +1,5 @@
 """Exercise ``sent_bytes(size, ranks) -> number``: the bytes that each rank of a ring sends."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from bilingual import Bilingual, Block

@@ -1,7 +1,5 @@
 """Exercise ``best_epoch(lines) -> int``: when a run was at its best, read from the lines of its log."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from bilingual import Bilingual, Block

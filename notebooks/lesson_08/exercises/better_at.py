@@ -1,7 +1,5 @@
 """Exercise ``better_at(model, other) -> horizons``: where a model is better than another one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from bilingual import Block

@@ -1,7 +1,5 @@
 """Exercise ``decoder_input(past, start, ahead) -> tensor``: what the decoder of an Informer gets."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Exercise ``gather(values, first, length) -> tensor``: many windows at once, on any device, without a loop."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

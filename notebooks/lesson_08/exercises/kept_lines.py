@@ -1,7 +1,5 @@
 """Exercise ``kept(lines, step) -> lines``: what a resumed run keeps of its log."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from bilingual import Block

@@ -1,7 +1,5 @@
 """Exercise ``measure(scores) -> tensor``: the measure of ProbSparse attention."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

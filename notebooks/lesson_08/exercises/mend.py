@@ -1,7 +1,5 @@
 """Exercise ``mend(text) -> text``: a file that an office program saved, without losing a value."""
 
-from __future__ import annotations
-
 import csv
 from io import StringIO
 from typing import Any

@@ -1,7 +1,5 @@
 """Exercise ``new_rate(rate, batch, new_batch) -> float``: Adam's learning rate by the square root rule."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from bilingual import Block

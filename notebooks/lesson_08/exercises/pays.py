@@ -1,7 +1,5 @@
 """Exercise ``steps_to_pay(compiling, before, after) -> steps``, all in seconds, the latter two for a step."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Exercise ``per_horizon(forecast, truth) -> tensor``: the mean squared error for each step ahead."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Exercise ``quiet(model, optimizer, batches) -> losses``: the journey's loop, which may wait once, after the last step."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

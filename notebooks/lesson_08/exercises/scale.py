@@ -1,7 +1,5 @@
 """Exercise ``scale(values, train) -> tensor``: with what is known at the end of the training part."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Exercise ``share(step, rank, world, batch, count, seed)``: a rank's windows, from nothing but numbers that every start knows."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Exercise ``split(windows, ahead) -> (train, test)``: no row is forecast in both."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

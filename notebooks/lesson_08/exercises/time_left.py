@@ -1,7 +1,5 @@
 """Exercise ``time_left(lines, steps) -> seconds``: how long a run will still take, from the newest line of its log."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from bilingual import Bilingual, Block

@@ -1,7 +1,5 @@
 """Exercise ``visible(active, keys) -> boolean tensor``: what a mask lets the active queries see."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

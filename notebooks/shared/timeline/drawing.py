@@ -1,7 +1,5 @@
 """Draw a timeline: a row per lane, a bar per span."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

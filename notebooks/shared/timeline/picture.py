@@ -1,7 +1,5 @@
 """Show a recorded timeline, without a GPU above the recorded GPU's timeline of the same name."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Record a timeline with PyTorch's profiler, and save its trace."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

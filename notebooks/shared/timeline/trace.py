@@ -9,8 +9,6 @@ runtime, and ``kernel``, ``gpu_memcpy`` or ``gpu_memset`` for what the GPU did. 
 connects a call of the runtime with what it started on the GPU.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections import defaultdict
