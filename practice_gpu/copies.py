@@ -53,9 +53,10 @@ def _between(target: torch.Tensor, source: torch.Tensor) -> None:
     there, here = target.device.index, source.device.index
     uses: list = []
     action = functools.partial(lend(target, True, uses).copy_, lend(source, False, uses))
-    seconds = copy_seconds(state.profile, _bytes(target), "peer")
+    size = _bytes(target)
+    seconds = copy_seconds(state.profile, size, "peer")
     name, after = f"GPU {here} to GPU {there}", [state.machine.event(state.key(here))]
-    work = Work("copy", name, state.key(there), seconds, "peer", action=action, after=after)
+    work = Work("copy", name, state.key(there), seconds, "peer", bytes=size, action=action, after=after)
     state.launch(work, uses, state.profile.copy_call)
     state.machine.event(state.key(here), [work])
 
@@ -81,10 +82,11 @@ def _over_the_bus(target: torch.Tensor, source: torch.Tensor, non_blocking: bool
         watch_the_host()
     elif down:
         of = source.clone()  # the driver has read it when the call returns
-    seconds = copy_seconds(profile, _bytes(gpu), "pinned" if locked else "pageable")
+    size = _bytes(gpu)
+    seconds = copy_seconds(profile, size, "pinned" if locked else "pageable")
     name, engine = ("host to GPU", "to GPU") if down else ("GPU to host", "from GPU")
     action = functools.partial(to.copy_, of)
-    work = Work("copy", name, state.key(device), seconds, engine, action=action)
+    work = Work("copy", name, state.key(device), seconds, engine, bytes=size, action=action)
     state.launch(work, uses, profile.copy_call)
     if locked and non_blocking:
         return

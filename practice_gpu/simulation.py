@@ -20,7 +20,7 @@ HOST: Key = (-1, 0)
 
 
 class Entry(NamedTuple):
-    """A line of the log: a kernel, a copy, or a wait of the host (device -1); times in modelled seconds."""
+    """A line of the log: a kernel, a copy and its bytes, or a wait of the host (device -1); times in modelled seconds."""
 
     kind: str
     name: str
@@ -28,11 +28,12 @@ class Entry(NamedTuple):
     stream: int
     start: float
     end: float
+    bytes: int = 0
 
 
 @dataclasses.dataclass(slots=True, eq=False)
 class Work:
-    """A piece of work in a stream. What has a default below `held` is known once it is in the stream.
+    """A piece of work in a stream. What has a default below `bytes` is known once it is in the stream.
 
     Attributes:
         kind: ``"kernel"``, ``"copy"`` or ``"event"``.
@@ -45,6 +46,7 @@ class Work:
         after: Work of other streams that must have ended.
         place: Where the user's code asked for it.
         held: What must stay alive until the action is over.
+        bytes: How much it copies.
         known: What has surely ended when it begins: the last order of other streams.
         issued: When the host put it in.
         number: Its number among all work.
@@ -63,6 +65,7 @@ class Work:
     after: Sequence[Work] = ()
     place: Any = None
     held: Any = None
+    bytes: int = 0
     known: Mapping[Key, int] = dataclasses.field(default_factory=dict)
     issued: float = 0.0
     number: int = 0
@@ -171,7 +174,7 @@ class Machine:
                 running = [item for item in self._busy[engine] if item[0] > start]
                 self._begun[engine], self._busy[engine] = start, [*running, (work.end, work.share)]
             if work.kind != "event":
-                self.log.append(Entry(work.kind, work.name, *work.key, start, work.end))
+                self.log.append(Entry(work.kind, work.name, *work.key, start, work.end, work.bytes))
             if work.action is not None:
                 heapq.heappush(self._ended, (work.end, number, work))
 

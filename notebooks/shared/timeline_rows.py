@@ -31,6 +31,8 @@ def timelines(name: str, ways: Mapping[figures.Label, Timeline]) -> None:
         timeline.draw(axes, way, lanes=sorted(way.lanes()), until=longest)
         axes.set_title(figures.lettering(label, " · "), loc="left", fontsize=10)
     times = figures.listed({label: figures.duration(way.seconds()) for label, way in ways.items()})
+    if any(way.modelled for way in ways.values()):
+        times = Bilingual(f"{times.en} (modelled)", f"{times.zh}（推算值）")
     caption = Bilingual(
         f"{found['en']} Here: {measured(times.en)}.", f"{found['zh']}這台機器：{measured(times.zh)}。"
     )

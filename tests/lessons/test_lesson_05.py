@@ -13,8 +13,8 @@ from lesson_cells import cells
 from torch import nn
 
 from course_utils.exercises import examine, exercises_of
-from lesson_05 import batch_split, by_hand, desks, parallel_traffic, two_gpus
-from lesson_05.one_step import record_step
+from course_utils.lesson_gpus import ready
+from lesson_05 import batch_split, by_device, by_hand, parallel_traffic, two_gpus
 from lesson_05.parallel_traffic import CHAIN, MODELS, RING, STAR, WAYS, Traffic
 from shared.networks import lenet
 
@@ -244,40 +244,35 @@ def test_choices_that_no_control_offers_are_refused(compute: Callable[..., Any],
 # --- pictures ---------------------------------------------------------------------------------------------------------
 
 
-def test_desks_are_busy_as_the_three_ways_say() -> None:
-    """16 rows, 1 ms each: both at once, one after the other, and in portions that overlap."""
-    left, right = pair = [desks.Desk(i, torch.device("cpu")) for i in range(2)]
-    layer, rows = nn.Linear(4, 4), torch.rand(16, 4)
-
-    def at_once() -> None:
-        halves = zip(pair, rows.chunk(2), strict=True)
-        for promise in [desk.submit("A", layer, half) for desk, half in halves]:
-            promise.result()
-
-    def in_turn() -> None:
-        right.submit("B", layer, left.submit("A", layer, rows)).result()
-
-    together, one_by_one = desks.watch(pair, at_once), desks.watch(pair, in_turn)
-    assert together.lanes() == ["device 0\n裝置 0", "device 1\n裝置 1"]
-    assert [(span.lane[:8], span.name) for span in one_by_one.spans] == [("device 0", "A"), ("device 1", "B")]
-    a, b = one_by_one.spans
-    assert b.start >= a.end and a.end - a.start >= 0.016
-    a, b = together.spans
-    assert max(a.start, b.start) < min(a.end, b.end)
+def test_a_recorded_step_has_its_parts_on_their_gpus() -> None:
+    first, second = devices = ready(2)
+    net = by_hand.ByHand(nn.Linear(4, 3).to(first), devices)
+    found = by_device.record_step(net, torch.rand(6, 4).to(first), torch.tensor([0, 1, 2] * 2).to(first))
+    names = {(span.lane, span.name.split(" · ")[0]) for span in found.spans}
+    both = {(gpu, name) for gpu in ("GPU 0", "GPU 1") for name in ("copy", "work", "backward")}
+    assert names == both | {("GPU 1", "scatter")} | {("GPU 0", name) for name in ("gather", "loss", "step")}
+    order = sorted((span for span in found.spans if span.lane == "GPU 0"), key=lambda span: span.start)
+    assert [span.name[:4] for span in order] == ["copy", "work", "gath", "loss", "back", "step"]
 
 
-def test_a_recorded_step_has_its_parts() -> None:
-    net = by_hand.ByHand(nn.Linear(4, 3), [torch.device("cpu")] * 2)
-    found = record_step(net, torch.rand(6, 4), torch.tensor([0, 1, 2] * 2), times=1)
-    names = [span.name.split(" · ")[0] for span in found.spans]
-    assert sorted(names) == ["backward", "copy", "gather", "loss", "scatter", "step", "work 0", "work 1"]
-    assert 2 <= len(found.lanes()) <= 3, "a thread may be done before the next one starts"
+def test_what_gpus_do_and_send_is_shown_by_device() -> None:
+    first, second = ready(2)
+    x = torch.ones(1000, device=first)
+
+    def action() -> None:
+        (x + 1).to(second).mul_(2)
+
+    found = by_device.busy(action)
+    kinds = sorted((span.lane, span.name[:4]) for span in found.spans)
+    assert kinds == [("GPU 0", "work"), ("GPU 1", "copy"), ("GPU 1", "work")]
+    (way, said), *others = by_device.sent(action).items()
+    assert (way, said.en) == ("GPU 0 → GPU 1", "4,000 bytes (copies: 1)") and not others
 
 
 def test_devices_are_different_while_there_are_any() -> None:
     (cell,) = [c for c in cells("code") if c.lesson == "05" and c.id == "setup"]
     (function,) = [n for n in ast.parse(cell.text).body if getattr(n, "name", "") == "some_devices"]
-    names: dict[str, Any] = {"gpus": lambda: ["cuda:0", "cuda:1"]}
+    names: dict[str, Any] = {"first": "cuda:0", "second": "cuda:1"}
     exec(compile(ast.Module([function], []), "<cell>", "exec"), names)
     assert names["some_devices"](3) == ["cuda:0", "cuda:1", "cuda:0"]
 

@@ -1,64 +1,74 @@
-"""Exercise ``places``: a dictionary to fill in, on which device DataParallel keeps what."""
+"""Exercise ``places``: a dictionary to fill in, on which of two GPUs DataParallel keeps what."""
 
 from typing import Any
 
 import torch
+from torch import nn
 
 from bilingual import Bilingual, Block
 from course_utils import facts
 from course_utils.exercises import Mistakes
+from course_utils.lesson_gpus import ready
 from course_utils.returned import filled_in
 
-# With device_ids=[2, 0, 1]: the line → the device, and the mistake of who names another.
-_PLACES = {
-    "weight": ("cuda:2", "master"),
-    "pieces[1]": ("cuda:0", "order"),
-    "out": ("cuda:2", "gathered"),
-    "labels": ("cuda:2", "labels"),
-    "weight.grad": ("cuda:2", "gradients"),
+# Each line, and the mistake of who names the other GPU.
+_MISTAKES = {
+    "weight": "master",
+    "pieces[1]": "order",
+    "out": "gathered",
+    "labels": "labels",
+    "weight.grad": "gradients",
 }
 _AGREES = {True: Bilingual("right", "正確"), False: Bilingual("not there", "不在那裡")}
 
 
-def _name(value: Any) -> str:
-    """Return a device as text: ``cuda:2`` for ``"cuda:2"``, ``torch.device("cuda:2")`` and ``2``."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"cuda:{value}"
-    return str(value).strip() if isinstance(value, (str, torch.device)) else ""
+def _places() -> dict[str, int]:
+    """Return the number of the GPU on which DataParallel keeps what, with the second GPU named first."""
+    first, second = ready(2)
+    net = nn.LayerNorm(4).to(second)
+    ids = [second, first]
+    x = torch.ones(4, 4, device=second)
+    pieces, out = nn.parallel.scatter(x, ids), nn.DataParallel(net, device_ids=ids)(x)
+    nn.functional.cross_entropy(out, torch.zeros(4, dtype=torch.int64, device=out.device)).backward()
+    found = net.weight, pieces[1], out, out, net.weight.grad  # labels must be where the output is
+    return {line: tensor.device.index for line, tensor in zip(_MISTAKES, found, strict=True)}
+
+
+def _number(value: Any) -> int | None:
+    """Return the number of the GPU that a learner names: 1, ``"cuda:1"``, or the device itself."""
+    last = str(value).rpartition(":")[2]
+    return int(last) if last in ("0", "1") and not isinstance(value, bool) else None
 
 
 def judge(answer: Any) -> Mistakes:
     """Compare each line with what DataParallel does."""
-    for line, value in filled_in(answer, _PLACES).items():
-        right, mistake = _PLACES[line]
-        given = _name(value)
-        yield given == "cuda", "current_device"
-        yield given not in ("cuda:0", "cuda:1", "cuda:2"), "no_device", {"line": line}
-        yield given != right, mistake
+    right = _places()
+    for line, value in filled_in(answer, _MISTAKES).items():
+        yield _number(value) is None, "no_device", {"line": line}
+        yield _number(value) != right[line], _MISTAKES[line]
 
 
 def show(answer: Any) -> Block:
     """Return which lines agree with what DataParallel does."""
     rows = {}
-    for line, (right, _) in _PLACES.items():
-        given = _name(answer.get(line, ""))
-        agrees = _AGREES[given == right]
-        rows[line] = Bilingual(f"{given or '…'}, {agrees.en}", f"{given or '…'}，{agrees.zh}")
+    for line, right in _places().items():
+        given = str(answer.get(line, "…"))
+        agrees = _AGREES[_number(given) == right]
+        rows[line] = Bilingual(f"{given}, {agrees.en}", f"{given}，{agrees.zh}")
     return facts(fixed=rows)
 
 
-def _filled(**given: str) -> str:
-    """Return a filled-in dictionary: `given`, and ``cuda`` everywhere else."""
-    return f"places = { ({line: given.get(line, 'cuda') for line in _PLACES})!r}"
+def _filled(*given: int | str) -> str:
+    """Return a dictionary filled in with `given`, line by line, and with the second GPU from there on."""
+    values = [*given, *[1] * (len(_MISTAKES) - len(given))]
+    return f"places = {dict(zip(_MISTAKES, values, strict=True))!r}"
 
 
-_FIRST = {"weight": "cuda:2", "pieces[1]": "cuda:0"}
 WRONG = {
-    "current_device": _filled(),
-    "no_device": _filled(weight="cpu"),
-    "master": _filled(weight="cuda:0"),
-    "order": _filled(weight="cuda:2", **{"pieces[1]": "cuda:1"}),
-    "gathered": _filled(**_FIRST, out="cuda:0"),
-    "labels": _filled(**_FIRST, out="cuda:2", labels="cuda:0"),
-    "gradients": _filled(**_FIRST, out="cuda:2", labels="cuda:2", **{"weight.grad": "cuda:1"}),
+    "no_device": (_filled("cpu"), _filled("cuda"), _filled(1, 2)),
+    "master": _filled(0),
+    "order": _filled(1, 1),
+    "gathered": _filled(1, 0, 0),
+    "labels": _filled(1, 0, 1, 0),
+    "gradients": _filled(1, 0, 1, 1, 0),
 }
