@@ -17,7 +17,7 @@ import pytest
 
 from tools.machines import __main__ as command
 from tools.machines import environments, probe, results, staging
-from tools.machines.__main__ import check_staging, files_of, run_file, run_machine
+from tools.machines.__main__ import check_staging, files_of, run_machine
 from tools.machines.catalogue import ALL, MACHINES, Machine
 from tools.machines.results import MachineResults, Result, margin, narrow, result, worst_margins
 from tools.machines.staging import ROOT, NotStaged, Run, StagingError
@@ -232,11 +232,13 @@ def test_what_a_run_gave(status: int, printed: str, passed: int, failed: int, tm
 
 
 def test_a_failed_test_is_stored_with_its_text_and_fails_the_command(
-    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "test_small.py"
     file.write_text("def test_right(): pass\ndef test_wrong(): assert 'this' == 'that'\n", encoding="utf-8")
-    found = run_file(str(file), run)
+    machine = run_machine(Machine("plain", "", ()), [str(file)], folder=tmp_path)
+    assert results.read("plain", tmp_path) == machine
+    found = machine.files[str(file)]
     assert (found.passed, found.failed) == (1, 1)
     found.claims["1.1"] = measured(2.2, low=2) | {"verdict": "unclear"}
     results.write(tmp_path / "as-it-is.json", MachineResults(files={files_of(BY_NAME["as-it-is"])[0]: found}))
@@ -257,20 +259,20 @@ def test_a_failed_test_is_stored_with_its_text_and_fails_the_command(
     assert ran == files_of(BY_NAME["as-it-is"])[1:]
 
 
-# --- a part of it, on every change; lessons every night -------------------------------------------------------
+# --- lessons, every night --------------------------------------------------------------------------------------
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(
     sys.platform != "linux" or platform.machine() != "x86_64", reason="the machine is staged on Linux on x86"
 )
-@pytest.mark.parametrize("lessons", [(), *map(nightly, [("00",), ("09",)])])
-def test_an_old_machine_without_fonts_runs_a_lesson(lessons: tuple[str, ...], tmp_path: Path) -> None:
+@pytest.mark.parametrize("lesson", ["00", "09"])
+def test_an_old_machine_without_fonts_runs_a_lesson(lesson: str, tmp_path: Path) -> None:
     stages = (*BY_NAME["oldest-cpu"].stages, *BY_NAME["no-fonts"].stages)
     expected = {**BY_NAME["oldest-cpu"].expected, **BY_NAME["no-fonts"].expected}
-    tests = () if lessons else ("tests/unit/test_tables.py",)
-    machine = Machine("old", "", stages, expected, lessons=lessons, tests=tests)
+    machine = Machine("old", "", stages, expected, lessons=(lesson,))
     found = run_machine(machine, files_of(machine), folder=tmp_path)
     assert not found.not_staged and not found.failed, "\n".join(results.failures({"old": found}))
     verdicts = {claim["verdict"] for result in found.files.values() for claim in result.claims.values()}
-    assert verdicts <= {"holds", "unclear", "needs"} and bool(verdicts) == ("00" in lessons)
+    assert verdicts <= {"holds", "unclear", "needs"} and bool(verdicts) == (lesson == "00")
     assert results.read("old", tmp_path) == found
