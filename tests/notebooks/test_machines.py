@@ -17,7 +17,7 @@ import pytest
 
 from tools.machines import __main__ as command
 from tools.machines import environments, probe, results, staging
-from tools.machines.__main__ import check_staging, files_of, run_machine
+from tools.machines.__main__ import check_staging, files_of, run_file, run_machine
 from tools.machines.catalogue import ALL, MACHINES, Machine
 from tools.machines.results import MachineResults, Result, margin, narrow, result, worst_margins
 from tools.machines.staging import ROOT, NotStaged, Run, StagingError
@@ -232,14 +232,16 @@ def test_what_a_run_gave(status: int, printed: str, passed: int, failed: int, tm
 
 
 def test_a_failed_test_is_stored_with_its_text_and_fails_the_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "test_small.py"
     file.write_text("def test_right(): pass\ndef test_wrong(): assert 'this' == 'that'\n", encoding="utf-8")
-    machine = run_machine(Machine("plain", "", ()), [str(file)], folder=tmp_path)
-    assert results.read("plain", tmp_path) == machine
-    found = machine.files[str(file)]
+    found = run_file(str(file), run)
     assert (found.passed, found.failed) == (1, 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(command, "run_file", lambda *_: found)
+        machine = run_machine(Machine("plain", "", ()), [str(file)], folder=tmp_path)
+    assert machine.files == {str(file): found} and results.read("plain", tmp_path) == machine
     found.claims["1.1"] = measured(2.2, low=2) | {"verdict": "unclear"}
     results.write(tmp_path / "as-it-is.json", MachineResults(files={files_of(BY_NAME["as-it-is"])[0]: found}))
     assert command.main(["as-it-is", "--table", f"--results={tmp_path}"]) == 1
