@@ -16,8 +16,9 @@ from course_utils.figures.axes import (
     series_vary,
 )
 from course_utils.figures.measured import COLOURS, HERE, RECORDED_LABEL, Groups, modelled, show_measured
-from course_utils.figures.picture import new
+from course_utils.figures.picture import THIRD, new
 from course_utils.measure import Comparison
+from course_utils.named_cards import NamedCard, named_card
 from course_utils.units import duration, number
 
 
@@ -76,7 +77,12 @@ def _number(value: Any) -> float:
     return value if modelled([value]) else float(value)
 
 
-def curves(name: str, lines: Mapping[Label, tuple[Sequence[float], Sequence[float]]]) -> None:
+def curves(
+    name: str,
+    lines: Mapping[Label, tuple[Sequence[float], Sequence[float]]],
+    *,
+    card: NamedCard | str | None = None,
+) -> None:
     """Show measured curves on logarithmic axes, this machine's beside the recorded GPU's.
 
     The curve of a practice GPU says that it is modelled, and is not recorded.
@@ -86,11 +92,13 @@ def curves(name: str, lines: Mapping[Label, tuple[Sequence[float], Sequence[floa
     Args:
         name: The figure's name: for its caption and axes in the lesson's texts, and for the recording.
         lines: Name (a text, or bilingual) → (x values, y values).
+        card: What is published for a named card, or the name of the quantity, drawn as one more curve.
 
     Raises:
         ValueError: There are no texts for `name`.
     """
     caption, x, y = caption_and_axes(name)
+    beside = named_card(card) if isinstance(card, str) else card
 
     def draw(groups: Groups) -> Any:
         figure, axes = new()
@@ -106,12 +114,16 @@ def curves(name: str, lines: Mapping[Label, tuple[Sequence[float], Sequence[floa
                     axes.plot(xs, ys, marker="o", linestyle=style, label=label)
                 else:
                     axes.plot(xs, ys, marker="s", linestyle="--", label=of_recorded(name))
+        if beside:
+            axes.plot(
+                beside.x, beside.y, marker="^", linestyle=":", color=THIRD, label=lettering(beside.label)
+            )
         for drawn, axis in ((axes.xaxis, x), (axes.yaxis, y)):
             if axis.scale == "log":
                 logarithmic(drawn, axis.unit)
         axes.set_xlabel(x.label)
         axes.set_ylabel(y.label)
-        if len(lines) > 1 or RECORDED_LABEL in groups:
+        if beside or len(lines) > 1 or RECORDED_LABEL in groups:
             axes.legend()
         return figure
 
@@ -122,4 +134,5 @@ def curves(name: str, lines: Mapping[Label, tuple[Sequence[float], Sequence[floa
         caption,
         Bilingual(f"Line chart of {y.en} against {x.en}.", f"折線圖，橫軸：{x.zh}；縱軸：{y.zh}。"),
         series_vary=series_vary(name),
+        card=beside,
     )

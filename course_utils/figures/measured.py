@@ -7,6 +7,7 @@ from bilingual import Bilingual, measured
 from course_utils import published, recordings, run_mode
 from course_utils.figures.picture import RECORDED, YOURS, Picture
 from course_utils.measure import is_modelled
+from course_utils.named_cards import NamedCard
 
 RECORDED_LABEL = Bilingual("recorded", "參考紀錄")  # name of the other machine in a legend
 HERE = Bilingual("here", "這台機器")
@@ -17,10 +18,15 @@ _HERE = Bilingual("Here", "這台機器")
 _THERE = Bilingual("On the recorded machine", "參考紀錄的機器")
 
 
-def beside(name: str, recorded: dict[str, Any] | None) -> str:
-    """Return the HTML below a caption: whose recording is shown, or else what is published for the figure `name`."""
+def beside(name: str, recorded: dict[str, Any] | None, card: NamedCard | None = None) -> str:
+    """Return the HTML below a caption: whose recording is shown, or else what is published for the figure `name`.
+
+    Where the picture shows a named `card`, its source stands there in any case.
+    """
     run = recorded and recorded["run"]
-    return published.beside(name, Bilingual(f"Recorded on {run}.", f"GPU 參考紀錄：{run}。") if run else None)
+    said = Bilingual(f"Recorded on {run}.", f"GPU 參考紀錄：{run}。") if run else None
+    source = card.reference.html() if card else ""  # before it, where the style sheet leaves it alone
+    return source + published.beside("" if card else name, said)
 
 
 def modelled(numbers: Sequence[object]) -> bool:
@@ -69,6 +75,7 @@ def show_measured(
     alternative: Bilingual,
     *,
     series_vary: bool = False,
+    card: NamedCard | None = None,
 ) -> None:
     """Note measured values in the journal, draw them beside the recorded ones, and show the picture.
 
@@ -85,6 +92,7 @@ def show_measured(
             machine"; what another machine measured is added.
         alternative: What a blind reader gets instead of the picture.
         series_vary: Whether the series or their points depend on the machine (a GPU adds a curve).
+        card: The named card whose published values `draw` shows; its source is added below.
     """
     from IPython.display import display
 
@@ -101,4 +109,4 @@ def show_measured(
         run_mode.note("curve", name, noted)
     consists = "; ".join(series(values))
     consists = measured(consists) if series_vary else consists
-    display(Picture(draw(groups), caption, alternative, consists, beside(name, recorded)))
+    display(Picture(draw(groups), caption, alternative, consists, beside(name, recorded, card)))
