@@ -12,6 +12,7 @@ from torch import nn
 from bilingual import Bilingual, Block
 from course_utils.explorer import Control, Explorer
 from course_utils.lesson_gpus import ready
+from lesson_02.places import tensors_in
 
 # The line that the learner sees is the line that is executed.
 WAYS = {
@@ -46,18 +47,6 @@ class Belongings:
     saved: bool
 
 
-def _tensors(part: object) -> list[torch.Tensor]:
-    """Return every tensor in a tensor, a module, or a list or dictionary of them."""
-    if isinstance(part, torch.Tensor):
-        return [part]
-    if isinstance(part, nn.Module):
-        return [*part.parameters(), *part.buffers()]
-    if isinstance(part, dict):
-        part = list(part.values())
-    assert isinstance(part, list)
-    return [tensor for item in part for tensor in _tensors(item)]
-
-
 def compute(*, way: str, move: str) -> Belongings:
     """Return what happens to the part of a module when the module moves.
 
@@ -69,9 +58,9 @@ def compute(*, way: str, move: str) -> Belongings:
     module = nn.Module()
     # The line is one of WAYS, never text of the learner.
     exec(line, {"self": module, "nn": nn, "torch": torch})
-    before = [(t.device, t.dtype) for t in _tensors(module.part)]
+    before = [(t.device, t.dtype) for t in tensors_in(module.part)]
     module.to(*ready()) if move == ".to(device)" else module.half()
-    after = [(t.device, t.dtype) for t in _tensors(module.part)]
+    after = [(t.device, t.dtype) for t in tensors_in(module.part)]
     return Belongings(
         line,
         call,

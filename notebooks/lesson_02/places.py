@@ -1,5 +1,6 @@
 """Where tensors and models are, and what moved: tables of the lesson, and what its exercises share."""
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -44,13 +45,20 @@ def below(*parts: Block | Bilingual) -> Block:
     return Block("".join(block.html for block in blocks), "\n".join(block.text for block in blocks))
 
 
-def _tensors(thing: Any) -> list[torch.Tensor]:
-    return [*thing.parameters(), *thing.buffers()] if isinstance(thing, nn.Module) else [thing]
+def tensors_in(thing: Any) -> list[torch.Tensor]:
+    """Return every tensor of a tensor, a module, or a list or dictionary of them; none of anything else."""
+    if isinstance(thing, torch.Tensor):
+        return [thing]
+    if isinstance(thing, nn.Module):
+        return [*thing.parameters(), *thing.buffers()]
+    inner = thing.values() if isinstance(thing, dict) else thing
+    several = isinstance(thing, (dict, list, tuple, deque))
+    return [tensor for part in inner for tensor in tensors_in(part)] if several else []
 
 
 def _row(name: str, thing: Any, place: Callable[[object], str] = code) -> tuple[str, ...]:
-    tensors = _tensors(thing)
-    if not all(isinstance(tensor, torch.Tensor) for tensor in tensors):
+    tensors = tensors_in(thing)
+    if not tensors:
         return code(name), code("–"), code("–"), code(type(thing).__name__), code("–")
     devices = sorted({str(tensor.device) for tensor in tensors})
     types = sorted({str(tensor.dtype).removeprefix("torch.") for tensor in tensors})
@@ -63,7 +71,7 @@ def _row(name: str, thing: Any, place: Callable[[object], str] = code) -> tuple[
 
 def _note(things: list[Any]) -> Bilingual:
     """Return the sentence that says whether the GPU of `things` is a real one."""
-    tensors = [t for thing in things for t in _tensors(thing) if isinstance(t, torch.Tensor)]
+    tensors = tensors_in(things)
     if all(tensor.device.type == "cpu" for tensor in tensors):
         return _NO_GPU
     return _PRACTICE if any(modelled(tensor.device) for tensor in tensors) else _REAL

@@ -16,23 +16,19 @@ from course_utils.explorer import Control, Explorer
 
 @dataclass(frozen=True)
 class TransferCost:
-    """What a transfer costs, for the chosen number of pieces and for others.
+    """What a transfer costs.
 
     Attributes:
         size: Total bytes.
         pieces: Number of calls.
         call_seconds_total: Seconds spent on the fixed cost of all calls.
         transfer_seconds: Seconds for the bytes themselves.
-        all_pieces: Numbers of pieces of the curve.
-        all_seconds: Seconds in all for each of them.
     """
 
     size: int
     pieces: int
     call_seconds_total: float
     transfer_seconds: float
-    all_pieces: np.ndarray
-    all_seconds: np.ndarray
 
     @property
     def seconds(self) -> float:
@@ -62,15 +58,15 @@ def compute(call_seconds: float, bytes_per_second: float, *, size: int, pieces: 
             f"transfer cost needs positive numbers, but got call_seconds={call_seconds}, "
             f"bytes_per_second={bytes_per_second}, size={size}, pieces={pieces}."
         )
-    every = np.unique(np.geomspace(1, 10_000, 60).astype(int))
-    transfer = size / bytes_per_second
-    return TransferCost(size, pieces, pieces * call_seconds, transfer, every, every * call_seconds + transfer)
+    return TransferCost(size, pieces, pieces * call_seconds, size / bytes_per_second)
 
 
 def render(result: TransferCost) -> figures.Picture:
     """Return the picture of `result`: time over the number of pieces, the chosen number marked."""
     figure, axes = figures.new(height=3.0)
-    axes.plot(result.all_pieces, result.all_seconds, color=figures.YOURS)
+    every = np.geomspace(1, 10_000, 60)
+    one = result.call_seconds_total / result.pieces
+    axes.plot(every, every * one + result.transfer_seconds, color=figures.YOURS)
     axes.axhline(
         result.transfer_seconds,
         color=figures.THIRD,

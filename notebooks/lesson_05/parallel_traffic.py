@@ -59,13 +59,13 @@ class Traffic:
     Attributes:
         devices: Number of devices.
         serial: Way → part (see :data:`PARTS`) → bytes that cross the busiest link, one after another.
-        total: Way → bytes over all links together.
+        total: Bytes of weights and gradients over all links together, which are the same for all ways.
         speed: Bytes per second of a link in each direction.
     """
 
     devices: int
     serial: dict[str, dict[str, float]]
-    total: dict[str, float]
+    total: float
     speed: float
 
     def seconds(self, way: str) -> float:
@@ -104,11 +104,7 @@ def compute(*, model: str, devices: int, batch: int, speed: float) -> Traffic:
             CHAIN: {"weights": once, "gradients": once, "data": data},
             RING: {"weights": 0, "gradients": ring, "data": 0},
         },
-        {
-            STAR: 2 * others * weights + data,
-            CHAIN: 2 * others * weights + data,
-            RING: devices * ring,
-        },
+        2 * others * weights,
         speed,
     )
 
@@ -132,7 +128,7 @@ def caption(result: Traffic) -> Bilingual:
     # Without the data, so that the ratios are n and n / (n - 1).
     carried = {way: sum(result.serial[way][part] for part in PARTS[:2]) for way in WAYS}
     chain, star = (number(carried[way] / carried[RING]) for way in (CHAIN, STAR))
-    total = figures.amount(result.total[RING])
+    total = figures.amount(result.total)
     return Bilingual(
         f"{result.devices} devices: the bytes that pass one after another through the busiest link, and how long that "
         f"takes. All three move the same {total} of weights and gradients, over all links together. Of these, DataParallel's "

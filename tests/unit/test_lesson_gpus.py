@@ -28,21 +28,17 @@ def real(monkeypatch: pytest.MonkeyPatch, count: int) -> list[tuple[str, int]]:
     return started
 
 
-@pytest.mark.parametrize(("there", "wanted", "used"), [(1, 1, 1), (4, 2, 4), (2, 0, 0)])
+@pytest.mark.parametrize(
+    ("there", "wanted", "enough", "used"), [(1, 1, None, 1), (4, 2, None, 4), (2, 0, None, 0), (1, 2, 1, 1)]
+)
 def test_real_gpus_are_used_where_there_are_enough(
-    there: int, wanted: int, used: int, monkeypatch: pytest.MonkeyPatch
+    there: int, wanted: int, enough: int | None, used: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started = real(monkeypatch, there)
-    lesson_gpus.start(wanted)
+    lesson_gpus.start(wanted, enough)
     assert (started, lesson_gpus._devices) == ([], [torch.device("cuda", i) for i in range(used)])
-
-
-def test_a_single_real_gpu_may_be_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    started = real(monkeypatch, 1)
-    lesson_gpus.start(2, enough=1)
-    assert (started, lesson_gpus._devices) == ([], [torch.device("cuda", 0)])
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
-    lesson_gpus.start(2, enough=1)
+    lesson_gpus.start(2, enough)
     assert started == [("T4", 2)]
 
 

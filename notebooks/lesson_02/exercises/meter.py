@@ -8,21 +8,10 @@ from bilingual import Bilingual, Block
 from course_utils.exercises import Mistakes, NotYet
 from course_utils.lesson_gpus import ready
 from course_utils.tables import table
-from lesson_02.places import below, or_error, traffic_table
+from lesson_02.places import below, or_error, tensors_in, traffic_table
 from lesson_02.traffic import Traffic
 
 LOSSES = range(50)
-
-
-def _kept(value: Any) -> list[torch.Tensor]:
-    """Return the tensors that an object keeps in its attributes, lists and dictionaries."""
-    if isinstance(value, torch.Tensor):
-        return [value]
-    if isinstance(value, dict):
-        value = [*value.values()]
-    if isinstance(value, (list, tuple)) or type(value).__name__ == "deque":
-        return [tensor for inner in value for tensor in _kept(inner)]
-    return []
 
 
 def _metered(answer: Any) -> tuple[Any, Any, Traffic, int]:
@@ -44,7 +33,7 @@ def judge(answer: Any) -> Mistakes:
     if mean is None and not vars(meter):
         raise NotYet
     yield waits, "add_waits", {"waits": waits}
-    kept = _kept(vars(meter))
+    kept = tensors_in(vars(meter))
     yield any(tensor.requires_grad for tensor in kept), "keeps_graphs"
     yield len(kept) > 2, "keeps_losses", {"count": len(kept)}
     yield mean is None, "returned_none"
@@ -63,7 +52,7 @@ def show(answer: Any) -> Block:
     rows = [
         (Bilingual("fetches in 50 × `add`", "50 次 `add` 的取值次數"), str(waits)),
         (Bilingual("fetches in `mean`", "`mean` 的取值次數"), str(traffic.fetches - waits)),
-        (Bilingual("tensors kept", "留著幾個張量"), str(len(_kept(vars(meter))))),
+        (Bilingual("tensors kept", "留著幾個張量"), str(len(tensors_in(vars(meter))))),
     ]
     head = (Bilingual("your `Meter`", "你的 `Meter`"), Bilingual("number", "數量"))
     return below(table(head, rows), traffic_table(traffic))
