@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import torch
@@ -120,43 +120,25 @@ def outcomes(cases: dict[str, Callable[[], Any]], *, vary: str = "") -> Block:
 
 
 @contextmanager
-def mixing_is(key: str, words: str = "same device") -> Iterator[None]:
-    """Let PyTorch's refusal to compute with tensors of several devices be the mistake `key`.
-
-    Args:
-        key: Of the mistake.
-        words: What the error says.
+def refusal_is(key: str, *words: str) -> Iterator[None]:
+    """Let PyTorch's refusal be the mistake `key`, if its text has one of `words`.
 
     Raises:
         Mistake: The block was refused.
-        RuntimeError: It raised another error.
-    """
-    try:
-        yield
-    except RuntimeError as error:
-        if words not in str(error):
-            raise
-        raise Mistake(key) from None
-
-
-@contextmanager
-def name_is(key: str) -> Iterator[None]:
-    """Let it be the mistake `key` that an answer asks for a CUDA GPU by name on a machine that has none.
-
-    Args:
-        key: Of the mistake.
-
-    Raises:
-        Mistake: The block asked for one.
         AssertionError: It raised another one.
         RuntimeError: It raised another one.
     """
     try:
         yield
     except (AssertionError, RuntimeError) as error:
-        if torch.cuda.is_available() or not any(word in str(error) for word in ("CUDA", "NVIDIA")):
+        if not any(word in str(error) for word in words):
             raise
         raise Mistake(key) from None
+
+
+def name_is(key: str) -> AbstractContextManager[None]:
+    """Let it be the mistake `key` that an answer asks for a CUDA GPU by name on a machine that has none."""
+    return refusal_is(key, *() if torch.cuda.is_available() else ("CUDA", "NVIDIA"))
 
 
 def traffic_table(traffic: Traffic) -> Block:

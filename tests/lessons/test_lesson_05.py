@@ -280,6 +280,6 @@ def test_gpus_that_exchange_data_are_used_and_other_errors_left_to_the_lesson(
 
 
 def test_without_two_gpus_nothing_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(two_gpus, "exchanges", lambda: pytest.fail("tried"))
+    monkeypatch.setattr(two_gpus, "run_fresh", lambda *_, **__: pytest.fail("tried"))
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     two_gpus.check_links()

@@ -9,7 +9,7 @@ from bilingual import Bilingual, Block
 from course_utils.exercises import Mistakes
 from course_utils.lesson_gpus import ready
 from course_utils.tables import table
-from lesson_02.places import below, mixing_is, or_error, traffic_table
+from lesson_02.places import below, or_error, refusal_is, traffic_table
 from lesson_02.traffic import Traffic
 
 SIZES = (64, 64, 8)
@@ -46,7 +46,7 @@ def _evaluated(answer: Any) -> tuple[Any, _Observed, Traffic]:
 
 def judge(answer: Any) -> Mistakes:
     """Look at how the model was called, then at the number, and at what it cost."""
-    with mixing_is("batch_left_behind"):
+    with refusal_is("batch_left_behind", "same device"):
         got, model, traffic = _evaluated(answer)
     right = sum(RIGHT) / sum(SIZES)
     yield got is None, "returned_none"

@@ -9,7 +9,7 @@ from bilingual import Block
 from course_utils.exercises import Mistakes
 from course_utils.lesson_gpus import ready
 from course_utils.returned import tensor
-from lesson_02.places import below, mixing_is, name_is, or_error, places, traffic_table
+from lesson_02.places import below, name_is, or_error, places, refusal_is, traffic_table
 from lesson_02.traffic import Traffic
 
 
@@ -23,7 +23,7 @@ def _asked(answer: Any, device: torch.device) -> tuple[Any, nn.Module, torch.Ten
 def judge(answer: Any) -> Mistakes:
     """Ask for the scores of a model on a GPU, then of one on the CPU."""
     (gpu,) = ready()
-    with mixing_is("batch_left_behind"), name_is("name_written"):
+    with refusal_is("batch_left_behind", "same device"), name_is("name_written"):
         got, model, batch, _ = _asked(answer, gpu)
     scores = tensor(got)
     yield model.weight.device != gpu, "model_moved"
@@ -32,7 +32,7 @@ def judge(answer: Any) -> Mistakes:
     same = scores.shape == right.shape and torch.equal(scores.cpu(), right)
     yield not same, "other"
     yield scores.device != gpu, "scores_moved"
-    with mixing_is("name_written", ""):
+    with refusal_is("name_written", ""):
         _asked(answer, torch.device("cpu"))
 
 
