@@ -243,7 +243,7 @@ def test_what_gpus_do_and_send_is_shown_by_device() -> None:
 def test_devices_are_different_while_there_are_any() -> None:
     (cell,) = [c for c in cells("code") if c.lesson == "05" and c.id == "setup"]
     (function,) = [n for n in ast.parse(cell.text).body if getattr(n, "name", "") == "some_devices"]
-    names: dict[str, Any] = {"first": "cuda:0", "second": "cuda:1"}
+    names: dict[str, Any] = {"gpus": lambda: ["cuda:0", "cuda:1"]}
     exec(compile(ast.Module([function], []), "<cell>", "exec"), names)
     assert names["some_devices"](3) == ["cuda:0", "cuda:1", "cuda:0"]
 
