@@ -109,7 +109,8 @@ def sent(action: Callable[[], object]) -> dict[str | Bilingual, object]:
     NCCL's transfers between real GPUs are parts of its kernels, which no log counts in bytes: then there is a word instead.
     """
     if (begin := lesson_gpus.clock()) is None:
-        return {"GPU 0 → GPU 1": "–", "GPU 1 → GPU 0": "–"}
+        unknown = Bilingual("not counted", "沒有計數")
+        return {"GPU 0 → GPU 1": unknown, "GPU 1 → GPU 0": unknown}
     action()
     lesson_gpus.clock()  # waits
     moved: dict[str, list[int]] = {}
