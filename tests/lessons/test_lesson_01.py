@@ -5,6 +5,7 @@ import math
 import os
 import re
 import subprocess
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,12 @@ import pytest
 import torch
 from html_nesting import assert_nested
 
-from course_utils import recordings, run_mode
+from course_utils import lesson_gpus, recordings, run_mode
 from course_utils.exercises import exercises_of
 from course_utils.fresh_process import run_fresh
 from course_utils.gpu_ratings import ratings
-from lesson_01 import answers, first_use, matmul_crossover, nvidia_smi, processors, visible_devices
+from course_utils.measure import is_modelled
+from lesson_01 import answers, matmul_crossover, nvidia_smi, processors, timing, visible_devices
 from lesson_01.processors import Processor
 
 pytestmark = pytest.mark.usefixtures("no_warnings")
@@ -34,6 +36,11 @@ def curve(gflops: float = 60) -> tuple[list[int], list[float]]:
 def wins(**choices: Any) -> float:
     found = matmul_crossover.compute(curve(), **choices).wins_from
     return math.inf if found is None else found
+
+
+@pytest.mark.parametrize("kind, called", [("practice", "practice GPU, modelled"), ("cuda", "GPU")])
+def test_a_modelled_curve_is_called_so(kind: str, called: str) -> None:
+    assert matmul_crossover.name(SimpleNamespace(type=kind)).en == called
 
 
 def test_crossover_by_hand() -> None:
@@ -80,19 +87,6 @@ def test_a_faster_gpu_hardly_moves_the_crossover(gflops: float) -> None:
     )
     assert slow is not None and fast is not None and fast <= slow <= 1.15 * fast
     assert 2 * slow**3 / 8e12 < 10e-6
-
-
-@pytest.mark.parametrize("points", [([16], [1e-6]), ([32, 16], [1e-6, 1e-6]), ([16, 16], [1e-6, 1e-6])])
-def test_too_few_or_unordered_sizes_are_refused(points: Any) -> None:
-    with pytest.raises(ValueError, match="two ascending sizes"):
-        matmul_crossover.compute(points, launch=1e-5, speed=1e12, link=None)
-
-
-def test_the_model_in_the_lesson_is_the_one_in_the_explorer() -> None:
-    result = matmul_crossover.compute(curve(), **matmul_crossover.explorer(curve()).defaults())
-    assert matmul_crossover.model_gpu(result.sizes.tolist()) == pytest.approx(result.gpu.tolist())
-    found = matmul_crossover.wins_from(curve(), (SIZES, matmul_crossover.model_gpu(SIZES)))
-    assert found == pytest.approx(result.wins_from, rel=0.1)
 
 
 @pytest.mark.parametrize(
@@ -317,15 +311,30 @@ def test_what_an_answer_means(key: str, value: Any, words: str, monkeypatch: pyt
     assert words in answers.meaning(key, value).en
 
 
+def test_amd_gpus_whose_code_has_other_names_are_not_said_to_have_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(torch.version, "hip", "7.0")
+    monkeypatch.setattr(torch.cuda, "get_arch_list", lambda: ["gfx942"])
+    assert "every card" in answers.meaning("torch.cuda.get_device_capability(i)", [(9, 4)]).en
+
+
+def test_beside_a_practice_gpu_the_clock_is_modelled_and_the_answer_names_it() -> None:
+    assert not is_modelled(timing.clock())
+    lesson_gpus.ready()
+    assert is_modelled(timing.clock())
+    assert "the practice GPU" in answers.meaning("torch.accelerator.is_available()", True).en
+
+
 def test_the_first_use_is_compared_with_the_quickest_later_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(first_use, "run_fresh", {first_use.PROGRAM: "what a library printed\n250.5"}.get)
-    assert first_use.first_over_later() == 250.5
+    monkeypatch.setattr(timing, "run_fresh", {timing.PROGRAM: "what a library printed\n250.5"}.get)
+    assert timing.first_over_later() == 250.5
 
 
 def test_the_first_use_needs_a_gpu() -> None:
     """On a CPU the ratio varies a thousandfold from run to run, so it is not measured there."""
     with pytest.raises(RuntimeError):
-        run_fresh(first_use.PROGRAM, CUDA_VISIBLE_DEVICES="-1")
+        run_fresh(timing.PROGRAM, CUDA_VISIBLE_DEVICES="-1")
 
 
 # --- what exercises show ------------------------------------------------------------------------------
