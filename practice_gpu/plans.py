@@ -123,7 +123,7 @@ def _new_plan(operator: Operator, given: dict[str, Any]) -> Plan:
     meta = {key: swapped(value, change) for key, value in given.items() if key != operator.generator}
     if "device" in meta:
         meta["device"] = torch.device("meta")
-    waits = operator.waits or _masks(name, given)
+    waits = _waits(operator, given)
     if not waits:
         try:
             with plain():
@@ -158,9 +158,11 @@ def _trial(tensor: torch.Tensor) -> torch.Tensor:
     return torch.zeros_like(as_meta(tensor), device="cpu")
 
 
-def _masks(name: str, given: dict[str, Any]) -> bool:
-    masks = (torch.bool, torch.uint8)
-    return name in _HOST_INDICES and any(t.dtype in masks for t in tensors_in((given["indices"],)))
+def _waits(operator: Operator, given: dict[str, Any]) -> bool:
+    """Return whether only values tell what there is to return, or an index first has to come from the host."""
+    if operator.name not in _HOST_INDICES:
+        return operator.waits
+    return any(t.is_cpu or t.dtype in (torch.bool, torch.uint8) for t in tensors_in((given["indices"],)))
 
 
 def _check_devices(operator: Operator, given: dict[str, Any]) -> None:

@@ -151,3 +151,16 @@ def language_blocks(source: str, report: Callable[[str, str, str], None] | None 
     if stack and report:
         report("html", f"<{stack[-1][0]}> is never closed", f"add </{stack[-1][0]}>")
     return [block for block in blocks if block.end >= 0]
+
+
+def between(text: str, name: str, new: str) -> str:
+    """Return a page with the lines between `<!-- name:start -->` and `<!-- name:end -->` replaced.
+
+    Raises:
+        ValueError: The page does not hold each of the two marks once.
+    """
+    start, end = f"<!-- {name}:start -->", f"<!-- {name}:end -->"
+    if (text.count(start), text.count(end)) != (1, 1):
+        raise ValueError(f"The page must hold {start} and {end} once each; the table goes between them.")
+    before, rest = text.split(start)
+    return f"{before}{start}\n{new}\n{end}{rest.split(end)[1]}"

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tools.classroom import syllabus
-from tools.markdown_text import CODE, UNKNOWN, Visible
+from tools.markdown_text import CODE, UNKNOWN, Visible, between
 from tools.notebook_file import Cell, Passage, canonical, cells, passages, read
 from tools.written import CHECKED
 
@@ -207,9 +207,8 @@ def teaching(text: str, minutes: dict[str, int]) -> str:
     parts = of_plans(minutes)
     for language in ("en", "zh"):
         titles = {number: read(path).metadata.course.title[language] for number, path in lessons().items()}
-        lines = "\n".join(["", "", *syllabus.tables(language, parts, titles)])
-        marks = rf"(<!-- timetables:{language} -->).*?(<!-- timetables:end -->)"
-        text = re.sub(marks, lambda found, lines=lines: found[1] + lines + found[2], text, flags=re.S)
+        lines = "\n".join(["", *syllabus.tables(language, parts, titles)])
+        text = between(text, f"timetables-{language}", lines)
     return text
 
 

@@ -7,7 +7,6 @@ writes README's table of what was last verified where. A notebook in which a cel
 
 import argparse
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -28,14 +27,15 @@ from course_utils.recordings import read as read_runs
 from tools.check.notebook import fix_notebook
 from tools.evidence import FOLDER as RECORDINGS
 from tools.evidence import claims_of_today, counts, device_name, write
+from tools.markdown_text import between
 from tools.notebook_file import canonical, code_hash, read
 from tools.outputs import read_notes
+from tools.slow_cells import table as slow_cells
 from tools.written import workplace
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = ROOT / "notebooks"
 CELL_TIMEOUT = 600  # seconds
-START, END = "<!-- evidence:start -->", "<!-- evidence:end -->"
 
 
 # --- executing ----------------------------------------------------------------------------------------
@@ -79,7 +79,7 @@ def client(notebook: NotebookNode, folder: Path, **options: Any) -> NotebookClie
     )
 
 
-def execute(path: Path, journal: Path, target: Path | None = None) -> float:
+def execute(path: Path, journal: Path, target: Path | None = None) -> list[float]:
     """Execute one notebook and store it with its new outputs.
 
     Args:
@@ -89,7 +89,7 @@ def execute(path: Path, journal: Path, target: Path | None = None) -> float:
             run: its error is stored as its output, as in JupyterLab, and the next one is executed.
 
     Returns:
-        The seconds it took.
+        The seconds that each code cell took.
 
     Raises:
         CellFailed: A cell failed, ran too long or killed its kernel; `path` is unchanged.
@@ -99,13 +99,20 @@ def execute(path: Path, journal: Path, target: Path | None = None) -> float:
     for cell in cells:
         cell.outputs, cell.execution_count = [], None
     reached: dict[str, object] = {}
+    began: list[float] = []
+    seconds: list[float] = []
 
     def begin(cell: NotebookNode, cell_index: int) -> None:
         reached.update(number=cell_index, id=cell.id)
+        began.append(time.monotonic())
         if target:  # a log that ends early names the cell that took too long
             print(f"{path.name}: {cell.id}", flush=True)
 
-    started = time.monotonic()
+    def end(**_: object) -> None:
+        seconds.append(time.monotonic() - began[-1])
+        if sys.stdout.isatty():
+            print(f"\r{path.name}: {len(seconds)}/{len(cells)} cells", end="", flush=True)
+
     with tempfile.TemporaryDirectory(prefix="course-record-") as scratch:
         executing = client(
             notebook,
@@ -113,7 +120,7 @@ def execute(path: Path, journal: Path, target: Path | None = None) -> float:
             timeout=CELL_TIMEOUT,
             allow_errors=target is not None,
             on_cell_execute=begin,
-            on_cell_executed=lambda **_: show_progress(path.name, cells),
+            on_cell_executed=end,
         )
         with own_environment(journal, Path(scratch)):
             try:
@@ -128,14 +135,7 @@ def execute(path: Path, journal: Path, target: Path | None = None) -> float:
     failed = [cell.id for cell in cells if any(output.output_type == "error" for output in cell.outputs)]
     if target and failed:
         raise CellFailed(f"the cells {', '.join(failed)}; their errors are in {target.name}")
-    return time.monotonic() - started
-
-
-def show_progress(name: str, cells: list[NotebookNode]) -> None:
-    """Show on a terminal how many cells have been executed."""
-    done = sum(cell.execution_count is not None for cell in cells)
-    if sys.stdout.isatty():
-        print(f"\r{name}: {done}/{len(cells)} cells", end="", flush=True)
+    return seconds
 
 
 def replace(path: Path, text: str) -> None:
@@ -168,61 +168,61 @@ def table(folder: Path = RECORDINGS) -> str:
     return "\n".join(lines)
 
 
-def with_table(readme: str, rows: str) -> str:
-    """Return README's text with the table between its markers replaced.
-
-    Raises:
-        ValueError: README lacks one of the markers.
-    """
-    if readme.count(START) != 1 or readme.count(END) != 1:
-        raise ValueError(f"README.md must hold {START} and {END} once each; the table goes between them.")
-    return re.sub(
-        f"{re.escape(START)}.*?{re.escape(END)}", lambda _: f"{START}\n{rows}\n{END}", readme, flags=re.S
-    )
-
-
 def write_table() -> None:
     """Write README's table from the recorded runs."""
     readme = ROOT / "README.md"
-    replace(readme, with_table(readme.read_text(encoding="utf-8"), table()))
+    replace(readme, between(readme.read_text(encoding="utf-8"), "evidence", table()))
+
+
+def write_slow_cells(took: dict[Path, list[float]]) -> None:
+    """Write TEACHING's table of the cells that a class waits for."""
+    teaching = ROOT / "TEACHING.md"
+    if teaching.exists():
+        replace(teaching, between(teaching.read_text(encoding="utf-8"), "slow-cells", slow_cells(took)))
 
 
 # --- recording ----------------------------------------------------------------------------------------
 
 
-def execute_all(paths: list[Path], journal: Path, folder: Path | None = None) -> bool:
-    """Execute the notebooks, in place or as copies in `folder`; print the result of each, and return whether all ran."""
-    complete = True
+def execute_all(paths: list[Path], journal: Path, folder: Path | None = None) -> dict[Path, list[float]]:
+    """Execute the notebooks, in place or as copies in `folder`, and print the result of each.
+
+    Returns:
+        The seconds of each code cell of each notebook that ran.
+    """
+    took: dict[Path, list[float]] = {}
     for path in paths:
         try:
-            seconds = execute(path, journal, target=folder / path.name if folder else None)
+            took[path] = execute(path, journal, target=folder / path.name if folder else None)
         except CellFailed as error:
-            complete = False
             unchanged = "" if folder else ", the file is unchanged"
             print(f"\r{path.name}: FAILED{unchanged}; {error}", file=sys.stderr)
         else:
-            print(f"\r{path.name}: executed in {seconds:.1f} s")
-    return complete
+            print(f"\r{path.name}: executed in {sum(took[path]):.1f} s")
+    return took
 
 
 def record_copies(paths: list[Path], folder: Path) -> bool:
     """Execute copies of the notebooks; `folder` gets them, the journal and the traces. Return whether all ran."""
     folder.mkdir(parents=True, exist_ok=True)
     with patch.dict(os.environ, {"COURSE_TRACES": str(folder)}):
-        return execute_all(paths, folder / "journal.jsonl", folder)
+        return len(execute_all(paths, folder / "journal.jsonl", folder)) == len(paths)
 
 
 def record(paths: list[Path], evidence: bool) -> bool:
-    """Execute the notebooks, then write the recorded run and the table; return whether all ran."""
+    """Execute the notebooks, then write the recorded run and the tables; return whether all ran."""
     with tempfile.TemporaryDirectory(prefix="course-journal-") as folder:
         journal = Path(folder) / "journal.jsonl"
-        complete = execute_all(paths, journal)
+        took = execute_all(paths, journal)
         lines = read_notes(journal)
+    complete = len(took) == len(paths)
     if evidence and complete and lines:
         anew = set(paths) >= set(NOTEBOOKS.glob("[0-9]*.ipynb"))
         print(f"recorded run: {write(lines, anew=anew).name} ({len(lines)} notes)")
         if (ROOT / "README.md").exists():
             write_table()
+        if anew:
+            write_slow_cells(took)
     return complete
 
 

@@ -12,7 +12,8 @@ from course_utils.run_mode import note
 from tools import evidence
 from tools.claim_summary import Declared
 from tools.evidence import claims_of_today, counts, slug, write
-from tools.record import NOTEBOOKS, ROOT, table, with_table
+from tools.markdown_text import between
+from tools.record import NOTEBOOKS, ROOT, table
 
 FACTS: dict[str, Any] = {
     "cpu": "AMD EPYC(TM) 9R14 @ 2.6GHz", "cores": 4, "memory": 10**10, "gpus": [], "driver": None,
@@ -161,7 +162,7 @@ def test_the_shipped_runs_say_what_the_lessons_claim_today() -> None:
 def test_readme_shows_what_is_recorded() -> None:
     """After a run has been recorded: ``python -m tools.record --table``."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert with_table(readme, table()) == readme
+    assert between(readme, "evidence", table()) == readme
 
 
 def test_readme_says_whether_a_gpu_is_recorded() -> None:

@@ -238,6 +238,10 @@ def test_a_failed_test_is_stored_with_its_text_and_fails_the_command(
     file.write_text("def test_right(): pass\ndef test_wrong(): assert 'this' == 'that'\n", encoding="utf-8")
     found = run_file(str(file), run)
     assert (found.passed, found.failed) == (1, 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(command, "run_file", lambda *_: found)
+        machine = run_machine(Machine("plain", "", ()), [str(file)], folder=tmp_path)
+    assert machine.files == {str(file): found} and results.read("plain", tmp_path) == machine
     found.claims["1.1"] = measured(2.2, low=2) | {"verdict": "unclear"}
     results.write(tmp_path / "as-it-is.json", MachineResults(files={files_of(BY_NAME["as-it-is"])[0]: found}))
     assert command.main(["as-it-is", "--table", f"--results={tmp_path}"]) == 1
@@ -257,20 +261,20 @@ def test_a_failed_test_is_stored_with_its_text_and_fails_the_command(
     assert ran == files_of(BY_NAME["as-it-is"])[1:]
 
 
-# --- a part of it, on every change; lessons every night -------------------------------------------------------
+# --- lessons, every night --------------------------------------------------------------------------------------
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(
     sys.platform != "linux" or platform.machine() != "x86_64", reason="the machine is staged on Linux on x86"
 )
-@pytest.mark.parametrize("lessons", [(), *map(nightly, [("00",), ("09",)])])
-def test_an_old_machine_without_fonts_runs_a_lesson(lessons: tuple[str, ...], tmp_path: Path) -> None:
+@pytest.mark.parametrize("lesson", ["00", "09"])
+def test_an_old_machine_without_fonts_runs_a_lesson(lesson: str, tmp_path: Path) -> None:
     stages = (*BY_NAME["oldest-cpu"].stages, *BY_NAME["no-fonts"].stages)
     expected = {**BY_NAME["oldest-cpu"].expected, **BY_NAME["no-fonts"].expected}
-    tests = () if lessons else ("tests/unit/test_tables.py",)
-    machine = Machine("old", "", stages, expected, lessons=lessons, tests=tests)
+    machine = Machine("old", "", stages, expected, lessons=(lesson,))
     found = run_machine(machine, files_of(machine), folder=tmp_path)
     assert not found.not_staged and not found.failed, "\n".join(results.failures({"old": found}))
     verdicts = {claim["verdict"] for result in found.files.values() for claim in result.claims.values()}
-    assert verdicts <= {"holds", "unclear", "needs"} and bool(verdicts) == ("00" in lessons)
+    assert verdicts <= {"holds", "unclear", "needs"} and bool(verdicts) == (lesson == "00")
     assert results.read("old", tmp_path) == found

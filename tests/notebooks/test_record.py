@@ -11,8 +11,9 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 from tools import record
 from tools.claim_summary import Declared
+from tools.markdown_text import between
 from tools.notebook_file import code_hash, read
-from tools.record import END, START, CellFailed, execute, record_copies, replace, table, with_table
+from tools.record import CellFailed, execute, record_copies, replace, table
 
 
 def notebook(path: Path, *sources: str) -> Path:
@@ -108,12 +109,13 @@ def test_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_table_goes_between_the_markers(tmp_path: Path) -> None:
-    readme = f"before\n{START}\nold \\1\n{END}\nafter\n"
-    once = with_table(readme, "new \\1")
-    assert once == f"before\n{START}\nnew \\1\n{END}\nafter\n" == with_table(once, "new \\1")
-    for broken in ("", START, f"{START}{START}{END}"):
-        with pytest.raises(ValueError, match="README"):
-            with_table(broken, "")
+    start, end = "<!-- a:start -->", "<!-- a:end -->"
+    readme = f"before\n{start}\nold \\1\n{end}\nafter\n"
+    once = between(readme, "a", "new \\1")
+    assert once == f"before\n{start}\nnew \\1\n{end}\nafter\n" == between(once, "a", "new \\1")
+    for broken in ("", start, f"{start}{start}{end}"):
+        with pytest.raises(ValueError, match="a:start"):
+            between(broken, "a", "")
     (tmp_path / "a.txt").write_text("old", encoding="utf-8")
     replace(tmp_path / "a.txt", "new")
     assert {file.name: file.read_text(encoding="utf-8") for file in tmp_path.iterdir()} == {"a.txt": "new"}

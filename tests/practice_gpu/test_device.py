@@ -410,14 +410,18 @@ def test_devices_copy_behind_both_of_their_streams(gpu: Any) -> None:
 
 
 def test_waits_are_counted_by_line(gpu: Any) -> None:
-    x = torch.rand(100, device=D)
+    x, host_rows = torch.rand(100, device=D), torch.tensor([1, -1])
+    rows = host_rows.to(D)
     practice_gpu.waits().clear()
-    y = (x @ x) * 2 + x.cumsum(0).sort()[0][:3].mean()
+    y = (x @ x) * 2 + x.cumsum(0).sort()[0][:3].mean() + x[rows].sum()
+    x[rows] = 0.5
     assert not practice_gpu.waits()
+    x[host_rows]  # they have to be copied there first
     x.nonzero()
     if x[x > 0.5].sum() > 0:  # two
         y.tolist()
     counts = {str(place).split("(", 1)[1]: n for place, n in practice_gpu.waits().items()}
+    assert counts.pop("x[host_rows]  # they have to be copied there first)") == 1
     assert counts == {"x.nonzero())": 1, "if x[x > 0.5].sum() > 0:  # two)": 2, "y.tolist())": 1}
     gpu.set_sync_debug_mode("warn")
     with pytest.warns(UserWarning, match="called a synchronizing practice operation: _local_scalar_dense"):

@@ -13,6 +13,9 @@ BUSY = "import time\nwhile time.process_time() < 0.4: pass"
 TESTS = {
     "test_here.py": f"def test():\n    exec({BUSY!r}.replace('0.4', str(__import__('time').process_time() + 0.4)))",
     "test_child.py": f"import subprocess, sys\ndef test():\n    subprocess.run([sys.executable, '-c', {BUSY!r}])",
+    "test_left.py": "import subprocess, sys\nleft = []\ndef test():\n"
+    f"    left.append(subprocess.Popen([sys.executable, '-c', {BUSY + chr(10)!r} + 'print()'], stdout=-1))\n"
+    "    left[0].stdout.readline()",  # and is not waited for
     "test_idle.py": "def test(): pass",
 }
 
@@ -31,4 +34,6 @@ def test_each_file_is_listed_with_its_seconds(processes: list[str], tmp_path: Pa
         name: float(value) for value, name in re.findall(r"([\d.]+)  .*?(test_\w+\.py)$", printed, re.M)
     }
     assert set(seconds) == set(TESTS), printed
+    left = seconds.pop("test_left.py")
     assert min(seconds["test_here.py"], seconds["test_child.py"]) >= 0.35 > seconds["test_idle.py"]
+    assert left >= 0.35 or sys.platform != "linux"

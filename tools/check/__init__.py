@@ -27,6 +27,10 @@ DEFAULT = (
     "CONTRIBUTING.md",
     "TEACHING.md",
     "tools/README.md",
+    *(
+        f"tools/{name}.toml"
+        for name in ("classroom/progress", "editions/texts", "grade/texts", "my_course/update", "site/texts")
+    ),
 )
 SUFFIXES = (".ipynb", ".py", ".toml", ".md")
 
