@@ -98,7 +98,9 @@ def outcomes(cases: dict[str, Callable[[], Any]], *, vary: str = "") -> Block:
             end = Bilingual("refused: RuntimeError", "拒絕計算：RuntimeError")
         else:
             place = getattr(result, "device", None)
-            end = Bilingual(f"computed, on {place}", f"算得出來，結果在 {place} 上") if place else code(result)
+            end = (
+                Bilingual(f"computed, on {place}", f"算得出來，結果在 {place} 上") if place else code(result)
+            )
         if expression == vary:
             end = Bilingual(measured(end.en), measured(end.zh))
         rows.append((code(expression), end))

@@ -67,7 +67,9 @@ def test_the_card_is_chosen_in_one_place(monkeypatch: pytest.MonkeyPatch) -> Non
     assert lesson_gpus.card() == "H100"
 
 
-@pytest.mark.parametrize("reason", ["needs PyTorch 2.10 or newer; this is 2.9", "does not start beside a real GPU"])
+@pytest.mark.parametrize(
+    "reason", ["needs PyTorch 2.10 or newer; this is 2.9", "does not start beside a real GPU"]
+)
 def test_where_no_practice_gpu_may_start_one_line_sends_to_the_stored_results(
     reason: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
