@@ -10,22 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 
 from bilingual import Bilingual, measured
-from course_utils import figures, lesson_gpus
+from course_utils import figures
 from course_utils.explorer import Control, Explorer
 from shared.measured_curve import loglog_interpolate
 
 MEMORY = 500e9  # bytes per second, of a mid-range card; it hardly changes the result
 BYTES = 12  # per matrix element: two float32 inputs, one output
 Curve = tuple[Sequence[int], Sequence[float]]  # matrix sizes, and seconds
-
-
-def name(device: torch.device) -> Bilingual:
-    """Return what a GPU's curve is called in a picture: the times of a practice GPU are modelled."""
-    modelled = lesson_gpus.modelled(device)
-    return Bilingual("practice GPU, modelled", "練習用 GPU（推算）") if modelled else Bilingual("GPU", "GPU")
 
 
 def _ahead_from(sizes: np.ndarray, cpu: np.ndarray, gpu: np.ndarray) -> int | None:
