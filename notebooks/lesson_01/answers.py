@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from bilingual import Bilingual, Block, measured
+from course_utils import lesson_gpus
 from course_utils.tables import html_table
 from torch_doctor.diagnosis.cuda_tables import DRIVER_FOR_CUDA, has_code_for
 
@@ -29,6 +30,8 @@ def _case(expression: str, answer: Any) -> tuple[str, dict[str, Any]]:
         return "no", {}
     if expression == "torch.cuda.device_count()":
         return "one" if answer == 1 else "yes", {"last": answer - 1, "count": answer}
+    if expression == "torch.accelerator.is_available()" and lesson_gpus.clock(wait=False) is not None:
+        return "practice", {}
     if expression == "torch.version.cuda":
         return "yes", {"cuda": answer, "driver": DRIVER_FOR_CUDA.get(int(answer.split(".")[0]))}
     if expression == "driver_version":
@@ -37,7 +40,9 @@ def _case(expression: str, answer: Any) -> tuple[str, dict[str, Any]]:
             return "no", {}
         served = [str(cuda) for cuda, oldest in DRIVER_FOR_CUDA.items() if int(first) >= oldest]
         return ("yes", {"served": _listed(served)}) if served else ("old", {})
-    if expression == "torch.cuda.get_device_capability(i)":
+    if (
+        expression == "torch.cuda.get_device_capability(i)" and not torch.version.hip
+    ):  # AMD names its code otherwise
         compiled = torch.cuda.get_arch_list()
         without = [f"{a}.{b}" for a, b in answer if not has_code_for(10 * a + b, compiled)]
         return ("without", {"cards": _listed(without)}) if without else ("yes", {})

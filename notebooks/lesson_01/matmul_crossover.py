@@ -18,25 +18,7 @@ from shared.measured_curve import loglog_interpolate
 
 MEMORY = 500e9  # bytes per second, of a mid-range card; it hardly changes the result
 BYTES = 12  # per matrix element: two float32 inputs, one output
-MODEL = Bilingual("GPU model", "GPU 模型")
-# Of the model GPU before the learner changes it: seconds, float32 operations per second.
-LAUNCH, SPEED = 10e-6, 8e12
-
-
-def model_seconds(n: np.ndarray, *, launch: float = LAUNCH, speed: float = SPEED) -> np.ndarray:
-    """Return how long the model GPU takes for n × n matrices that are in its memory.
-
-    Args:
-        n: Matrix sizes, as floats.
-        launch: Seconds to start one operation.
-        speed: Float32 operations per second.
-    """
-    return launch + np.maximum(2 * n**3 / speed, BYTES * n**2 / MEMORY)
-
-
-def model_gpu(sizes: Sequence[int]) -> list[float]:
-    """Return the seconds that the model GPU takes for each of `sizes`."""
-    return model_seconds(np.asarray(sizes, float)).tolist()
+Curve = tuple[Sequence[int], Sequence[float]]  # matrix sizes, and seconds
 
 
 def _ahead_from(sizes: np.ndarray, cpu: np.ndarray, gpu: np.ndarray) -> int | None:
@@ -46,22 +28,21 @@ def _ahead_from(sizes: np.ndarray, cpu: np.ndarray, gpu: np.ndarray) -> int | No
     return int(sizes[first]) if first < len(sizes) else None
 
 
-def wins_from(
-    cpu: tuple[Sequence[int], Sequence[float]], gpu: tuple[Sequence[int], Sequence[float]]
-) -> float:
+def _at(curve: Curve, sizes: np.ndarray) -> np.ndarray:
+    """Return the seconds of a measured curve at `sizes`; beyond its last point they grow as n³."""
+    points = (np.asarray(curve[0], float), np.asarray(curve[1], float))
+    return loglog_interpolate(points, sizes, power=3)
+
+
+def wins_from(cpu: Curve, gpu: Curve) -> float:
     """Return from which size on a curve of a GPU stays below a CPU's; infinity if it does not.
 
     Args:
         cpu: Matrix sizes (ascending) and seconds on the CPU.
         gpu: The same sizes, and seconds on the GPU.
     """
-    ends = (min(cpu[0]), max(cpu[0]))
-    sizes = np.unique(np.geomspace(*ends, 400).round().astype(int))
-    on_cpu, on_gpu = (
-        loglog_interpolate((np.asarray(xs, float), np.asarray(ys, float)), sizes, power=3)
-        for xs, ys in (cpu, gpu)
-    )
-    found = _ahead_from(sizes, on_cpu, on_gpu)
+    sizes = np.unique(np.geomspace(min(cpu[0]), max(cpu[0]), 400).round().astype(int))
+    found = _ahead_from(sizes, _at(cpu, sizes), _at(gpu, sizes))
     return math.inf if found is None else found
 
 
@@ -70,23 +51,21 @@ class Crossover:
     """The curves of the CPU and of the model GPU.
 
     Attributes:
-        sizes: Matrix sizes n of both curves.
         cpu_points: Measured sizes and seconds.
+        sizes: Matrix sizes n of both curves.
         cpu: Seconds on the CPU for each of `sizes`.
         gpu: Seconds on the model GPU for each of `sizes`.
         wins_from: Smallest of `sizes` from which on the GPU stays faster, or None.
     """
 
+    cpu_points: Curve
     sizes: np.ndarray
-    cpu_points: tuple[np.ndarray, np.ndarray]
     cpu: np.ndarray
     gpu: np.ndarray
     wins_from: int | None
 
 
-def compute(
-    cpu: tuple[Sequence[int], Sequence[float]], *, launch: float, speed: float, link: float | None
-) -> Crossover:
+def compute(cpu: Curve, *, launch: float, speed: float, link: float | None) -> Crossover:
     """Return both curves and where they cross.
 
     Args:
@@ -94,22 +73,13 @@ def compute(
         launch: Seconds to start one operation on the GPU.
         speed: Float32 operations per second of the GPU.
         link: Bytes per second between host and GPU, or None if the matrices are on the GPU already and the result stays.
-
-    Raises:
-        ValueError: Fewer than two measured sizes, or they do not ascend.
     """
-    measured_sizes, seconds = np.asarray(cpu[0], float), np.asarray(cpu[1], float)
-    if len(measured_sizes) < 2 or np.any(np.diff(measured_sizes) <= 0):
-        raise ValueError(f"crossover needs at least two ascending sizes, but got {list(cpu[0])}.")
-    sizes = np.unique(np.geomspace(measured_sizes[0], 8192, 160).astype(int))
+    sizes = np.unique(np.geomspace(cpu[0][0], 8192, 160).astype(int))
     n = sizes.astype(float)
-    # Beyond the measured points a matrix product takes time proportional to n³.
-    cpu_seconds = loglog_interpolate((measured_sizes, seconds), sizes, power=3)
-    gpu_seconds = model_seconds(n, launch=launch, speed=speed)
-    if link is not None:
-        gpu_seconds += BYTES * n**2 / link
-    ahead_from = _ahead_from(sizes, cpu_seconds, gpu_seconds)
-    return Crossover(sizes, (measured_sizes, seconds), cpu_seconds, gpu_seconds, ahead_from)
+    copied = BYTES * n**2 / link if link else 0
+    gpu = launch + copied + np.maximum(2 * n**3 / speed, BYTES * n**2 / MEMORY)
+    on_cpu = _at(cpu, sizes)
+    return Crossover(cpu, sizes, on_cpu, gpu, _ahead_from(sizes, on_cpu, gpu))
 
 
 def render(result: Crossover) -> figures.Picture:
@@ -161,7 +131,7 @@ def _caption(result: Crossover) -> Bilingual:
 EXAMPLE = {"cpu": ([16, 64, 256, 1024], [2e-6, 1e-5, 6e-4, 4e-2])}
 
 
-def explorer(cpu: tuple[Sequence[int], Sequence[float]]) -> Explorer:
+def explorer(cpu: Curve) -> Explorer:
     """Return the explorer for a measured CPU curve (see :func:`compute`)."""
     return Explorer(
         title=Bilingual("Where is the crossover? A GPU of your choice", "交叉點在哪裡？自己選一張 GPU"),

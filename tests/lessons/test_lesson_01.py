@@ -1,6 +1,5 @@
 """Lesson 01: its explorers against numbers by hand, nvidia-smi with and without a driver, and the processors."""
 
-import itertools
 import math
 import os
 import re
@@ -12,11 +11,12 @@ import pytest
 import torch
 from html_nesting import assert_nested
 
-from course_utils import recordings, run_mode
+from course_utils import lesson_gpus, recordings, run_mode
 from course_utils.exercises import exercises_of
 from course_utils.fresh_process import run_fresh
 from course_utils.gpu_ratings import ratings
-from lesson_01 import answers, first_use, matmul_crossover, nvidia_smi, processors, visible_devices
+from course_utils.measure import is_modelled
+from lesson_01 import answers, matmul_crossover, nvidia_smi, processors, timing, visible_devices
 from lesson_01.processors import Processor
 
 pytestmark = pytest.mark.usefixtures("no_warnings")
@@ -29,11 +29,6 @@ SIZES = [16, 32, 64, 128, 256, 512, 1024, 2048]
 def curve(gflops: float = 60) -> tuple[list[int], list[float]]:
     """Return the curve of a CPU core with so many GFLOP/s."""
     return SIZES, [2e-6 + 2 * n**3 / (gflops * 1e9) for n in SIZES]
-
-
-def wins(**choices: Any) -> float:
-    found = matmul_crossover.compute(curve(), **choices).wins_from
-    return math.inf if found is None else found
 
 
 def test_crossover_by_hand() -> None:
@@ -57,20 +52,6 @@ def test_the_gpu_is_ahead_from_the_crossover_on_and_not_just_before() -> None:
             assert ahead[place:].all() and (place == 0 or not ahead[place - 1])
 
 
-@pytest.mark.parametrize("name", ["launch", "speed", "link"])
-def test_a_worse_gpu_never_wins_earlier(name: str) -> None:
-    explorer = matmul_crossover.explorer(curve())
-    choices = {control.name: [value for _, value in control.options] for control in explorer.controls}
-    # A short launch is best, a high speed, and no copies at all.
-    best_first = sorted(choices.pop(name), key=lambda x: x if name == "launch" else 1 / x if x else 0)
-    for rest in itertools.product(*choices.values()):
-        fixed = dict(zip(choices, rest, strict=True))
-        found = [wins(**fixed, **{name: value}) for value in best_first]
-        assert found == sorted(found)
-    usual = explorer.defaults()
-    assert wins(**usual | {name: best_first[0]}) < wins(**usual | {name: best_first[-1]}), "it matters"
-
-
 @pytest.mark.parametrize("gflops", [5, 60, 200, 1500])
 def test_a_faster_gpu_hardly_moves_the_crossover(gflops: float) -> None:
     """The lesson says so for 50 instead of 8 TFLOP/s, whatever the CPU: at the crossover the launch takes longer."""
@@ -80,19 +61,6 @@ def test_a_faster_gpu_hardly_moves_the_crossover(gflops: float) -> None:
     )
     assert slow is not None and fast is not None and fast <= slow <= 1.15 * fast
     assert 2 * slow**3 / 8e12 < 10e-6
-
-
-@pytest.mark.parametrize("points", [([16], [1e-6]), ([32, 16], [1e-6, 1e-6]), ([16, 16], [1e-6, 1e-6])])
-def test_too_few_or_unordered_sizes_are_refused(points: Any) -> None:
-    with pytest.raises(ValueError, match="two ascending sizes"):
-        matmul_crossover.compute(points, launch=1e-5, speed=1e12, link=None)
-
-
-def test_the_model_in_the_lesson_is_the_one_in_the_explorer() -> None:
-    result = matmul_crossover.compute(curve(), **matmul_crossover.explorer(curve()).defaults())
-    assert matmul_crossover.model_gpu(result.sizes.tolist()) == pytest.approx(result.gpu.tolist())
-    found = matmul_crossover.wins_from(curve(), (SIZES, matmul_crossover.model_gpu(SIZES)))
-    assert found == pytest.approx(result.wins_from, rel=0.1)
 
 
 @pytest.mark.parametrize(
@@ -317,15 +285,30 @@ def test_what_an_answer_means(key: str, value: Any, words: str, monkeypatch: pyt
     assert words in answers.meaning(key, value).en
 
 
+def test_amd_gpus_whose_code_has_other_names_are_not_said_to_have_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(torch.version, "hip", "7.0")
+    monkeypatch.setattr(torch.cuda, "get_arch_list", lambda: ["gfx942"])
+    assert "every card" in answers.meaning("torch.cuda.get_device_capability(i)", [(9, 4)]).en
+
+
+def test_beside_a_practice_gpu_the_clock_is_modelled_and_the_answer_names_it() -> None:
+    assert not is_modelled(timing.clock())
+    lesson_gpus.ready()
+    assert is_modelled(timing.clock())
+    assert "the practice GPU" in answers.meaning("torch.accelerator.is_available()", True).en
+
+
 def test_the_first_use_is_compared_with_the_quickest_later_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(first_use, "run_fresh", {first_use.PROGRAM: "what a library printed\n250.5"}.get)
-    assert first_use.first_over_later() == 250.5
+    monkeypatch.setattr(timing, "run_fresh", {timing.PROGRAM: "what a library printed\n250.5"}.get)
+    assert timing.first_over_later() == 250.5
 
 
 def test_the_first_use_needs_a_gpu() -> None:
     """On a CPU the ratio varies a thousandfold from run to run, so it is not measured there."""
     with pytest.raises(RuntimeError):
-        run_fresh(first_use.PROGRAM, CUDA_VISIBLE_DEVICES="-1")
+        run_fresh(timing.PROGRAM, CUDA_VISIBLE_DEVICES="-1")
 
 
 # --- what exercises show ------------------------------------------------------------------------------

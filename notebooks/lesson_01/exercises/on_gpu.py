@@ -4,50 +4,46 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensorMode
 
 from bilingual import Block
 from course_utils.exercises import Mistakes
 from course_utils.tables import YOURS, table, value
 from lesson_01.asked import RIGHT, asked
 
-FIRST: Any = None  # on cuda:0; without a GPU it is fake: a device and a shape, but no data
-if not torch.cuda.is_available():
-    # Created here and not in the check: the first fake tensor makes PyTorch import 800 modules, which takes seconds on a
-    # busy machine, and the time of an answer is limited.
-    with FakeTensorMode():
-        FIRST = torch.empty(2, device="cuda:0")
-# Stands in for a tensor on a second GPU, which most machines do not have.
-SECOND: Any = SimpleNamespace(device=torch.device("cuda:1"), is_cuda=True, is_cpu=False, get_device=lambda: 1)
+
+def _on(index: int) -> Any:
+    """Return what stands in for a tensor on a CUDA GPU, which many machines do not have."""
+    return SimpleNamespace(
+        device=torch.device("cuda", index), is_cuda=True, is_cpu=False, get_device=lambda: index
+    )
 
 
-def _first() -> Any:
-    return torch.zeros(2, device="cuda") if FIRST is None else FIRST
+FIRST, SECOND = _on(0), _on(1)
 
 
-def _says_no_to_second(answer: Any) -> bool:
+def _said(answer: Any, tensor: Any) -> Any:
     try:
-        return not answer(SECOND)
+        return answer(tensor)
     except (AttributeError, TypeError):
-        return False  # the answer uses an attribute that only a real tensor has: that is not a mistake
+        return True  # the answer uses an attribute that only a real tensor has: that is not a mistake
 
 
 def judge(answer: Any) -> Mistakes:
     """Ask for tensors on the CPU, on two GPUs and on ``meta``."""
-    host, card = answer(torch.zeros(2)), answer(_first())
+    host, card = answer(torch.zeros(2)), _said(answer, FIRST)
     yield host is None or card is None, "returned_none"
     for said in (card, host):
         yield not isinstance(said, bool), "no_bool", {"kind": type(said).__name__}
     yield host and card, "yes_to_cpu"
     yield host == card, "no_to_first"
     yield host, "reversed"
-    yield _says_no_to_second(answer), "no_to_second"
+    yield not _said(answer, SECOND), "no_to_second"
     yield answer(torch.empty(2, device="meta")), "yes_to_meta"
 
 
 def show(answer: Any) -> Block:
     """Return what the answer says about tensors on four devices."""
-    tensors = (torch.zeros(2), _first(), SECOND, torch.empty(2, device="meta"))
+    tensors = (torch.zeros(2), FIRST, SECOND, torch.empty(2, device="meta"))
     rows = [(f"`{t.device}`", value(asked(answer, t)), value(t.device.type == "cuda")) for t in tensors]
     return table(("`tensor.device`", YOURS, RIGHT), rows)
 
