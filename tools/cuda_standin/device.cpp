@@ -354,6 +354,20 @@ void check_devices(const c10::OperatorHandle& op, const std::vector<IValue>& arg
     });
   }
 }
+void look_at_indices(const std::string& name, const std::vector<IValue>& arguments) {
+  if (!MIXED.count(name) || name == "aten::copy_") return;
+  auto& self = arguments[0].toTensor();
+  bool waits = false;
+  changed(arguments[1], [&](const Tensor& t) {
+    if (!t.defined()) return t;
+    TORCH_CHECK(t.is_cpu() || t.device() == self.device(), "indices should be either on ", c10::kCPU,
+                " or on the same device as the indexed tensor (", self.device(), ")");
+    bool mask = t.scalar_type() == at::kBool || t.scalar_type() == at::kByte;
+    waits |= t.is_cpu() || (mask && name.find("put") == std::string::npos);  // it is copied, or its size is a value
+    return t;
+  });
+  if (waits && self.is_cuda()) host_waits();
+}
 void (*tell_tf32)() = nullptr;  // called for each float32 product that would be one of TF32
 void look_at_precision(const std::string& name, const std::vector<IValue>& arguments) {
   if (!tell_tf32 || (name != "aten::mm" && name != "aten::addmm" && name != "aten::bmm" && name != "aten::mv")) return;
@@ -384,6 +398,7 @@ void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   std::vector<IValue> given(stack->end() - n, stack->end());
   torch::jit::drop(*stack, n);
   check_devices(op, given);
+  look_at_indices(name, given);
   look_at_precision(name, given);
 
   DeviceIndex device = current;
