@@ -11,7 +11,7 @@ import torch
 
 from bilingual import Bilingual, Block
 from course_utils.lesson_gpus import ready
-from lesson_04.waiting import Waits
+from shared.waiting import Waits
 
 REASONS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 

@@ -25,8 +25,8 @@ from lesson_04.exercises import race
 from lesson_04.exercises.launch_bound import done_after, schedule
 from lesson_04.slow_images import SlowImages
 from lesson_04.two_times import clock, returns, times_seen, two_times
-from lesson_04.waiting import Waits
 from shared.digits import digits
+from shared.waiting import Waits
 
 pytestmark = pytest.mark.usefixtures("no_warnings")
 

@@ -27,7 +27,7 @@ using c10::Device, c10::DeviceIndex, c10::IValue, c10::Stream, at::Tensor;
 using Seconds = std::chrono::duration<double>;
 using Key = std::pair<DeviceIndex, int64_t>;  // device and stream
 constexpr auto CUDA = c10::DeviceType::CUDA;
-constexpr int64_t MIB = 1 << 20, LARGE_NUMEL = 1 << 21, LARGE_WORK = 150'000'000;
+constexpr int64_t MIB = 1 << 20, LARGE_NUMEL = 1 << 22, LARGE_WORK = 150'000'000;
 constexpr int MAX_DEVICES = 16;
 
 int devices = 1;
@@ -354,6 +354,20 @@ void check_devices(const c10::OperatorHandle& op, const std::vector<IValue>& arg
     });
   }
 }
+void look_at_indices(const std::string& name, const std::vector<IValue>& arguments) {
+  if (!MIXED.count(name) || name == "aten::copy_") return;
+  auto& self = arguments[0].toTensor();
+  bool waits = false;
+  changed(arguments[1], [&](const Tensor& t) {
+    if (!t.defined()) return t;
+    TORCH_CHECK(t.is_cpu() || t.device() == self.device(), "indices should be either on ", c10::kCPU,
+                " or on the same device as the indexed tensor (", self.device(), ")");
+    bool mask = t.scalar_type() == at::kBool || t.scalar_type() == at::kByte;
+    waits |= t.is_cpu() || (mask && name.find("put") == std::string::npos);  // it is copied, or its size is a value
+    return t;
+  });
+  if (waits && self.is_cuda()) host_waits();
+}
 void (*tell_tf32)() = nullptr;  // called for each float32 product that would be one of TF32
 void look_at_precision(const std::string& name, const std::vector<IValue>& arguments) {
   if (!tell_tf32 || (name != "aten::mm" && name != "aten::addmm" && name != "aten::bmm" && name != "aten::mv")) return;
@@ -384,6 +398,7 @@ void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   std::vector<IValue> given(stack->end() - n, stack->end());
   torch::jit::drop(*stack, n);
   check_devices(op, given);
+  look_at_indices(name, given);
   look_at_precision(name, given);
 
   DeviceIndex device = current;
@@ -425,7 +440,12 @@ void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   auto call = [op, arguments] {
     at::AutoDispatchBelowADInplaceOrView below;
     torch::jit::Stack own(arguments.begin(), arguments.end());
-    op.callBoxed(&own);
+    try {
+      op.callBoxed(&own);
+    } catch (const c10::IndexError&) {
+      if (op.schema().name().find("nll_loss") == std::string::npos) throw;
+      throw c10::AcceleratorError({__func__, __FILE__, __LINE__}, 710, "CUDA error: device-side assert triggered");
+    }
     return own;
   };
   bool writes = schema.returns().size() > 0;

@@ -38,7 +38,7 @@ def _own_line(stack: Any) -> str:
 
 
 class _Mode(_sanitizer.CUDASanitizerDispatchMode):
-    """The detector, off in the workers of a DataLoader and while a graph is captured, when nothing is carried out."""
+    """The detector, off in the workers of a DataLoader, while a graph is captured, when nothing is carried out, and after `stop`."""
 
     off = False
 
@@ -53,5 +53,10 @@ def watch() -> None:
     torch._C._activate_gpu_trace = lambda: None  # our own streams and events always report
     mode = _Mode()
     mode.event_handler.__class__ = _Handler
-    os.register_at_fork(after_in_child=lambda: setattr(mode, "off", True))
+    os.register_at_fork(after_in_child=stop)
     mode.__enter__()
+
+
+def stop() -> None:
+    """Look no more: the detector takes a stack for every kernel, which a program of one stream need not pay."""
+    _Mode.off = True

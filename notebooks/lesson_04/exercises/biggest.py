@@ -9,7 +9,7 @@ from course_utils.exercises import Mistakes, NotYet
 from course_utils.lesson_gpus import ready
 from course_utils.returned import tensor
 from lesson_04.exercises import unchanged
-from lesson_04.waiting import Waits
+from shared.waiting import Waits
 
 NUMBERS = (0.5, 2.5, 1.0, 0.25, 1.5, 2.0)
 

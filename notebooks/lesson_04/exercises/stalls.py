@@ -11,7 +11,7 @@ from bilingual import Block
 from course_utils.exercises import Mistakes, NotYet
 from course_utils.lesson_gpus import ready
 from course_utils.torch_state import preserved_state
-from lesson_04.waiting import Waits
+from shared.waiting import Waits
 
 STEPS, BATCH = 20, 8
 WAITS_ALLOWED = 3

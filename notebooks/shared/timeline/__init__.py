@@ -1,7 +1,7 @@
 """Timelines: what was busy when, taken from PyTorch's profiler, so that overlap becomes a number.
 
 A timeline has lanes, one per thread of the host and two per stream of the GPU (work and copies), and each lane has
-spans of time. `record` makes one from what really ran; the explorers make theirs from a model and draw it in the
+spans of time. `record` makes one from what really ran; an exercise or an explorer may draw one of its own in the
 same way.
 """
 
