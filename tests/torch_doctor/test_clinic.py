@@ -197,7 +197,7 @@ def test_an_everyday_error_is_not_claimed() -> None:
 
 def test_an_everyday_message_is_not_claimed() -> None:
     texts = ORDINARY["texts"].splitlines()
-    assert len(texts) >= 25 and not [text for text in texts if found(text)]
+    assert len(texts) >= 80 and not [text for text in texts if found(text)]
 
 
 def test_an_everyday_message_is_claimed_where_processes_are_started() -> None:
