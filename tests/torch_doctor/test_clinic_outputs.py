@@ -88,7 +88,9 @@ def test_nine_of_ten_unseen_outputs_are_named(request: pytest.FixtureRequest) ->
 def test_the_outputs_of_this_year_were_named_when_first_seen(request: pytest.FixtureRequest) -> None:
     right, of = recall([output for output in UNSEEN if not output.get("missed")])
     missed = len([output for output in UNSEEN if output.get("missed")])
-    told = f"error clinic: {right} of {of + missed} outputs of 2025 and 2026 were named rightly when first seen"
+    told = (
+        f"error clinic: {right} of {of + missed} outputs of 2025 and 2026 were named rightly when first seen"
+    )
     request.node.user_properties.append(("course_line", told))
     assert right == of and right / (of + missed) >= 0.85
     assert all(output["cause"] for output in UNSEEN), "with the cause that the thread confirms"
