@@ -79,14 +79,9 @@ def test_a_faulty_file_is_refused(change: dict[str, object], complaint: str) -> 
     } | {part: {"en": "e", "zh": "z"} for part in CARD}  # fmt: skip
     entry |= change
 
-    def toml(value: object) -> str:
-        if isinstance(value, dict):
-            return "{ " + ", ".join(f'{key} = "{text}"' for key, text in value.items()) + " }"
-        return repr(value).replace("'", '"')
-
-    lines = [f"{key} = {toml(value)}" for key, value in entry.items() if value is not None]
+    section = {key: value for key, value in entry.items() if value is not None}
     with pytest.raises(ValueError, match=complaint):
-        catalogue.read("f.toml", tomllib.loads('[topic]\nen = "t"\nzh = "t"\n[x]\n' + "\n".join(lines)))
+        catalogue.read("f.toml", {"topic": {"en": "t", "zh": "t"}, "x": section})
 
 
 # --- finding ------------------------------------------------------------------------------------------
