@@ -97,12 +97,8 @@ def test_the_button_provokes_and_explains(monkeypatch: pytest.MonkeyPatch) -> No
     }
     monkeypatch.setattr(browser, "provoke", lambda name: printed[name])
     button.click()
-    assert (
-        "&lt;x&gt;" in output.value
-        and "<x>" not in output.value
-        and "course-clinic" in output.value
-        and "\x1b" not in output.value
-    )
+    assert "&lt;x&gt;" in output.value and "course-clinic" in output.value
+    assert "<x>" not in output.value and "\x1b" not in output.value
     assert not button.disabled
     listed.value = "oom"
     assert output.value == ""
@@ -126,10 +122,8 @@ def test_a_real_one() -> None:
 def test_browsing_shows_a_card_where_no_kernel_runs(shown: list[Any]) -> None:
     torch_doctor.browse()
     bundle = shown[0]._repr_mimebundle_()
-    assert (
-        bundle["text/html"] == browser.view(browser.DEFAULT)
-        and "application/vnd.jupyter.widget-view+json" in bundle
-    )
+    assert bundle["text/html"] == browser.view(browser.DEFAULT)
+    assert "application/vnd.jupyter.widget-view+json" in bundle
 
 
 def test_cards_bring_their_style_where_the_page_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
