@@ -7,7 +7,6 @@ import codecs
 import os
 import shutil
 import sys
-from pathlib import Path
 from typing import BinaryIO
 
 from bilingual import CHOICES, Bilingual
@@ -71,7 +70,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--json", action="store_true", help=_HELP["json"])
     parser.add_argument("--language", choices=CHOICES, help=_HELP["language"])
     parser.add_argument("--patience", type=float, default=1.0, metavar="FACTOR", help=_HELP["patience"])
-    parser.add_argument("--page", metavar="OUT.html", help=_HELP["page"])
     parser.add_argument("--version", action="version", version=f"torch_doctor {__version__}")
     return parser
 
@@ -174,18 +172,8 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(_WRONG["too many"].format(words=" ".join(words)))
     if name not in QUESTIONS and (options.json or options.details or options.python):
         parser.error(_WRONG["diagnosis only"])
-    if options.page and name != "errors":
-        parser.error(_WRONG["page"].format(program=parser.prog))
     if not 0 < options.patience < float("inf"):
         parser.error(_WRONG["patience"])
-    if options.page:
-        from torch_doctor.errors.page import page
-
-        try:
-            Path(options.page).write_bytes(page().encode())
-        except OSError as error:
-            parser.error(_WRONG["unwritable"].format(file=options.page, why=error.strerror))
-        return 0
     if name == "errors":
         return _errors(words, options, parser)
     if name == "explain":

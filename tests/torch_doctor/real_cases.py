@@ -30,11 +30,12 @@ if __name__ == "__main__":  # as a program: the package is two folders up
 from cases import WORDS, Case, cases
 from fake_machines import Machine, libraries
 
+from torch_doctor.diagnosis import QUESTIONS
 from torch_doctor.diagnosis.diagnose import Diagnosis
 from torch_doctor.diagnosis.plain_text import plain_text
 from torch_doctor.diagnosis.rules.base import SURE
 
-FILES = ("real_open", "real_held_back")  # in the folder `cases`
+FILES = ("real_open", "real_held_back", "real_questions")  # in the folder `cases`
 
 
 @dataclass(frozen=True)
@@ -172,4 +173,7 @@ def _show(case: Case, found: Diagnosis) -> None:
 if __name__ == "__main__":
     known = load()
     wanted = [known[name] for name in sys.argv[1:]] or list(known.values())
-    print("\n" + table(measure(wanted, _show if sys.argv[1:] else lambda case, found: None)))
+    scores = measure(wanted, _show if sys.argv[1:] else lambda case, found: None)
+    for question in QUESTIONS:
+        if asked := {one.name: scores[one.name] for one in wanted if one.question == question}:
+            print(f"\n{question}:\n{table(asked)}")

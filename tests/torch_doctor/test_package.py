@@ -136,7 +136,7 @@ for module in pkgutil.walk_packages(torch_doctor.__path__, "torch_doctor."):
 from torch_doctor.diagnosis import QUESTIONS
 from torch_doctor.diagnosis.diagnose import diagnose
 from torch_doctor.diagnosis.report import Report
-from torch_doctor.errors import page, provoke
+from torch_doctor.errors import provoke
 from torch_doctor.errors.catalogue import entries
 def everything(evidence):
     for found in evidence:
@@ -146,7 +146,6 @@ def everything(evidence):
                 yield report.text(language)
             yield report.html()
             yield report.json()
-    yield page.page()
     for name, entry in entries().items():
         explanation = torch_doctor.explain(entry.samples[0])
         yield f"{name} {explanation.name} {explanation.text()} {explanation.html()}"

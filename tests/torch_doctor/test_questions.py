@@ -38,27 +38,19 @@ OURS = [name for name in catalogue() if name.startswith(("slow-", "hang-")) and 
 @pytest.mark.parametrize("place", PLACES)
 def test_there_are_one_to_four_steps_and_they_suit_the_place(place: str) -> None:
     e = Evidence(healthy(**PLACES[place]))
+    shells, cells = r"\b(unset|export|ss -|lsof|df -)", r"(nvidia-smi|ps|df|ss|ls|lsof|unset|export|env) "
     for name in OURS:
         cause = Cause.of(name, e)
         assert 1 <= len(cause.steps) <= 4, (name, len(cause.steps))
-        typed = [cause.check, *[step.run for step in cause.steps]]
-        for command in typed:
-            assert not re.search(r"\{[a-z_]+\}", command.replace("{medium: Memory, sizeLimit: 8Gi}", "")), (
-                name,
-                command,
-            )
-            if "windows" in places_of(e) and name not in (
-                "hang-copy",
-                "hang-nccl",
-                "hang-p2p",
-            ):  # NCCL runs on Linux only
-                assert not re.search(r"\b(unset|export|ss -|lsof|df -)", command), (name, command)
-            if "notebook" in places_of(e):
-                assert not re.match(
-                    r"(nvidia-smi|ps|df|ss|ls|lsof|unset|export|env) ", command
-                ) or "terminal" in "".join(step.text.en for step in cause.steps if step.run == command), (
-                    name,
-                    command,
+        for command in [cause.check, *[step.run for step in cause.steps]]:
+            what = (name, command)
+            filled = command.replace("{medium: Memory, sizeLimit: 8Gi}", "")
+            assert not re.search(r"\{[a-z_]+\}", filled), what
+            if "windows" in places_of(e) and name not in ("hang-copy", "hang-nccl", "hang-p2p"):  # Linux only
+                assert not re.search(shells, command), what
+            if "notebook" in places_of(e) and re.match(cells, command):
+                assert "terminal" in "".join(step.text.en for step in cause.steps if step.run == command), (
+                    what
                 )
 
 

@@ -94,13 +94,13 @@ class _Text:
             }[section.form]
             yield from self.item(item, indent, first)
 
-    def verdict(self, diagnosis: Diagnosis) -> Iterator[str]:
+    def verdict(self, diagnosis: Diagnosis, why: bool) -> Iterator[str]:
         cause = diagnosis.first.cause
         mark = self.paint(MARKS[cause.kind], _COLOURS[cause.kind])
         title = list(self.text(cause.title, "     ", behind=sureness(diagnosis.first)))
         yield f"{mark} {title[0].lstrip()}"
         yield from title[1:]
-        if cause.why:
+        if cause.why and why:
             yield from self.text(cause.why, "     ")
 
     def words(self, words: list[Word]) -> Iterator[str]:
@@ -115,7 +115,7 @@ class _Text:
 
     def report(self, diagnosis: Diagnosis, everything: bool) -> Iterator[str]:
         """Yield the whole report; without `everything`, what matters least is left out until it fits a terminal."""
-        for left_out in range(4):
+        for left_out in range(5):
             lines = list(self._report(diagnosis, everything, left_out))
             if everything or sum(line.count("\n") + 1 for line in lines) <= MOST_LINES * (
                 2 if self.language == "both" else 1
@@ -126,7 +126,7 @@ class _Text:
     def _report(self, diagnosis: Diagnosis, everything: bool, left_out: int) -> Iterator[str]:
         parts = sections(diagnosis)
         if left_out > 1:  # of other causes, their first step, then only their titles
-            kept = 3 - left_out
+            kept = max(3 - left_out, 0)
             parts = [
                 replace(part, items=tuple(replace(item, items=item.items[:kept]) for item in part.items))
                 if part.form == "bullets"
@@ -134,7 +134,7 @@ class _Text:
                 for part in parts
             ]
         explained = [] if left_out else words(diagnosis, parts, self.language)
-        yield from (*self.verdict(diagnosis), "")
+        yield from (*self.verdict(diagnosis, left_out < 4), "")
         # Headings stand out by themselves: what is below them is indented.
         for section in parts:
             yield from self.section(section)

@@ -61,7 +61,9 @@ class Shell:
                 else None
             )
 
-        inside = None if self.evidence.get("caller.notebook") else below(folder)
+        # In PyTorch's source code, the first step leaves this folder.
+        leaves = self.evidence.get("caller.notebook") or self.evidence.get("interpreter.torch_source")
+        inside = None if leaves else below(folder)
         if inside:
             path = inside if separator in inside or not first else f".{separator}{inside}"
             at_home = None

@@ -140,7 +140,10 @@ def shm(e: Evidence) -> RuleResult:
     lines = [Line("bus", f"/dev/shm: {size / 2**20:.0f} MiB")] if size else []
     if small_shm_of_nccl(e):
         return LIKELY, [*lines, *error_lines(e, "nccl")]
-    return (POSSIBLE, lines) if size and size <= 128 * 2**20 else None
+    if not size or size > 128 * 2**20:
+        return None
+    # Docker's default. Outside a container, nobody makes it so small, and little uses it.
+    return (LIKELY if e.container and size <= 64 * 2**20 else POSSIBLE), lines
 
 
 @rule(RULES, "hang-gpu-error")

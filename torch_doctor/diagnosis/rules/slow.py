@@ -11,14 +11,14 @@ from typing import Any
 from bilingual import Bilingual
 from torch_doctor.diagnosis import cuda_tables
 from torch_doctor.diagnosis.evidence import Evidence, Line, joined
-from torch_doctor.diagnosis.rules.base import LIKELY, POSSIBLE, SURE, Rule, RuleResult, rule, seen
+from torch_doctor.diagnosis.rules.base import LIKELY, POSSIBLE, SURE, Rule, RuleResult, explained, rule, seen
 from torch_doctor.diagnosis.rules.memory import filled, used_line
 from torch_doctor.diagnosis.rules.slow_cpu import battery
 
 RULES: dict[str, Rule] = {}
 
-# Variables for debugging that slow CUDA down, and their harmless values.
-SWITCHES = {"CUDA_LAUNCH_BLOCKING": ("0", ""), "PYTORCH_NO_CUDA_MEMORY_CACHING": ("0", "")}
+# Variables for debugging that slow CUDA down, unless they are empty or 0.
+SWITCHES = ("CUDA_LAUNCH_BLOCKING", "PYTORCH_NO_CUDA_MEMORY_CACHING")
 
 # nvmlClocksEventReasons, see nvml.h. Reaching the power cap (0x4) is normal under load.
 HOT = {0x20: Bilingual("too hot", "過熱"), 0x40: Bilingual("too hot (hardware)", "過熱（硬體）")}
@@ -28,9 +28,7 @@ POWER = {0x80: Bilingual("power brake", "外部供電限制")}
 def switches(e: Evidence) -> dict[str, str]:
     """Return the variables for debugging that are on."""
     values = {name: e.environment(name) for name in SWITCHES}
-    return {
-        name: value for name, value in values.items() if value is not None and value not in SWITCHES[name]
-    }
+    return {name: value for name, value in values.items() if value not in (None, "", "0")}
 
 
 @rule(RULES, "slow-debugging")
@@ -123,18 +121,13 @@ def _slowed(e: Evidence, reasons: dict[int, Bilingual]) -> list[Line]:
     return lines
 
 
-@rule(RULES, "slow-hot")
-def hot(e: Evidence) -> RuleResult:
-    """The GPU has lowered its clock because it is too hot."""
-    lines = _slowed(e, HOT)
-    return (LIKELY, lines) if lines else None
+def _at_lower_clock(reasons: dict[int, Bilingual]) -> Rule:
+    """Return the rule of a cause for which a GPU lowers its clock, as NVML says."""
+    return lambda e: (LIKELY, lines) if (lines := _slowed(e, reasons)) else None
 
 
-@rule(RULES, "slow-power")
-def power(e: Evidence) -> RuleResult:
-    """The power supply or the laptop tells the GPU to lower its clock."""
-    lines = _slowed(e, POWER)
-    return (LIKELY, lines) if lines else None
+hot = RULES["slow-hot"] = _at_lower_clock(HOT)
+power = RULES["slow-power"] = _at_lower_clock(POWER)
 
 
 @rule(RULES, "slow-compiling")
@@ -170,12 +163,8 @@ def gpu_slower(e: Evidence) -> RuleResult:
     ratio = e.get("speed.gpu_over_cpu")
     if not e.works or ratio is None or ratio >= 2:
         return None
-    explained = any(_certainty(cause(e)) >= LIKELY for cause in (shared, hot, power, battery, debugging))
-    return (POSSIBLE if explained or busy_gpus(e) else LIKELY), [product(ratio)]
-
-
-def _certainty(result: RuleResult) -> int:
-    return result[0] if result else 0
+    known = explained(e, shared, hot, power, battery, debugging)
+    return (POSSIBLE if known or busy_gpus(e) else LIKELY), [product(ratio)]
 
 
 def product(ratio: float) -> Line:

@@ -1,4 +1,4 @@
-"""Ways into the catalogue: search, the notebook's browser, the page for reading, and the command line."""
+"""Ways into the catalogue: search, the notebook's browser, and the command line."""
 
 import io
 import re
@@ -11,11 +11,9 @@ import pytest
 from html_nesting import assert_nested
 
 import torch_doctor
-from tools.check.markdown import check_blocks
-from tools.check.text import Findings
 from torch_doctor import __main__ as command
 from torch_doctor import style
-from torch_doctor.errors import browser, page, search
+from torch_doctor.errors import browser, search
 from torch_doctor.errors.catalogue import entries
 
 ENTRIES = entries()
@@ -99,12 +97,8 @@ def test_the_button_provokes_and_explains(monkeypatch: pytest.MonkeyPatch) -> No
     }
     monkeypatch.setattr(browser, "provoke", lambda name: printed[name])
     button.click()
-    assert (
-        "&lt;x&gt;" in output.value
-        and "<x>" not in output.value
-        and "course-clinic" in output.value
-        and "\x1b" not in output.value
-    )
+    assert "&lt;x&gt;" in output.value and "course-clinic" in output.value
+    assert "<x>" not in output.value and "\x1b" not in output.value
     assert not button.disabled
     listed.value = "oom"
     assert output.value == ""
@@ -128,10 +122,8 @@ def test_a_real_one() -> None:
 def test_browsing_shows_a_card_where_no_kernel_runs(shown: list[Any]) -> None:
     torch_doctor.browse()
     bundle = shown[0]._repr_mimebundle_()
-    assert (
-        bundle["text/html"] == browser.view(browser.DEFAULT)
-        and "application/vnd.jupyter.widget-view+json" in bundle
-    )
+    assert bundle["text/html"] == browser.view(browser.DEFAULT)
+    assert "application/vnd.jupyter.widget-view+json" in bundle
 
 
 def test_cards_bring_their_style_where_the_page_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,33 +137,6 @@ def test_cards_bring_their_style_where_the_page_has_none(monkeypatch: pytest.Mon
     assert ".course-card [lang|=zh] { display: none; }" in card._repr_mimebundle_()["text/html"]
     box = browser.browser().widget
     assert "torch-doctor-browser" in box._dom_classes and box.children[0].value.startswith("<style>")
-
-
-# --- the page -----------------------------------------------------------------------------------------
-
-PAGE = page.page({"03": "03_dtype_and_batch.html"})
-
-
-def test_the_page_holds_every_entry_with_an_anchor() -> None:
-    assert re.findall(r'<article id="([^"]*)"', PAGE) == list(ENTRIES)
-    assert set(re.findall(r'href="#([^"]*)"', PAGE)) <= set(re.findall(r'id="([^"]*)"', PAGE))
-    for entry in ENTRIES.values():
-        assert entry.source in PAGE
-
-
-def test_the_page_is_sound_in_both_languages() -> None:
-    body = PAGE[PAGE.index("<body>") : PAGE.index("<script>")]
-    assert_nested(f"{body}</body>")
-    findings = Findings()
-    findings.at("page")
-    check_blocks(body.removeprefix("<body>"), findings, adjacent=False)
-    assert list(findings) == []
-
-
-def test_the_page_needs_nothing_else() -> None:
-    assert not re.findall(r"<(?:link|img|script)\b[^>]*(?:src|href)=", PAGE)
-    assert "@import" not in PAGE and 'href="03_dtype_and_batch.html"' in PAGE
-    assert 'href="03_' not in page.page()
 
 
 # --- the command line ---------------------------------------------------------------------------------
@@ -217,8 +182,3 @@ def test_of_a_long_output_beginning_and_end_are_read(tmp_path: Path) -> None:
             read = command._text(file)
         assert read.startswith("first") and read.endswith("last")
         assert len(read) == min(len(text), 2 * command._MAX_BYTES)
-
-
-def test_the_page_is_written(tmp_path: Path) -> None:
-    assert command.main(["errors", "--page", str(tmp_path / "clinic.html")]) == 0
-    assert (tmp_path / "clinic.html").read_text(encoding="utf-8") == page.page()
