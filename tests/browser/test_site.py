@@ -279,7 +279,7 @@ def test_code_is_copied_and_the_list_of_sections_follows(chromium: Any, site: Pa
     page.locator("header input[name=q]").focus()
     page.keyboard.press("Control+V")
     pasted = page.locator("header input[name=q]").input_value()
-    assert pasted and pasted in code.locator("pre").inner_text().replace("\n", "")
+    assert pasted and pasted in code.locator("pre").inner_text().replace("\n", " ")
     page.locator("h2#s0\\.4").scroll_into_view_if_needed()
     page.evaluate("document.getElementById('s0.4').scrollIntoView()")
     page.wait_for_function("document.querySelector('.contents [aria-current=location]')?.hash === '#s0.4'")
