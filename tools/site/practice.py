@@ -78,7 +78,8 @@ def practices(lessons: Iterable[str]) -> Iterator[Practice]:
 
 
 def _digest(practice: Practice, language: str) -> str:
-    made = hashlib.sha256(language.encode())
+    offered = [[key(text) for text, _ in control.options] for control in practice.explorer.controls]
+    made = hashlib.sha256(f"{language} {offered}".encode())
     files = [
         *ROOT.glob("course_utils/**/*.py"),
         *ROOT.glob("notebooks/shared/**/*.py"),

@@ -123,7 +123,7 @@ def slides(notebook: NotebookNode, show: set[str], language: str) -> list[Slide]
     """
     made: list[Slide] = []
     section, lead, asked, exercise = "", "", False, ""
-    answer = words("Answer", "解答", language)
+    answer = words("Answer", "答案", language)
     for cell in notebook.cells:
         notes_of_instructor = cell.metadata.get("slideshow", {}).get("slide_type") == "notes"
         if cell.cell_type == "raw" or "<details" in cell.source[:80]:
