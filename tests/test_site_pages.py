@@ -2,12 +2,15 @@
 is tested in tests/browser/test_site.py."""
 
 import json
+import math
 import os
 import re
 import runpy
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from urllib.parse import unquote
@@ -18,15 +21,26 @@ from bs4 import BeautifulSoup
 from nbformat import v4
 
 from course_utils import language
+from course_utils.figures import key
 from tools import links
 from tools.editions import chosen
-from tools.site import course, verification
+from tools.site import course, practice, verification
 from tools.site.build import LOOK_UP, NOTEBOOKS, build
 from tools.site.notebook import markdown, page, plain
 from torch_doctor.errors.catalogue import entries
 
-SOME = ("00", "09")
+SOME = ("00", "04", "09")
 HAN = re.compile("[\u4e00-\u9fff]")
+
+
+@contextmanager
+def few_pictures() -> Iterator[None]:
+    """The practice page with one explorer and eight pictures."""
+    (name, about), *_ = practice.offered().items()
+    about["only"] = {"buffers": ["1"], "factor": ["× 1"], "chunks": ["1", "2", "4", "8"]}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(practice, "offered", lambda: {name: about})
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +50,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in language.EDITIONS:
         (slides / name).mkdir()
         (slides / name / "00_start_here.html").write_text("<!doctype html><title>slides</title>")
-    build(folder, only=SOME, slides=slides)
+    with few_pictures():
+        build(folder, only=SOME, slides=slides)
     return folder
 
 
@@ -84,7 +99,7 @@ def test_nothing_comes_from_elsewhere(site: Path) -> None:
             for one in soup.find_all(["script", "img", "iframe", "source", "video"])
             if one.get("src")
         ]
-        loaded += [one["href"] for one in soup.find_all("link") if "alternate" not in one["rel"]]
+        loaded += [one["href"] for one in soup.find_all("link", rel=["stylesheet", "icon", "preload"])]
         assert not [address for address in loaded if re.match(r"(https?:)?//", address)], name
     for path in (*site.glob("assets/*.css"), *site.glob("assets/*.js")):
         assert "@import" not in path.read_text("utf-8") and "url(" not in path.read_text("utf-8"), path.name
@@ -161,12 +176,66 @@ def test_notebooks_and_slides_can_be_downloaded(site: Path) -> None:
         assert {"en-student/00_start_here.ipynb", "en-student/workers/train.py"} <= set(archive.namelist())
 
 
+def test_every_combination_of_the_practice_page_has_a_picture_in_the_pages_language(site: Path) -> None:
+    seen = []
+    for folder in language.EDITIONS:
+        script = (site / "assets" / f"practice_{folder}.js").read_text("utf-8")
+        ((name, found),) = json.loads(script.removeprefix("const PRACTICE = ").rstrip(";\n")).items()
+        (soup,) = soups(site, f"{folder}/practice.html").values()
+        section = soup.select_one(f'[data-practice="{name}"]')
+        assert len(found["shown"]) == 2 * 4 and set(found["shown"]) == set(range(len(found["views"])))
+        assert len(found["views"]) >= 6, "one stream or one chunk: the same with any number of buffers"
+        assert [json.loads(one["data-texts"]) for one in section.select("input")] == [
+            ["1", "2"],
+            ["1", "2", "4", "8"],
+        ]
+        assert section.select_one(".view").decode_contents() in found["views"]
+        images = [BeautifulSoup(view, "html.parser").img for view in found["views"]]
+        assert all((site / "en" / image["src"]).is_file() and image["alt"] for image in images)
+        assert bool(HAN.search("".join(found["views"]))) == (folder != "en")
+        seen.append({image["src"] for image in images})
+    assert seen[0].isdisjoint(seen[1]), "words in the pictures"
+
+
+def test_every_choice_that_the_practice_page_offers_exists() -> None:
+    found = list(practice.practices(name[:2] for name in chosen()))
+    assert len(found) == len(practice.offered()) >= 4
+    sizes = [math.prod(len(control.options) for control in one.explorer.controls) for one in found]
+    assert sum(sizes) < 400, "each takes 0.2 s to draw"
+    for one, about in zip(found, practice.offered().values(), strict=True):
+        options = {
+            control.name: {key(text) for text, _ in control.options} for control in one.explorer.controls
+        }
+        assert all(set(texts) == options[name] for name, texts in about["only"].items())
+        (path,) = NOTEBOOKS.glob(f"{one.lesson}_*.ipynb")
+        before = (
+            path.read_text("utf-8")
+            .partition(f"{one.name}.EXPLORER.show")[0]
+            .partition(f"{one.name}.explorer(")[0]
+        )
+        assert re.findall(r"## (\d\.\d+)", before)[-1] == one.section
+
+
+def test_what_a_shared_link_shows(site: Path) -> None:
+    """A description on each page; an address only where the course's is known."""
+    for name, soup in soups(site).items():
+        if name.partition("/")[0] in language.EDITIONS:
+            (words,) = {
+                one["content"]
+                for one in soup.select('meta[name=description], meta[property="og:description"]')
+            }
+            assert 10 < len(words) <= 200 and bool(HAN.search(words)) == (not name.startswith("en")), name
+            assert (site / "en" / soup.find("link", rel="icon")["href"]).is_file()
+            assert bool(soup.find("link", rel="canonical")) == (links.repository() != links.UNKNOWN)
+
+
 def test_links_to_colab_and_kaggle_need_an_address(
     site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if links.repository() == links.UNKNOWN:
         (soup,) = soups(site, "en/00*.html").values()
-        assert not soup.find(class_="actions").find("a", string="Colab")
+        assert not soup.find(class_="actions").find("a", string=re.compile("Colab"))
+        assert "colab" not in soups(site, "en/index.html")["en/index.html"].main.get_text().lower()
         (soup,) = soups(site, "zh-TW/downloads.html").values()
         assert "在 Colab 與 Kaggle 上無法執行" in soup.get_text()
     monkeypatch.setenv("COURSE_REPOSITORY", "someone/course")
@@ -175,8 +244,15 @@ def test_links_to_colab_and_kaggle_need_an_address(
     assert "自动安装课程" in soup.get_text()
     (soup,) = soups(tmp_path / "site", "zh-CN/09*.html").values()
     addresses = {link.get_text(): link["href"] for link in soup.select(".actions a")}
-    assert addresses["Colab"].endswith("/someone/course/blob/editions/zh-CN/student/09_error_clinic.ipynb")
-    assert "kaggle.com" in addresses["Kaggle"]
+    colab = addresses["在 Colab 打开"]
+    assert colab.endswith("/someone/course/blob/editions/zh-CN/student/09_error_clinic.ipynb")
+    assert "kaggle.com" in addresses["在 Kaggle 打开"]
+    here = "https://someone.github.io/course/zh-CN/09_error_clinic.html"
+    assert (
+        soup.find("link", rel="canonical")["href"] == soup.find("meta", property="og:url")["content"] == here
+    )
+    (front,) = soups(tmp_path / "site", "zh-CN/index.html").values()
+    assert "git clone https://github.com/someone/course" in front.get_text() and colab in str(front)
     assert soup.find("footer").a["href"] == "https://github.com/someone/course"
 
 

@@ -125,6 +125,17 @@ def test_no_answer_is_displayed_before_the_question_is_answered(lesson: Class) -
     assert hidden > 3 or not lesson.questions()
 
 
+def test_what_is_hidden_takes_no_room(lesson: Class) -> None:
+    """No dots and no white: the next section stands right below the question."""
+    seen = lesson.seen()
+    heights = lesson.page.page.evaluate(
+        "() => window.course.widget().content.widgets.map(cell => cell.node.getBoundingClientRect().height)"
+    )
+    hidden = [height for cell, height in zip(seen, heights, strict=True) if not cell["shown"]]
+    assert len(hidden) > 3 or not lesson.questions()
+    assert set(hidden) <= {0}
+
+
 def test_a_question_is_answered_with_the_keyboard_and_what_follows_appears(lesson: Class) -> None:
     questions = lesson.questions()
     if not questions:
@@ -164,6 +175,16 @@ def test_code_is_one_line_until_its_cell_is_selected(lesson: Class) -> None:
     page.evaluate(SELECT, long)
     assert page.evaluate(CELLS)[long]["code"] > 3 * folded[long]
     assert lesson.seen()[long]["code"] == folded[long]
+
+
+def test_the_table_of_nvidia_smi_fits(lesson: Class) -> None:
+    lesson.page.page.evaluate(ANSWER_ALL)
+    widths = lesson.page.page.evaluate(
+        "() => [...window.course.panel().querySelectorAll('pre.course-console:not(.course-card *)')]"
+        ".filter(window.course.shown).map(box => [box.scrollWidth, box.clientWidth])"
+    )
+    assert widths or "nvidia_smi()" not in str(lesson.cells)
+    assert all(inner <= outer for inner, outer in widths), widths
 
 
 def test_a_click_reaches_its_button_while_code_folds(lesson: Class) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.test_site_pages import few_pictures
 from tools.site.build import build
 
 axe_runner = pytest.importorskip("axe_playwright_python.sync_playwright")
@@ -24,7 +25,8 @@ PHONE, LAPTOP, A4 = (360, 740), (1280, 800), (688, 970)  # A4 without its margin
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("www") / "some" / "course"  # a static host may serve it below a path
     folder.parent.mkdir()
-    build(folder, only=("00", "09"))
+    with few_pictures():
+        build(folder, only=("00", "04", "09"))
     return folder
 
 
@@ -99,7 +101,7 @@ def test_pages_are_accessible_and_not_too_wide(
 ) -> None:
     """The catalogue of errors, 130 cards of one kind, is left to the night."""
     paths = [path for path in sorted((site / language).glob("*.html")) if path.stem != "errors"]
-    assert len(paths) == 7
+    assert len(paths) == 9
     assert examine(chromium, paths, size, scheme) == []
 
 
@@ -245,4 +247,62 @@ def test_paper_holds_the_text_alone(chromium: Any, site: Path) -> None:
         "() => [...document.querySelectorAll('main pre')].filter(one => one.scrollWidth > one.clientWidth).length"
     )
     assert too_wide(page) == [] and cut == 0
+    page.context.close()
+
+
+def test_a_slider_of_the_practice_page_moves_the_picture(chromium: Any, site: Path) -> None:
+    page = opened(chromium, PHONE)
+    page.goto((site / "zh-TW" / "practice.html").as_uri())
+    slider, view = page.locator(".practice input").nth(1), page.locator(".practice .view")
+    before = view.inner_html()
+    assert before and slider.get_attribute("aria-valuetext") == "8"
+    slider.focus()
+    page.keyboard.press("ArrowLeft")
+    assert (
+        slider.get_attribute("aria-valuetext") == page.locator(".practice output").nth(1).inner_text() == "4"
+    )
+    assert view.inner_html() != before and view.locator("img").evaluate(
+        "one => one.decode().then(() => one.width)"
+    )
+    assert not page.problems and violations(page) == []
+    page.context.close()
+
+
+def test_code_is_copied_and_the_list_of_sections_follows(chromium: Any, site: Path) -> None:
+    page = opened(chromium)
+    page.goto((site / "en" / "00_start_here.html").as_uri())
+    assert not page.get_by_role("link", name="Back to top").is_visible()
+    code = page.locator(".copied").first
+    code.hover()
+    code.get_by_role("button", name="Copy").click()
+    code.get_by_role("button", name="Copied").wait_for()
+    page.locator("header input[name=q]").focus()
+    page.keyboard.press("Control+V")
+    pasted = page.locator("header input[name=q]").input_value()
+    assert pasted and pasted in code.locator("pre").inner_text().replace("\n", " ")
+    page.locator("h2#s0\\.4").scroll_into_view_if_needed()
+    page.evaluate("document.getElementById('s0.4').scrollIntoView()")
+    page.wait_for_function("document.querySelector('.contents [aria-current=location]')?.hash === '#s0.4'")
+    page.get_by_role("link", name="Back to top").click()
+    page.wait_for_function("scrollY === 0")
+    page.context.close()
+
+
+def test_the_header_leaves_the_phone_its_screen(chromium: Any, site: Path) -> None:
+    page = opened(chromium, PHONE)
+    for name in ("en", "zh-TW"):
+        page.goto((site / name / "index.html").as_uri())
+        assert page.evaluate("document.querySelector('header').offsetHeight") < 100
+    page.context.close()
+
+
+def test_a_snippet_begins_at_a_word(chromium: Any, site: Path) -> None:
+    page = opened(chromium)
+    results(page, f"{site.as_uri()}/en", "stream")
+    texts = page.evaluate("PLACES.map(place => place[3].replaceAll('\\n', ' '))")
+    shown = [line for line in page.locator("#results p").all_inner_texts() if line.startswith("… ")]
+    assert len(shown) > 5
+    for line in shown:
+        begins = re.compile(rf"(?<![\w]){re.escape(line[2:42].strip())}")
+        assert any(begins.search(text) for text in texts), line
     page.context.close()

@@ -4,10 +4,12 @@ import re
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import pytest
+from bs4 import BeautifulSoup
 
 from tools.editions import lesson
-from tools.slides import deck
+from tools.slides import Slide, deck, marks, slides
 
 ROOT = Path(__file__).parents[2]
 LESSONS = sorted(path.name for path in (ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
@@ -77,7 +79,11 @@ def test_every_slide_is_whole_and_large(chromium: Any, tmp_path: Path, name: str
                 break
             page.keyboard.press("Space")
         assert not found
-        assert seen == page.evaluate("Reveal.getTotalSlides()") > 10
+        assert seen == page.evaluate("Reveal.getTotalSlides()") > 8
+        minutes = nbformat.read(ROOT / "notebooks" / name, 4).metadata.course.minutes
+        assert seen <= minutes, "a slide a minute at most"
+        named = "section => section.querySelectorAll(':scope > :is(h1, h2, .of)').length === 1 || !section.dataset.of"
+        assert page.evaluate(f"[...document.querySelectorAll('.slides > section > section')].every({named})")
         noted = "section => section.querySelectorAll('aside.notes').length === 1"
         assert page.evaluate(f"[...document.querySelectorAll('.slides > section > section')].every({noted})")
     finally:
@@ -86,16 +92,50 @@ def test_every_slide_is_whole_and_large(chromium: Any, tmp_path: Path, name: str
     assert [address for address in asked if not address.startswith(("data:", "blob:"))] == asked[:1]
 
 
-def test_a_slide_ends_with_its_question() -> None:
-    page = deck(lesson("01_cuda_check.ipynb", "en", "instructor", outputs=True), "en")
-    shown = re.sub(r'<aside class="notes">.*?</aside>', "", page, flags=re.S)
-    slides = re.findall(r"<section>((?:(?!<section>).)*?)</section>", shown, re.S)
-    asking = [slide for slide in slides if "course-card course-question" in slide]
+@pytest.fixture(scope="module")
+def talk() -> list[Slide]:
+    return slides(lesson("01_cuda_check.ipynb", "en", "instructor", outputs=True), marks("01"), "en")
+
+
+def test_a_question_stands_alone_and_its_answer_follows(talk: list[Slide]) -> None:
+    asking = [i for i, slide in enumerate(talk) if "course-question" in slide.body]
     assert len(asking) >= 9
-    for slide in asking:
-        rest = slide.partition("course-card course-question")[2]
-        assert "<pre" not in rest and "course-claim" not in rest
-    assert not re.search(r"<details[^>]*\bopen\b", page.partition("<script>")[0])
+    for i in asking:
+        assert not re.search("<details|<pre|course-claim|<img", talk[i].body)
+        if not talk[i + 1].first and "<h3" not in talk[i + 1].body:
+            assert 'class="answer"' in talk[i + 1].body
+    assert "✓" not in "".join(slide.body for slide in talk) and "✓" in "".join(slide.notes for slide in talk)
+
+
+def test_a_slide_shows_one_thing_and_the_speaker_has_the_prose(talk: list[Slide]) -> None:
+    for slide in talk:
+        soup = BeautifulSoup(slide.body, "html.parser")
+        assert len(soup.select("pre.code")) + len(soup.select("img")) <= 1 or "<li>" in slide.body, (
+            slide.section
+        )
+        assert sum(len(part.get_text()) for part in soup.find_all("p", recursive=False)) < 520, slide.body
+    notes = BeautifulSoup("".join(slide.notes for slide in talk), "html.parser").get_text()
+    assert "Say" in notes and "Where students stumble" in notes
+    assert "Two GPUs are two devices" in notes, "prose that is on no slide"
+
+
+def test_an_exercise_comes_with_its_stub_and_without_its_solution(talk: list[Slide]) -> None:
+    exercises = [slide.body for slide in talk if "<h3>Exercise" in slide.body]
+    assert len(exercises) >= 4
+    for body in exercises:
+        code = BeautifulSoup(body, "html.parser").select_one("pre.code").get_text()
+        assert re.search(r"^def \w+\(.*\n    \.\.\.", code) and "check(" in code
+    assert "Solution" not in "".join(slide.body for slide in talk)
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_every_mark_is_a_cell_of_its_lesson(name: str) -> None:
+    """And no more are marked than the lesson has minutes."""
+    notebook = nbformat.read(ROOT / "notebooks" / name, 4)
+    shown = marks(name[:2])
+    assert shown and shown <= {cell.id for cell in notebook.cells}
+    headings = sum(bool(re.match("##? ", cell.source)) for cell in notebook.cells)
+    assert len(shown) + headings <= notebook.metadata.course.minutes
 
 
 def test_the_page_asks_nobody_for_anything() -> None:

@@ -1,6 +1,7 @@
 """Write the website into a folder."""
 
 import datetime
+import json
 import shutil
 import zipfile
 from collections.abc import Iterable
@@ -17,16 +18,17 @@ from tools.editions import AUDIENCES, chosen
 from tools.editions import lesson as edition
 from tools.evidence import claims_of_today, counts, device_name
 from tools.notebook_file import canonical
-from tools.site import course, verification
+from tools.site import course, practice, verification
 from tools.site.course import NOTEBOOKS, Lesson, texts
-from tools.site.notebook import plain
+from tools.site.notebook import pictures_out, plain
 from tools.written import workers
 from torch_doctor.errors.card import entry_html
 from torch_doctor.errors.catalogue import entries
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-LOOK_UP = ("cheat_sheets", "errors", "verified", "downloads")
+PAGES = "https://{}.github.io/{}"  # where GitHub puts a repository's website
+LOOK_UP = ("practice", "cheat_sheets", "errors", "verified", "downloads")
 
 
 def build(
@@ -69,13 +71,24 @@ def build(
     names = {name: course.LANGUAGE_NAMES[name] for name in editions}
     _put(
         to / "index.html",
-        root.render(languages=names, html_languages=course.HTML_LANGUAGES, course=texts()["course"].en),
+        root.render(
+            languages=names,
+            html_languages=course.HTML_LANGUAGES,
+            course=texts()["course"].en,
+            description=texts()["lead"].en,
+        ),
     )
 
 
 def _put(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _shortened(text: str, most: int = 155) -> str:
+    """Return the first sentence or words of a text, for search engines and shared links."""
+    line = text.strip().partition("\n")[0]
+    return line if len(line) <= most else line[:most].rpartition(" " if line.isascii() else "，")[0] + " …"
 
 
 def _environment() -> Environment:
@@ -109,6 +122,12 @@ class _Writer:
         self.slides = self._copy_slides(slides)
         self.runs = verification.runs()
         self.claims = {path.stem: verification.claims(path) for path in files}
+        self.practices = list(practice.practices(one.number for one in self.lessons))
+        self.views = {one.name: self._views(one) for one in self.practices}
+        self.first = {one.name: self.views[one.name]["views"][self._default(one)] for one in self.practices}
+        cover = next(iter(self.first.values()), "")
+        self.look_up = [name for name in LOOK_UP if self.practices or name != "practice"]
+        known = None if links.repository() == links.UNKNOWN else links.repository()
         environment = _environment()
         environment.globals |= {
             "t": self.text,
@@ -117,10 +136,17 @@ class _Writer:
             "languages": {name: course.LANGUAGE_NAMES[name] for name in editions},
             "html_languages": course.HTML_LANGUAGES,
             "lessons": self.lessons,
-            "look_up": LOOK_UP,
+            "look_up": self.look_up,
             "slides": self.slides,
             "links": self._links(),
-            "repository": None if links.repository() == links.UNKNOWN else links.repository(),
+            "repository": known,
+            "address": PAGES.format(*known.split("/")) if known else "",
+            "practices": self.practices,
+            "first_pictures": self.first,
+            "names": {one.number: one.name for one in self.lessons},
+            "option_texts": lambda control: [str(text) for text, _ in control.options],
+            "cover_html": cover,
+            "cover": cover and cover.partition("../images/")[2].partition('"')[0],
             "verified": {path.stem: self._verified(path.stem) for path in files},
             "date": datetime.date.today().isoformat(),
         }
@@ -128,7 +154,7 @@ class _Writer:
 
     def write(self) -> None:
         """Write everything."""
-        order = ["index", *self.names, *LOOK_UP]
+        order = ["index", *self.names, *self.look_up]
         for i, one in enumerate(self.lessons):
             self._lesson(one, order[i], order[i + 2])
         intro = Markup(course.introduction(self.language))
@@ -145,11 +171,37 @@ class _Writer:
         )
         self._page("downloads", texts()["downloads"], archives=self._downloads())
         self._page("search", texts()["search"])
+        if not self.practices:
+            return
+        self._page("practice", texts()["practice"])
+        script = f"const PRACTICE = {json.dumps(self.views, ensure_ascii=False, separators=(',', ':'))};\n"
+        _put(self.to / "assets" / f"practice_{self.language}.js", script)
         _put(self.to / "assets" / f"search_{self.language}.js", course.index(self.places))
 
     def _page(self, name: str, title: Any, template: str = "", **values: Any) -> None:
         page = self.templates.get_template(f"{template or name}.html.j2")
+        values.setdefault(
+            "description", str(texts()[f"{name}_intro" if f"{name}_intro" in texts() else "lead"])
+        )
         _put(self.to / self.language / f"{name}.html", page.render(page=name, title=str(title), **values))
+
+    def _views(self, one: practice.Practice) -> dict[str, Any]:
+        """Return what an explorer shows, its pictures written into ``images``."""
+        shown, found = practice.drawn(one, self.language)
+        views = []
+        for markup in found:
+            made, pictures = pictures_out(markup)
+            for name, content in pictures.items():
+                (self.to / "images" / name).write_bytes(content)
+            views.append(made)
+        return {"shown": shown, "views": views}
+
+    def _default(self, one: practice.Practice) -> int:
+        """Return which view of an explorer the page begins with."""
+        place = 0
+        for control, option in zip(one.shown_controls, one.start(), strict=True):
+            place = place * len(control.options) + option
+        return self.views[one.name]["shown"][place]
 
     def _lesson(self, one: Lesson, before: str, after: str) -> None:
         for name, content in one.page.pictures.items():
@@ -168,6 +220,7 @@ class _Writer:
             rest=rest,
             before=before,
             after=after,
+            description=_shortened(one.page.sections[0].text),
             titles=self._titles(),
         )
 

@@ -10,9 +10,11 @@ from pathlib import Path
 import nbformat
 from bs4 import BeautifulSoup
 from nbformat import NotebookNode
+from nbformat.v4 import new_output
 
 from bilingual import Bilingual
 from tools.editions import lesson as edition
+from tools.site import practice
 from tools.site.notebook import Page, cell_soup, markdown, page
 
 ROOT = Path(__file__).parents[2]
@@ -101,6 +103,17 @@ def lesson(path: Path, language: str, pages: list[str]) -> Lesson:
     """
     original = read(path)
     made = edition(path.name, language, "student", outputs=True)
+    for cell in (
+        made.cells
+    ):  # an explorer that needs no measurement is drawn again, with words in this language alone
+        if cell.cell_type == "code" and (
+            found := re.search(r"^(\w+)\.EXPLORER\.show\(\)", cell.source, re.M)
+        ):
+            cell.outputs = [
+                out for out in cell.outputs if "course-figure" not in out.get("data", {}).get("text/html", "")
+            ]
+            drawn = practice.room(f"lesson_{path.name[:2]}.{found[1]}").EXPLORER
+            cell.outputs.append(new_output("display_data", {"text/html": drawn.html(**drawn.defaults())}))
     about, labels = original.metadata["course"], (str(texts()["code"]), str(texts()["output"]))
     whole = page(made, pages, labels)
     first = next(cell for cell in made.cells if cell.cell_type == "markdown")

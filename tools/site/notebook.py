@@ -128,6 +128,13 @@ def _take_pictures(soup: BeautifulSoup, pictures: dict[str, bytes]) -> None:
         image["decoding"] = "async"
 
 
+def pictures_out(markup: str) -> tuple[str, dict[str, bytes]]:
+    """Return HTML whose pictures are files, and these files by their names."""
+    soup, pictures = BeautifulSoup(markup, "html.parser"), {}
+    _take_pictures(soup, pictures)
+    return str(soup), pictures
+
+
 def _mend_links(soup: BeautifulSoup, lessons: Iterable[str]) -> None:
     """Let links between lessons lead to pages; what is not on the site is text."""
     pages = set(lessons)

@@ -1,12 +1,15 @@
-"""Slides of a lesson: one file per language that needs no network, with the instructor's notes in the notes view.
+"""Slides of a lesson for a talk: one file per language that needs no network, with the speaker's notes in the notes view.
 
-A slide begins where a cell has the type "slide" or "subslide"; what is longer than a screen goes on below it, which
-``paginate.js`` decides in the browser, where the heights are known. Nothing is shrunk below 20 px at 1024 × 768, and no
-text is left out. ``reveal/`` holds what the slides use of reveal.js 5.2.1 (npm), unchanged, with its licence.
+``notebooks/lesson_NN/slides.toml`` marks the cells that are shown: a section's question, its picture, one piece of code,
+an exercise with its stub. The prose is what the speaker says, so it stands in the notes. What is higher than a screen goes
+on below, which ``paginate.js`` decides in the browser, where the heights are known. Nothing is shrunk below 20 px at
+1024 × 768. ``reveal/`` holds what the slides use of reveal.js 5.2.1 (npm), unchanged, with its licence.
 """
 
 import html
-from collections.abc import Iterator
+import re
+import tomllib
+from dataclasses import dataclass
 from importlib import resources
 from string import Template
 
@@ -14,7 +17,8 @@ from bs4 import BeautifulSoup
 from nbformat import NotebookNode
 from pygments.formatters import HtmlFormatter
 
-from tools.site.course import HTML_LANGUAGES
+from tools.editions.one_language import words
+from tools.site.course import HTML_LANGUAGES, ROOT
 from tools.site.notebook import listing, markdown, output_html
 
 _INLINE = {"a", "code", "em", "strong", "span", "b", "i"}
@@ -47,35 +51,113 @@ def _blocks(markup: str) -> str:
     return str(soup)
 
 
-def _cell(cell: NotebookNode) -> str:
-    if cell.cell_type == "markdown":
-        return _blocks(markdown(cell.source))
-    shown = listing(cell.source) if cell.source.strip() else ""
-    return shown + "".join(_blocks(output_html(output)) for output in cell.get("outputs", ()))
+def _lead(text: str, most: int) -> str:
+    """Return the first sentences of a paragraph of Markdown, as many as fit into `most` columns, but at least one."""
+    found = ""
+    for sentence in re.split(r"(?<=[.!?])\s+(?=[A-Z`*])|(?<=[。！？])", text.strip()):
+        whole = found.count("**") % 2 == 0 and found.count("`") % 2 == 0
+        if found and whole and _width(found) + _width(sentence) > most:
+            break
+        found += ("" if not found or found[-1] in "。！？" else " ") + sentence
+    return found.strip()
 
 
-def slides(notebook: NotebookNode) -> Iterator[tuple[str, str, str]]:
-    """Yield (type, HTML, notes as HTML) for each slide of an edition for instructors.
+def _width(text: str) -> int:
+    return len(text) + sum(character > "\u2e80" for character in text)
 
-    The type is ``"slide"`` (to the right of the one before) or ``"subslide"`` (below it). A cell without a type
-    continues its slide; "notes" are not shown, "skip" is left out.
+
+def _told(source: str, most: int = 260) -> str:
+    """Return what a slide shows of a text cell, as Markdown: the first sentences, then its tables, lists and code."""
+    parts = re.split(r"\n\s*\n", source.strip())
+    headings = [part for part in parts if part.startswith("#")]
+    prose = [part for part in parts if re.match(r"[^#|\-*>`\d<]|\*\*|`[^`]", part)]
+    rest = [part for part in parts if re.match(r"\||[-*] |\d+\. |```", part)]
+    return "\n\n".join([*headings, *(_lead(text, most) for text in prose[:1]), *rest])
+
+
+@dataclass
+class Slide:
+    """One slide.
+
+    Attributes:
+        section: The name of its section; "" on the title.
+        body: What is shown, as HTML.
+        notes: What the speaker sees, as HTML: the notes of the section, and the prose that is not on the slide.
+        first: Whether it begins a section.
     """
-    kind, body, notes, asked = "slide", "", "", False
+
+    section: str
+    body: str
+    notes: str = ""
+    first: bool = False
+
+
+def _code(cell: NotebookNode, lead: str) -> str:
+    """Return a code cell for a slide: its picture, or its code with what it prints, below the sentence that leads to it."""
+    outputs = "".join(_blocks(output_html(output)) for output in cell.get("outputs", ()))
+    soup = BeautifulSoup(outputs, "html.parser")
+    for answers in soup.select(".course-question details"):
+        answers.decompose()
+    if question := soup.select_one(".course-question"):
+        return str(question)
+    pictures = soup.select("figure, img:not(figure img)")
+    told = _blocks(markdown(lead)) if lead else ""
+    return told + ("".join(map(str, pictures[:1])) if pictures else listing(cell.source) + str(soup))
+
+
+def marks(number: str) -> set[str]:
+    """Return the ids of the cells of a lesson that its slides show; the title and the sections' headings are always shown."""
+    path = ROOT / "notebooks" / f"lesson_{number}" / "slides.toml"
+    return set(tomllib.loads(path.read_text(encoding="utf-8"))["show"]) if path.exists() else set()
+
+
+def slides(notebook: NotebookNode, show: set[str], language: str) -> list[Slide]:
+    """Return the slides of an edition for instructors.
+
+    What is not shown is told: prose goes to the notes of the next slide of its section, or of the last one.
+
+    Args:
+        notebook: The edition, with outputs.
+        show: See :func:`marks`.
+        language: ``"en"``, ``"zh-TW"`` or ``"zh-CN"``.
+    """
+    made: list[Slide] = []
+    section, lead, asked, exercise = "", "", False, ""
+    answer = words("Answer", "答案", language)
     for cell in notebook.cells:
-        given = cell.metadata.get("slideshow", {}).get("slide_type", "")
-        if given == "skip" or cell.cell_type == "raw":
+        notes_of_instructor = cell.metadata.get("slideshow", {}).get("slide_type") == "notes"
+        if cell.cell_type == "raw" or "<details" in cell.source[:80]:
             continue
-        if given == "notes":
-            notes += markdown(cell.source)
+        if cell.cell_type == "markdown":
+            heading = re.match(r"(#{1,2}) (.+)", cell.source)
+            if heading and not notes_of_instructor:
+                section = heading[2] if len(heading[1]) == 2 else ""
+                source = cell.source.rpartition("\n\n")[0] if not section else _told(cell.source)
+                made.append(Slide(section, _blocks(markdown(source)), first=True))
+                lead, asked, exercise = "", False, ""
+            elif notes_of_instructor:
+                pass
+            elif cell.id in show and re.match("###", cell.source):
+                exercise = cell.source
+                continue
+            elif cell.id in show:
+                made.append(Slide(section, _blocks(markdown(_told(cell.source)))))
+                lead = ""
+            else:
+                lead = _lead(re.split(r"\n\s*\n", cell.source.strip())[-1], 200)
+                lead = "" if re.match(r"[|>#<-]|\d\.|```", lead) else lead
+            made[-1].notes += markdown(re.sub(r"^# .*", "", cell.source))
             continue
-        if body and (given in ("slide", "subslide") or asked):
-            yield kind, body, notes
-            kind, body, notes = given or "subslide", "", ""
-        body += _cell(cell)
-        # What follows a question answers it.
-        asked = cell.cell_type == "code" and cell.source.lstrip().startswith("predict(")
-    if body:
-        yield kind, body, notes
+        if exercise:
+            made.append(Slide(section, _blocks(markdown(exercise)) + listing(cell.source)))
+        elif cell.id in show:
+            body = _code(cell, lead)
+            made.append(Slide(section, body))
+            if asked:
+                made[-1].body = f'<p class="answer">{answer}</p>{body}'
+            asked = "course-question" in body
+        exercise, lead = "", ""
+    return made
 
 
 def deck(notebook: NotebookNode, language: str) -> str:
@@ -86,14 +168,12 @@ def deck(notebook: NotebookNode, language: str) -> str:
         language: Its language, ``"en"``, ``"zh-TW"`` or ``"zh-CN"``.
     """
     columns: list[list[str]] = []
-    section = ""
-    for kind, body, notes in slides(notebook):
-        if kind == "slide" or not columns:
+    for slide in slides(notebook, marks(notebook.metadata["course"]["lesson"]), language):
+        if slide.first:
             columns.append([])
-        # Whoever has gone on below a section's heading still reads what belongs to the section.
-        section, notes = (notes, notes) if kind == "slide" else (section, notes + section)
-        aside = f'<aside class="notes">{notes}</aside>' if notes else ""
-        columns[-1].append(f"<section>{body}{aside}</section>")
+        name = html.escape(slide.section, quote=True)
+        aside = f'<aside class="notes">{slide.notes}</aside>'
+        columns[-1].append(f'<section data-of="{name}">{slide.body}{aside}</section>')
     title = BeautifulSoup(columns[0][0], "html.parser").find(["h1", "h2"])
     cards = resources.files("course_utils").joinpath("style.css").read_text(encoding="utf-8")
     return Template(_own("deck.html")).substitute(

@@ -62,15 +62,26 @@
     const blocks = [...section.children].filter(child => !child.matches('aside.notes'));
     const notes = section.querySelector(':scope > aside.notes');
     section.replaceChildren();
+    // Whoever looks up reads which section this is.
+    const name = page => {
+      if (!section.dataset.of || blocks[0]?.matches('h2') && page === section) return;
+      const of = document.createElement('p');
+      of.className = 'of';
+      of.dataset.repeated = 'yes';
+      of.textContent = section.dataset.of;
+      page.append(of);
+    };
+    name(section);
     let page = section;
     const pages = [section];
     const turn = () => {
       const next = document.createElement('section');
       page.after(next);
+      name(next);
       // A heading goes with what it announces.
       const carried = [];
       while (page.lastElementChild && heading(page.lastElementChild)) carried.unshift(page.removeChild(page.lastElementChild));
-      if (!page.children.length) { page.append(...carried); } else { next.append(...carried); }
+      if (!page.querySelector(':scope > :not(.of)')) { page.append(...carried); } else { next.append(...carried); }
       page = next;
       pages.push(page);
     };
@@ -78,7 +89,7 @@
       const block = blocks.shift();
       page.append(block);
       if (height(page) <= ROOM) continue;
-      const alone = [...page.children].filter(child => !heading(child)).length === 1;
+      const alone = [...page.children].filter(child => !heading(child) && !child.matches('.of')).length === 1;
       const rest = alone || block.offsetHeight > ROOM / 2 ? cut(block, page) : null;
       if (rest) { blocks.unshift(rest); turn(); continue; }
       if (!alone) { blocks.unshift(page.removeChild(block)); turn(); continue; }

@@ -39,8 +39,11 @@ function excerpt(text, typed) {
   const low = normal(text);
   const words = typed.flatMap(word => low.includes(word) || !/^\p{Script=Han}{3,}$/u.test(word) ? [word] : pairs(word));
   const first = Math.min(...words.map(word => low.indexOf(word)).filter(at => at >= 0), low.length);
-  const start = first === low.length ? 0 : Math.max(0, first - 40);
-  const shown = text.slice(start, start + 160).replaceAll("\n", " ");
+  // It begins at a word: after the first space or mark in front of what was found, if there is one.
+  const from = first === low.length ? 0 : Math.max(0, first - 40);
+  const gap = from ? text.slice(from, first).search(/[\s，。；：、（「.,;:(]/) : -1;
+  const start = from && gap >= 0 ? from + gap + 1 : from && /\w\w/.test(text.slice(from - 1, from + 1)) ? first : from;
+  const shown = (start ? "… " : "") + text.slice(start, start + 160).trim().replaceAll("\n", " ");
   const escaped = words.map(word => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
   const line = document.createElement("p");
   for (const part of shown.split(new RegExp(`(${escaped.join("|")})`, "i"))) {

@@ -27,6 +27,47 @@ for (const link of document.querySelectorAll("[data-language]"))
     link.hash = here()?.id ?? location.hash;
   });
 
+// The list of sections follows the text.
+const entries = new Map([...document.querySelectorAll(".contents a[href^='#']")].map(link => [link.hash.slice(1), link]));
+const list = document.querySelector(".contents details");
+let current = null;
+const follow = () => {
+  const up = document.querySelector(".up");
+  up.classList.toggle("away", scrollY < 2 * innerHeight);
+  const next = headings.filter(one => entries.has(one.id) && one.getBoundingClientRect().top < innerHeight / 3).at(-1)?.id;
+  if (next === current) return;
+  entries.get(current)?.removeAttribute("aria-current");
+  entries.get(current = next)?.setAttribute("aria-current", "location");
+  const link = entries.get(current);
+  if (link && list.scrollHeight > list.clientHeight) list.scrollTop = link.offsetTop - list.clientHeight / 2;
+};
+addEventListener("scroll", follow, { passive: true });
+follow();
+
+// A copy button at each piece of code. Where a page from a folder may not use the clipboard, the old way does.
+async function copy(text) {
+  try { return await navigator.clipboard.writeText(text); } catch { /* the old way */ }
+  const area = document.body.appendChild(document.createElement("textarea"));
+  area.value = text;
+  area.select();
+  document.execCommand("copy");
+  area.remove();
+}
+for (const code of document.querySelectorAll("main pre.code")) {
+  const box = document.createElement("div"), button = document.createElement("button");
+  box.className = "copied";
+  button.type = "button";
+  button.className = "copy";
+  button.textContent = document.body.dataset.copy;
+  code.replaceWith(box);
+  box.append(code, button);
+  button.addEventListener("click", async () => {
+    await copy(code.textContent);
+    button.textContent = document.body.dataset.copied;
+    setTimeout(() => { button.textContent = document.body.dataset.copy; }, 2000);
+  });
+}
+
 // On a phone the contents begin closed.
 if (matchMedia("(max-width: 60rem)").matches) document.querySelector(".contents details").open = false;
 
