@@ -65,7 +65,9 @@ def launch(
     if not isinstance(limit, (int, float)) or not 0 < limit < float("inf"):
         raise ValueError(f"launch(): limit={limit!r} must be seconds, more than 0 · 必須是大於 0 的秒數")
     if show not in ("live", "clock", "quiet"):
-        raise ValueError(f"launch(): show={show!r} must be 'live', 'clock' or 'quiet' · 只能是 'live'、'clock' 或 'quiet'")
+        raise ValueError(
+            f"launch(): show={show!r} must be 'live', 'clock' or 'quiet' · 只能是 'live'、'clock' 或 'quiet'"
+        )
 
     options = ["--standalone", f"--nproc-per-node={processes}"]
     options += [f"--max-restarts={max_restarts}"] * bool(max_restarts)

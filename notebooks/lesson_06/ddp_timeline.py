@@ -7,7 +7,11 @@ from shared import timeline
 from shared.timeline import Span, Timeline
 from shared.timeline_rows import timelines
 
-KINDS = {"forward": "DistributedDataParallel.forward", "backward": "AddmmBackward0", "all-reduce": "all_reduce"}
+KINDS = {
+    "forward": "DistributedDataParallel.forward",
+    "backward": "AddmmBackward0",
+    "all-reduce": "all_reduce",
+}
 
 
 def seen(trace: list[dict[str, Any]], backend: str) -> Timeline:

@@ -57,7 +57,9 @@ def test_scripts_keep_the_rules_of_the_lesson(name: str) -> None:
         if isinstance(node, (ast.Import, ast.ImportFrom))
         for alias in node.names
     }
-    assert imported - ({"train"} if name == "own" else set()) <= {"torch", "shared"} | set(sys.stdlib_module_names)
+    assert imported - ({"train"} if name == "own" else set()) <= {"torch", "shared"} | set(
+        sys.stdlib_module_names
+    )
     assert ("shared" in imported) == (name == "faster")
     if "init_process_group" in text and name not in ("crash", "evaluate", "uneven"):  # these end early
         assert text.rstrip().endswith("dist.destroy_process_group()") or name == "spawned"

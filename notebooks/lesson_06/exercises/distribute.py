@@ -80,7 +80,13 @@ def _tell(found: Facts) -> Mistakes:
     yield first["open"] or second["open"], "group_open"
 
 
-PARTS = {"join": _join, "share": _share, "wrap": _wrap, "train": _train, "tell": _tell}  # the lesson's five steps
+PARTS = {
+    "join": _join,
+    "share": _share,
+    "wrap": _wrap,
+    "train": _train,
+    "tell": _tell,
+}  # the lesson's five steps
 
 
 @on_script(worlds=(2, 1))
@@ -94,7 +100,9 @@ def show(answer: Any) -> Block:
     """Return which of the five steps hold, and what each rank did."""
     found, holds, rows = judge.facts(answer), True, []
     for number, (name, part) in enumerate(PARTS.items(), start=1):
-        holds = holds and not any(wrong for wrong, *_ in part(found))  # after the first mistake, nothing is known
+        holds = holds and not any(
+            wrong for wrong, *_ in part(found)
+        )  # after the first mistake, nothing is known
         rows.append((f"{number} {name}", RIGHT[True] if holds else "–"))
     steps, ranks = table((Bilingual("step", "步驟"), Bilingual("holds", "完成")), rows), judge.show(answer)
     return Block(steps.html + ranks.html, f"{steps.text}\n{ranks.text}")

@@ -27,13 +27,22 @@ def judge(answer: Any) -> Mistakes:
                 if not abs(got - right) <= 1e-9:  # also where it is not a number
                     yield abs(got - mine / total) < 1e-9, "share", seen
                     yield abs(got * right - 1) < 1e-9, "upside_down", seen
-                    yield abs(got - right * sum(map(len, pieces)) / len(pieces)) < 1e-9, "mean_of_pieces", seen
+                    yield (
+                        abs(got - right * sum(map(len, pieces)) / len(pieces)) < 1e-9,
+                        "mean_of_pieces",
+                        seen,
+                    )
                     yield True, "other", seen
 
 
 def show(answer: Any) -> Block:
     """Return the factors of four pieces, and what a token of each then counts in the gradient."""
-    head = ("rank", Bilingual("tokens", "token 數"), YOURS, Bilingual("weight of one token", "每個 token 的分量"))
+    head = (
+        "rank",
+        Bilingual("tokens", "token 數"),
+        YOURS,
+        Bilingual("weight of one token", "每個 token 的分量"),
+    )
     found = [(rank, n, float(answer(n, SHOWN))) for rank, counts in enumerate(SHOWN) for n in counts]
     return table(
         head, [(str(rank), str(n), f"{factor:.4f}", f"{factor / n / 2:.6f}") for rank, n, factor in found]
