@@ -86,7 +86,7 @@ def test_launches_on_gpus_or_of_many_ranks_may_take_three_minutes() -> None:
         many = given.get("processes", "2") not in ("1", "2")
         if many or re.search("cuda|process_group.start", text):
             found.append((cell.id, name, given.get("limit")))
-    assert len(found) > 9 and [place for place in found if place[-1] != "180"] == []
+    assert len(found) > 7 and [place for place in found if place[-1] != "180"] == []
 
 
 def test_instruments_join_by_the_shared_start() -> None:
