@@ -60,7 +60,8 @@ def draw(sizes: Sequence[int], seconds: Sequence[float], a: float, per_byte: flo
         figures.logarithmic(axes.yaxis, y.unit)
         axes.set_xlabel(x.label)
         axes.set_ylabel(y.label)
-        axes.legend(fontsize=9)
+        axes.set_ylim(top=100 * axes.get_ylim()[1])  # room for the legend
+        axes.legend(fontsize=9, loc="upper left")
         return figure
 
     lines = {MEASURED: (sizes, seconds), MODEL: (sizes, modelled)}
