@@ -5,7 +5,6 @@ from typing import Any
 from notebook_torchrun.result import Run
 from shared import timeline
 from shared.timeline import Span, Timeline
-from shared.timeline_rows import timelines
 
 KINDS = {
     "forward": "DistributedDataParallel.forward",
@@ -34,7 +33,6 @@ def seen(trace: list[dict[str, Any]], backend: str) -> Timeline:
     return Timeline(spans)
 
 
-def draw(run: Run) -> None:
-    """Show the step of every rank that ``workers/overlap.py`` reported."""
-    steps = {f"rank {rank}": seen(result["trace"], run.backend) for rank, result in enumerate(run.results)}
-    timelines("ddp_overlap", steps)
+def steps(run: Run) -> dict[str, Timeline]:
+    """Return the step of every rank that ``workers/overlap.py`` reported."""
+    return {f"rank {rank}": seen(result["trace"], run.backend) for rank, result in enumerate(run.results)}

@@ -1,12 +1,14 @@
 """The time of an all-reduce against its size: measured here, modelled, and published for eight GPUs."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from bilingual import Bilingual, measured
 from course_utils import figures
+from course_utils.named_cards import NamedCard, named_card
 from shared.published_curves import published
 
 GPUS = "all_reduce_8"
@@ -19,8 +21,19 @@ def published_seconds(size: int) -> float:
     return dict(published(GPUS).points)[size]
 
 
+def of_card() -> NamedCard:
+    """Return the seconds of an all-reduce by bytes on a machine with the chosen card, or with the nearest one.
+
+    The published "bus bandwidth" is 2 (N - 1) / N times the bytes per second; the label begins with the number of GPUs.
+    """
+    card = named_card("all_reduce")
+    gpus = int(card.label.en.split()[0])
+    factor = 2 * (gpus - 1) / gpus
+    return replace(card, y=tuple(factor * x / y for x, y in zip(card.x, card.y, strict=True)))
+
+
 def draw(sizes: Sequence[int], seconds: Sequence[float], a: float, per_byte: float) -> None:
-    """Show what was measured, the model, and the published curve of eight GPUs in one figure.
+    """Show what was measured, the model, and what is published for eight GPUs and for the chosen card in one figure.
 
     Args:
         sizes: Bytes of each rank.
@@ -29,7 +42,7 @@ def draw(sizes: Sequence[int], seconds: Sequence[float], a: float, per_byte: flo
         per_byte: The seconds per byte, 1/B.
     """
     caption, x, y = figures.caption_and_axes("all_reduce")
-    there = published(GPUS)
+    there, card = published(GPUS), of_card()
     modelled = [a + size * per_byte for size in sizes]
     price, speed = measured(figures.duration(a)), measured(figures.quantity(1 / per_byte, "B/s"))
 
@@ -42,11 +55,13 @@ def draw(sizes: Sequence[int], seconds: Sequence[float], a: float, per_byte: flo
             axes.plot(xs, ys, "s--", color=figures.RECORDED, label=figures.of_recorded(MEASURED))
         xs, ys = np.array(there.points).T
         axes.plot(xs, ys, ".--", color=figures.GREY, label=figures.lettering(there.label, " · "))
+        axes.plot(card.x, card.y, "x:", color=figures.THIRD, label=figures.lettering(card.label, " · "))
         figures.logarithmic(axes.xaxis, x.unit)
         figures.logarithmic(axes.yaxis, y.unit)
         axes.set_xlabel(x.label)
         axes.set_ylabel(y.label)
-        axes.legend(fontsize=9)
+        axes.set_ylim(top=100 * axes.get_ylim()[1])  # room for the legend
+        axes.legend(fontsize=9, loc="upper left")
         return figure
 
     lines = {MEASURED: (sizes, seconds), MODEL: (sizes, modelled)}
@@ -62,4 +77,5 @@ def draw(sizes: Sequence[int], seconds: Sequence[float], a: float, per_byte: flo
             "Two curves of time against size: flat for small sizes, then rising with the bytes; the published one of eight GPUs lies far below.",
             "兩條時間隨資料大小變化的曲線：資料少時是平的，之後隨位元組數上升；八張 GPU 的公開數據低得多。",
         ),
+        card=card,
     )

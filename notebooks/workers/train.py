@@ -30,9 +30,7 @@ LASTING = ["epochs", "batch", "learning_rate", "dropout", "precision", "seed"]
 def arguments() -> Namespace:
     parser = ArgumentParser(description=__doc__)
     add = parser.add_argument
-    add(
-        "--epochs", type=int, default=4, help="of the run; to add some is another run"
-    )
+    add("--epochs", type=int, default=4, help="of the run; more is another run")
     add("--batch", type=int, default=64, help="of all ranks; take 240 for any N to 6")
     add("--accumulate", type=int, default=1, help="parts of each rank's share of it")
     add("--learning-rate", type=float, default=0.1)

@@ -40,12 +40,6 @@ def test_a_listing_is_no_more_than_a_learner_reads_at_once() -> None:
         assert sum(named[part].end_lineno - named[part].lineno + 2 for part in parts) <= 44, (file, parts)
 
 
-def test_the_first_own_script_and_the_first_own_wrapper_come_early() -> None:
-    first = next(n for n, text in enumerate(CELLS) if script_in(text))
-    wrapped = next(n for n, text in enumerate(CELLS) if "ddp_model = DDP(" in text)
-    assert first <= 2 and wrapped < len(CELLS) / 4
-
-
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_scripts_keep_the_rules_of_the_lesson(name: str) -> None:
     text = SCRIPTS[name]
@@ -86,7 +80,7 @@ def test_launches_on_gpus_or_of_many_ranks_may_take_three_minutes() -> None:
         many = given.get("processes", "2") not in ("1", "2")
         if many or re.search("cuda|process_group.start", text):
             found.append((cell.id, name, given.get("limit")))
-    assert len(found) > 9 and [place for place in found if place[-1] != "180"] == []
+    assert len(found) > 7 and [place for place in found if place[-1] != "180"] == []
 
 
 def test_instruments_join_by_the_shared_start() -> None:
@@ -162,20 +156,6 @@ def test_the_first_step_sends_one_bucket(tmp_path: Path) -> None:
     assert "cap None, step 0: 6.01 MiB" in lines and "cap 1, step 0: 6.01 MiB" in lines
     assert "cap None, step 1: 1.00 MiB, 5.01 MiB" in lines
     assert f"cap 1, step 1: {', '.join(['1.00 MiB'] * 6)}" in lines
-
-
-@pytest.mark.nightly
-def test_unused_parameters_are_named(tmp_path: Path) -> None:
-    text = torchrun(tmp_path, "two_heads", TORCH_DISTRIBUTED_DEBUG="INFO").stdout
-    for rank in range(2):
-        assert f"did not receive grad for rank {rank}: unused.bias, unused.weight" in text
-    assert text.count("step 0 done") == 2 and "step 1 done" not in text
-
-
-@pytest.mark.nightly
-def test_another_order_sums_a_loss_and_a_count(tmp_path: Path) -> None:
-    text = torchrun(tmp_path, "order").stdout
-    assert text.count("loss 101, count 101") == 2
 
 
 @pytest.mark.skipif(

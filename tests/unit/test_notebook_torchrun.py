@@ -1,8 +1,6 @@
 """The launcher: what ranks print arrives, the root-cause rank is named first, and nothing is ever left behind."""
 
-import asyncio
 import json
-import multiprocessing
 import os
 import re
 import shutil
@@ -20,14 +18,10 @@ from html import unescape
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import psutil
 import pytest
 import torch
 from html_nesting import assert_nested
-from jupyter_client.manager import start_new_kernel
-from nbclient import NotebookClient
-from nbformat.v4 import new_code_cell, new_notebook
 from nbval.plugin import get_sanitize_patterns
 from torch.distributed import AllreduceOptions, HashStore, ProcessGroupGloo
 
@@ -56,13 +50,12 @@ def sanitized(text: str) -> str:
 
 
 def alive(trace: str) -> list[str]:
-    """Return the processes that these tests have started, but for notebook kernels."""
+    """Return the processes that these tests have started."""
     found = []
     for process in psutil.process_iter():
         try:
             if process.pid != os.getpid() and process.environ().get(TRACE) == trace:
-                if not any("ipykernel" in word for word in process.cmdline()):
-                    found.append(f"{process.pid} {process.status()} {process.cmdline()}")
+                found.append(f"{process.pid} {process.status()} {process.cmdline()}")
         except psutil.Error:
             pass
     return found
@@ -80,8 +73,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def files(folder: Path) -> list[str]:
-    """Return what lies there, but for the files that say where a kernel listens."""
-    return [path.name for path in folder.iterdir() if not re.fullmatch(r"tmp\w+\.json", path.name)]
+    return [path.name for path in folder.iterdir()]
 
 
 WAIT_SECONDS = 60  # for what comes at once where nothing else runs; spent in full only where it never comes
@@ -618,26 +610,6 @@ print("and here I go")
 """
 
 
-class Kernel:
-    """A notebook's kernel, driven as JupyterLab does."""
-
-    def __init__(self, environment: dict[str, str]) -> None:
-        place = {"cwd": str(ROOT / "notebooks"), "env": os.environ | environment}
-        self.manager, self.client = start_new_kernel(kernel_name="python3", **place)
-
-    def shown(self, words: str, *kinds: str) -> None:
-        """Wait for a message of these kinds with `words`."""
-        end = time.monotonic() + WAIT_SECONDS
-        while time.monotonic() < end:
-            message = self.client.get_iopub_msg(timeout=WAIT_SECONDS)
-            kind, content = message["msg_type"], message["content"]
-            assert kind != "stream", f"printed: {content}"
-            if kind in kinds and words in (found := json.dumps(content, ensure_ascii=False)):
-                self.last = found
-                return
-        raise AssertionError(f"{words!r} never came")
-
-
 class TimeUp(BaseException):
     """What the time limit of an exercise raises from a signal handler, once and then again every second."""
 
@@ -650,9 +622,7 @@ def time_is_up(_: int, frame: types.FrameType | None) -> None:
         raise TimeUp
 
 
-@pytest.mark.parametrize(
-    "after, again", [*((t, 1.0) for t in (0.001, 0.05, 0.15, 0.3, 0.6, 1.2)), (1.0, 0.02)]
-)
+@pytest.mark.parametrize("after, again", [(0.001, 1.0), (0.3, 1.0), (1.0, 0.02)])
 def test_exceptions_of_a_signal_handler_clean_up(
     after: float, again: float, script: Write, quick: dict[str, str], own: Path
 ) -> None:
@@ -670,60 +640,6 @@ def test_exceptions_of_a_signal_handler_clean_up(
     assert kept.value is not None
 
 
-def test_a_kernel_is_interrupted_restarted_and_killed(
-    script: Write, light: dict[str, str], quick: dict[str, str], own: Path, tmp_path: Path
-) -> None:
-    go, never = tmp_path / "go", tmp_path / "never"
-    waiting = script(WAITING)
-
-    def code(file: Path, environment: dict[str, str] | None = None) -> str:
-        return (
-            "from notebook_torchrun import launch\n"
-            f"run = launch({str(waiting)!r}, {str(file)!r}, environment={environment})"
-        )
-
-    live, final = "update_display_data", "display_data"
-    kernel = Kernel(light)
-    try:
-        kernel.client.execute(code(go, quick))  # left alone: what is printed is seen while it runs
-        kernel.shown("[rank 1] here I am", live)
-        assert "here I go" not in kernel.last
-        assert len(alive(os.environ[TRACE])) == 3, "torchrun, two ranks"
-        go.touch()
-        kernel.shown("all ranks are done", final)
-        assert "and here I go" in kernel.last
-
-        kernel.client.execute(code(never))
-        kernel.shown("here I am", live)
-        kernel.manager.interrupt_kernel()
-        kernel.shown("interrupted; everything", final)  # at once: these ranks would wait for ever
-        kernel.shown("KeyboardInterrupt", "error")
-        kernel.shown("idle", "status")
-        assert_nothing_left(own)
-        kernel.client.execute("run.ok")  # what was before is still there, and the kernel works
-        kernel.shown("True", "execute_result")
-
-        kernel.client.execute(code(never, quick))
-        kernel.shown("here I am", live)
-        kernel.manager.restart_kernel(now=True)
-        assert_nothing_left(own, WAIT_SECONDS)
-        kernel.client.wait_for_ready(timeout=WAIT_SECONDS)
-
-        # Killed, while a process that it forked meanwhile (a DataLoader's, say) holds all that was open.
-        kernel.client.execute(
-            "import os, threading, time, warnings\n"
-            "warnings.simplefilter('ignore')\n"  # from Python 3.12 on, a fork beside threads is warned of
-            "def fork():\n    if os.fork() == 0:\n        os.setsid()\n        time.sleep(10)\n        os._exit(0)\n"
-            "threading.Timer(0.2, fork).start()\n" + code(never, quick)
-        )
-        kernel.shown("here I am", live)
-        os.kill(kernel.manager.provisioner.pid, signal.SIGKILL)
-        assert_nothing_left(own, WAIT_SECONDS)
-    finally:
-        kernel.client.stop_channels()
-        kernel.manager.shutdown_kernel(now=True)
-
-
 def wait_for(number: int) -> int:
     """Wait until `number` processes are alive, and return the agent."""
     wait_until(lambda: len(alive(os.environ[TRACE])) >= number)
@@ -731,16 +647,82 @@ def wait_for(number: int) -> int:
     return int(running.split()[0])
 
 
+@pytest.fixture
+def kernel(light: dict[str, str]) -> Iterator[Callable[..., subprocess.Popen]]:
+    """Return a function that starts a program as a notebook's kernel would run it."""
+    started = []
+
+    def start(worker: Path, file: Path, environment: dict[str, str], first: str = "") -> subprocess.Popen:
+        words = f"{str(worker)!r}, {str(file)!r}, environment={environment}, show='quiet'"
+        code = (
+            f"import os, threading, time\nfrom notebook_torchrun import launch\n{first}\n"
+            f"try:\n    launch({words})\nexcept KeyboardInterrupt:\n    print('interrupted', flush=True)\n"
+            "    time.sleep(600)"
+        )
+        command, given = [sys.executable, "-W", "ignore", "-c", code], os.environ | light
+        started.append(subprocess.Popen(command, env=given, stdout=subprocess.PIPE, text=True))
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def test_a_kernel_is_interrupted(
+    script: Write, kernel: Any, quick: dict[str, str], own: Path, tmp_path: Path
+) -> None:
+    """It lives on, and nothing else does: at once, although these ranks would wait for ever."""
+    process = kernel(script(WAITING), tmp_path / "never", quick)
+    wait_for(4)
+    process.send_signal(signal.SIGINT)
+    assert process.stdout.readline() == "interrupted\n" and process.poll() is None
+    assert len(alive(os.environ[TRACE])) == 1 and files(own) == []
+    process.kill()
+    process.wait()
+
+
+def test_a_kernel_is_killed_and_a_process_that_it_forked_holds_all_that_was_open(
+    script: Write, kernel: Any, quick: dict[str, str], own: Path, tmp_path: Path
+) -> None:
+    """A DataLoader's, say; the agent does not see the end of a pipe then."""
+    fork = "def fork():\n    if os.fork() == 0:\n        os.setsid()\n        time.sleep(10)\n        os._exit(0)\n"
+    process = kernel(script(WAITING), tmp_path / "never", quick, fork + "threading.Timer(0.2, fork).start()")
+    wait_for(5)
+    process.kill()
+    process.wait()
+    assert_nothing_left(own, WAIT_SECONDS)
+
+
+def test_what_is_printed_is_seen_while_it_runs(
+    script: Write, quick: dict[str, str], tmp_path: Path, monkeypatch: Any
+) -> None:
+    go = tmp_path / "go"  # the ranks wait for it, and whoever looks on makes it
+
+    class Box:
+        def __init__(self, run: Run, clock: bool) -> None:
+            self.run = run
+
+        def update(self) -> None:
+            if {(0, "here I am"), (1, "here I am")} <= set(self.run.lines):
+                go.touch()
+
+        def finish(self) -> None:
+            assert (1, "and here I go") in self.run.lines
+
+    monkeypatch.setattr("notebook_torchrun.display.LiveBox", Box)
+    assert launch(script(WAITING), go, environment=quick).ok
+
+
 def test_torchrun_is_killed_as_well(
-    script: Write, light: dict[str, str], quick: dict[str, str], own: Path, tmp_path: Path
+    script: Write, kernel: Any, quick: dict[str, str], own: Path, tmp_path: Path
 ) -> None:
     """Kernel and torchrun at once, as when memory runs out: the ranks hold a pipe, and end with its other end."""
-    words = f"{str(script(WAITING))!r}, {str(tmp_path / 'never')!r}, environment={quick}"
-    code = f"from notebook_torchrun import launch; launch({words})"
-    kernel = subprocess.Popen([sys.executable, "-c", code], env=os.environ | light)
-    for number in wait_for(4), kernel.pid:
+    process = kernel(script(WAITING), tmp_path / "never", quick)
+    for number in wait_for(4), process.pid:
         os.kill(number, signal.SIGKILL)
-    kernel.wait()
+    process.wait()
     wait_until(lambda: not alive(os.environ[TRACE]))
     (left,) = own.glob("launch-*")  # nobody was left to remove it
     shutil.rmtree(left)
@@ -754,80 +736,18 @@ def test_only_torchrun_is_killed(script: Write, quick: dict[str, str], tmp_path:
         assert run.result(WAIT_SECONDS).failure.rank is None, "and nothing is left"
 
 
-@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
-def test_the_kernel_forks_while_a_launch_begins(script: Write, quick: dict[str, str], tmp_path: Path) -> None:
-    """The fork keeps the pipe open, so that the agent does not see its end."""
-    worker, go = script(WAITING), tmp_path / "go"
-    with ThreadPoolExecutor() as pool:
-        run = pool.submit(launch, worker, go, environment=quick, show="quiet")
-        wait_for(3)
-        fork = multiprocessing.get_context("fork").Process(target=time.sleep, args=(100,))
-        fork.start()
-        go.touch()
-        assert run.result(WAIT_SECONDS).ok and fork.is_alive()
-        fork.kill()
-        fork.join()
-
-
-NOTEBOOK = """
-from notebook_torchrun import launch
-run = launch({worker!r}, "--steps", 2, environment={quick!r})
-print(run.results, run.ok)
-"""
-MANY = """
-import os, psutil
-def held():  # by this kernel
+def held() -> tuple[int, ...]:
     own = psutil.Process()
     return own.num_fds(), own.num_threads(), len(own.children()), len(own.net_connections())
-for number in range({launches}):
-    run = launch({worker!r}, processes=1, show="quiet", environment={quick!r}).check()
-    print(run.results, [(rank, text.split(",")[:2]) for rank, text in sorted(run.lines)])
-    before = held() if number == 0 else before
-print(held() == before or (before, held()))
-"""
 
 
-def executed(*cells: str, environment: dict[str, str] | None = None) -> nbformat.NotebookNode:
-    notebook = new_notebook(cells=[new_code_cell(code) for code in cells])
-    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    place = {"metadata": {"path": str(ROOT / "notebooks")}}
-    client = NotebookClient(notebook, timeout=600, resources=place)
-    # Not execute(): in a thread, it leaves an event loop open.
-    return asyncio.run(client.async_execute(env=os.environ | (environment or {})))
-
-
-@pytest.mark.parametrize("launches", [3, pytest.param(21, marks=pytest.mark.nightly)])
-def test_two_notebooks_at_once(
-    launches: int, script: Write, light: dict[str, str], quick: dict[str, str], tmp_path: Path
-) -> None:
-    """The same outputs in both; what changes while a launch runs ends as it began, as nbval sees its first state only."""
-    worker = script("""
-from notebook_torchrun import report
-for step in range(3):
-    time.sleep(0.02 * (rank if step else 2 - rank))
-    print(f"rank {rank}, step {step}, ⟨{time.time()}⟩ seconds, <b>no tag</b>")
-report(rank=rank)
-""")
-    code = [text.format(worker=str(worker), quick=quick, launches=launches) for text in (NOTEBOOK, MANY)]
-    with ThreadPoolExecutor() as pool:
-        notebooks = list(pool.map(lambda _: executed(*code, environment=light), range(2)))
-    first, second = (
-        [out.get("data") or out.text for out in notebook.cells[0].outputs] for notebook in notebooks
-    )
-    assert sanitized(str(first[1]["text/html"])) == sanitized(str(second[1]["text/html"]))
-    assert sanitized(str(first[1]["text/plain"])) == sanitized(str(second[1]["text/plain"]))
-    assert first[::2] == second[::2]
-    live, final, printed = first
-    assert live == {"text/html": '<div class="course-launch-live"></div>', "text/plain": "launch"}
-    assert printed == "[{'rank': 0}, {'rank': 1}] True\n"
-    lines = re.findall(r"\[rank (\d)\] rank \d, step (\d)", final["text/html"])
-    assert lines == [(rank, step) for rank in "01" for step in "012"]
-    assert "&lt;b&gt;no tag" in final["text/html"]
-    assert_nested(final["text/html"])
-
-    many = ["".join(out.text for out in notebook.cells[1].outputs).splitlines() for notebook in notebooks]
-    assert many[0] == many[1] and len(many[0]) == launches + 1 and len(set(many[0][:-1])) == 1
-    assert many[0][-1] == "True", "open files, threads, processes and connections of the kernel"
+def test_launches_leave_nothing_open_in_the_kernel(script: Write, quick: dict[str, str]) -> None:
+    """Files, threads, processes, connections; and each launch of the same script finds the same."""
+    worker, seen = script("print('step 1')\nfrom notebook_torchrun import report\nreport(rank=rank)"), []
+    for _ in range(3):
+        run = launch(worker, processes=1, environment=quick, show="quiet").check()
+        seen.append((held(), run.lines, run.results))
+    assert seen[0] == seen[1] == seen[2] == (seen[0][0], [(0, "step 1")], [{"rank": 0}])
 
 
 # --- the box ------------------------------------------------------------------------------------------
@@ -936,6 +856,21 @@ def test_many_lines_are_cut() -> None:
 def test_bad_input_is_reported(file: Any, options: dict, kind: type[Exception], words: str) -> None:
     with pytest.raises(kind, match=words):
         launch(file, **options)
+
+
+def test_the_box_in_a_notebook_ends_as_it_began(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And with the outcome below it, unless it was only a clock: nbval sees an output's first state, JupyterLab its last."""
+    shown: list[Any] = []
+    handle = types.SimpleNamespace(update=shown.append)
+    monkeypatch.setattr("notebook_torchrun.display.get_ipython", lambda: True)
+    monkeypatch.setattr("notebook_torchrun.display.display", lambda block, **_: shown.append(block) or handle)
+    for clock in (False, True):
+        made = LiveBox(ran(lines=[(1, "here I am")]), clock)
+        made.update()
+        made.finish()
+    first, live, last, final, *of_clock = (block._repr_mimebundle_()["text/html"] for block in shown)
+    assert first == last == '<div class="course-launch-live"></div>' and [first, live, last] == of_clock
+    assert "[rank 1] here I am" in live and "running" in live and "all ranks are done" in final
 
 
 def test_in_a_terminal_the_result_is_printed(capsys: pytest.CaptureFixture) -> None:

@@ -105,7 +105,7 @@ def show(answer: Any) -> Block:
         )  # after the first mistake, nothing is known
         rows.append((f"{number} {name}", RIGHT[True] if holds else "–"))
     steps, ranks = table((Bilingual("step", "步驟"), Bilingual("holds", "完成")), rows), judge.show(answer)
-    return Block(steps.html + ranks.html, f"{steps.text}\n{ranks.text}")
+    return Block(steps.html + ranks.html, ranks.text)
 
 
 def _says(said: list[float], value: float) -> bool:
