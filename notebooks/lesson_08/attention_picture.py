@@ -117,7 +117,7 @@ def pictured(seen: Seen) -> figures.Picture:
             f"Left: M of the {n} hours of a window; the {u} largest (blue) are active. Right: the scores. Orange: sampled keys, on which "
             f"all queries are tried. Blue: rows of active queries; the darker, the more attention. Grey: never computed. {share} scores.",
             f"左：視窗裡 {n} 個小時的 M，最大的 {u} 個（藍色）是入選的查詢。右：分數。橘色是抽樣的鍵，所有查詢都和它們試算；"
-            f"藍色是入選查詢的列，顏色越深，注意力越多；灰色完全沒有計算。一共算了 {share} 個分數。",
+            f"藍色是入選查詢的列，顏色越深，注意力越高；灰色完全沒有計算。一共算了 {share} 個分數。",
         ),
         Bilingual(
             f"Bars of M, {u} of {n} in blue, and a grid of {n} by {n} scores in which most rows are grey.",

@@ -18,6 +18,14 @@ STYLES = {
     "seasonal (168)": (figures.FOURTH, "-"),
     "linear, all columns": (figures.THIRD, "-"),
 }
+NAMES = {
+    "informer": Bilingual("Informer", "Informer"),
+    "mlp": Bilingual("mlp.py", "mlp.py"),
+    "last value": Bilingual("last value", "最後一個值"),
+    "seasonal (24)": Bilingual("seasonal (24)", "季節性 (24)"),
+    "seasonal (168)": Bilingual("seasonal (168)", "季節性 (168)"),
+    "linear, all columns": Bilingual("linear, all columns", "線性，所有欄"),
+}
 WHOLE = Bilingual("Informer, whole run (recorded)", "Informer 完整訓練（參考紀錄）")
 
 
@@ -39,7 +47,7 @@ def draw(runs: Sequence[dict[str, Any]], recorded: dict[str, Any]) -> Any:
     for name in filter(test.__contains__, STYLES):
         colour, line = STYLES[name]
         found = test[name]["per_horizon"]
-        horizons.plot(range(1, len(found) + 1), found, line, color=colour, label=name)
+        horizons.plot(range(1, len(found) + 1), found, line, color=colour, label=NAMES[name])
     found = recorded["test"]["informer"]["per_horizon"]
     horizons.plot(
         range(1, len(found) + 1), found, "--", color=figures.RECORDED, label=figures.lettering(WHOLE)

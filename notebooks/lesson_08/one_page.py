@@ -11,7 +11,7 @@ from course_utils.tables import html_table
 
 TITLE = Bilingual("PyTorch on GPUs, on one page", "PyTorch 與 GPU：一頁重點")
 _LESSON = Bilingual("lesson {number}", "第 {number} 課")
-_FOLD = Bilingual("The whole course on one page", "一頁看完整門課")
+_FOLD = Bilingual("The whole course on one page", "整門課，一頁看完")
 _PRINT = Bilingual(
     "To print it on a page of A4: `{file}`; a right click in the list of files, **Open in New Browser Tab**, then print.",
     "要印成一張 A4：`{file}`。在檔案清單按右鍵，選 **Open in New Browser Tab**，再列印。",

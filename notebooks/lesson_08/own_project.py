@@ -11,6 +11,7 @@ from IPython.display import display
 from course_utils import Bilingual
 
 COURSE, MINE = Path("workers/forecast"), Path("mine/forecast")
+SERIES = Path("mine/series.csv")
 # tensorboard, nvidia-ml-py and psutil are looked for where they are used.
 NEEDED = ("numpy", "pandas", "matplotlib")
 
@@ -49,6 +50,26 @@ def own_copy() -> Path:
     if str(MINE) not in sys.path:
         sys.path.insert(0, str(MINE))
     return MINE
+
+
+def own_series() -> Path:
+    """Return the CSV file of sections 8.1, 8.2 and 8.8, and show which one it is: the learner's, or the one that is made."""
+    from series import make_series
+
+    made = make_series().to_csv(index=False)
+    if not SERIES.exists():
+        SERIES.write_text(made, encoding="utf-8")
+    used = Bilingual(
+        "In use: `mine/series.csv`, the made-up town.", "使用的資料：`mine/series.csv`，虛構的小鎮。"
+    )
+    if SERIES.read_text(encoding="utf-8", errors="replace") != made:
+        used = Bilingual(
+            "In use: your own `mine/series.csv`. What the text says about the data is about the town's: delete or rename the file, "
+            "and this cell makes that one.",
+            "使用的資料：你自己的 `mine/series.csv`。課文談到的資料是小鎮的；把這個檔案刪除或改名，這一格就會產生小鎮的檔案。",
+        )
+    display(used)
+    return SERIES
 
 
 def different() -> list[str]:

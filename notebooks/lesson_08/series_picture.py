@@ -16,12 +16,22 @@ ALTERNATIVE = Bilingual(
     "上：14 個月的每日平均電流與氣溫，冬天的電流最大。左下：兩個星期，辦公室一週用電五天，住家早晚各有一個高峰。"
     "右下：熱泵用電隨氣溫的變化，天冷時高，15 到 20 度之間低，天熱時又升高。",
 )
+OWN_CAPTION = Bilingual("Your file: daily means of its first columns.", "你的檔案：前幾欄的每日平均。")
+OWN_ALTERNATIVE = Bilingual("Line chart of the first columns over time.", "折線圖，前幾欄隨時間的變化。")
 
 
 def draw(frame: Any) -> None:
-    """Show the table of measurements that ``make_series`` returns."""
+    """Show the table of measurements that ``make_series`` returns, or of another file its first columns."""
     import pandas as pd
 
+    if not {"current", "temperature", "homes", "offices", "heat_pumps"} <= set(frame.columns):
+        figure, axes = figures.new(height=3.0)
+        numbers = frame.set_axis(pd.to_datetime(frame["date"])).select_dtypes("number").resample("D").mean()
+        for name in numbers.columns[:3]:
+            axes.plot(numbers.index, numbers[name], label=name)
+        axes.legend(fontsize=9)
+        figures.show(figure, caption=OWN_CAPTION, alternative=OWN_ALTERNATIVE)
+        return
     figure, axes = figures.new(height=5.2, rows=2, columns=2)
     grid = axes[0, 0].get_gridspec()
     for one in axes[0]:
