@@ -10,13 +10,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor, nn
-from torch.utils.data import DataLoader
 
 from informer import SMALL, Informer
 from series import Scaler, Windows, marks, parts, read_series, write_series
@@ -126,22 +124,6 @@ def train(  # type: ignore[no-untyped-def]  # noqa: D103
 # --- parts that replace its own ------------------------------------------------------------------------------
 
 Batches = Iterator[list[Tensor] | tuple[Tensor, ...]]
-
-
-def from_loader(
-    data: Data, order: Tensor, batch: int, device: torch.device, dtype: torch.dtype, workers: int = 0
-) -> Batches:
-    """Let a DataLoader build the batches, pinned where there is a GPU, and send them without waiting."""
-    loader: DataLoader[Any] = DataLoader(
-        data.windows("cpu", dtype),  # type: ignore[arg-type]
-        batch_size=batch,
-        sampler=order.tolist(),
-        num_workers=workers,
-        pin_memory=device.type == "cuda",
-        generator=torch.Generator(),  # its own, so that dropout draws the same numbers with and without it
-    )
-    for parts_of_batch in loader:
-        yield [part.to(device, non_blocking=True) for part in parts_of_batch]
 
 
 def from_device(data: Data, order: Tensor, batch: int, device: torch.device, dtype: torch.dtype) -> Batches:

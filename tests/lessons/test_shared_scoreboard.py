@@ -15,7 +15,7 @@ from torch import nn
 
 from course_utils import lesson, recordings, settings
 from notebook_torchrun.result import Failure, Run
-from shared import program, score_rules, scoreboard, scoreboard_picture
+from shared import kept_rates, program, score_rules, scoreboard, scoreboard_picture
 from shared.scoreboard import ScoreError, entries, score, score_ranks
 from shared.scoreboard_picture import Entry, board, gain
 from tools.written import script_in
@@ -363,7 +363,7 @@ def test_several_gpus_train_with_one_process_each(file, launches, seen, data, mo
     assert [(how["processes"], how["environment"]) for _, how in launches] == [(2, {})]
     assert "on the GPUs" in texts(seen[1:2])
     monkeypatch.setattr(torch.distributed, "is_nccl_available", lambda: False)  # Windows
-    monkeypatch.setattr(scoreboard, "machine_facts", lambda: {"cpu": "A processor"})
+    monkeypatch.setattr(kept_rates, "machine_facts", lambda: {"cpu": "A processor"})
     assert set(score_ranks(file, processes=3)) == {1, 3} and entries()["06"].device == "cpu"
 
 
