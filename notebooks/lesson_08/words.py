@@ -9,5 +9,6 @@ _FILE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="ut
 
 
 def words(part: str) -> dict[str, Bilingual]:
-    """Return the texts of a part of the file, by name."""
-    return {name: Bilingual(**both) for name, both in _FILE[part].items()}
+    """Return the texts of a part of the file, by name; a name that both languages share is written once."""
+    found = _FILE[part].items()
+    return {name: Bilingual(x, x) if isinstance(x, str) else Bilingual(**x) for name, x in found}
