@@ -19,6 +19,7 @@ from course_utils.torch_state import preserved_state
 from course_utils.units import duration, number
 from lesson_08 import programs
 from lesson_08.journey_measuring import Train, limit, timed
+from lesson_08.journey_measuring import counted_on as counted_on
 from lesson_08.journey_measuring import rate as rate
 from lesson_08.journey_measuring import waits as waits
 from lesson_08.journey_picture import LIMITS, STEPS, Row, board, table_of
