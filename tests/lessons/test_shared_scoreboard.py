@@ -79,7 +79,9 @@ def texts(seen: list[Any]) -> str:
 
 def test_a_score_is_kept_and_journalled_with_all_that_it_depends_on(train, seen, data, tmp_path, monkeypatch):
     monkeypatch.setenv("COURSE_RECORD", str(tmp_path / "journal"))
-    rate = score(train, epochs=2)
+    given: list[Any] = []
+    rate = score(lambda d, e: given.append(d) or train(d, e), epochs=2, device="cpu")  # type: ignore[func-returns-value]
+    assert set(given) == {CPU}, "a device may be given by its name"
     line = json.loads((tmp_path / "journal").read_text(encoding="utf-8"))
     assert line["kind"] == "curve" and line["key"] == "score-02" and line["values"]["rate"] == rate
     assert 0 < rate <= 71_850  # 20 ms an epoch
@@ -155,13 +157,6 @@ def test_the_cpu_computes_with_one_thread_and_what_train_sets_is_put_back(train)
         torch.set_num_threads(before)
 
 
-def test_the_network_comes_back_in_the_mode_in_which_it_was_returned(train):
-    network = train(CPU, 1)
-    for mode in (True, False):
-        score_rules.accuracy(network.train(mode), CPU)
-        assert network.training is mode
-
-
 # --- what is refused -----------------------------------------------------------------------------------------
 
 
@@ -207,13 +202,16 @@ def test_what_does_not_count_is_explained_and_not_kept(given, words, seen, data)
     assert not data.exists() and entries() == {}
 
 
-@pytest.mark.parametrize("epochs", [0, -1, 1.5, True, "3"])
-def test_epochs_are_a_whole_number(epochs, train, seen):
-    assert score(train, epochs) is None and "epochs=" in texts(seen[-1:])
+def test_epochs_are_a_whole_number(train, seen):
+    for epochs in (0, -1, 1.5, True, "3"):
+        assert score(train, epochs) is None and "epochs=" in texts(seen[-1:])
 
 
 def test_the_network_of_an_earlier_call_does_not_count(train, seen):
     network = train(CPU, 1)
+    for mode in (True, False):
+        score_rules.accuracy(network.train(mode), CPU)
+        assert network.training is mode
     assert score(lambda d, e: network) is None, "the second run gets the network of the first"
     assert "small_resnet()" in texts(seen[-1:]) and entries() == {}
 
@@ -274,19 +272,10 @@ def test_an_error_in_the_learners_program_is_not_hidden(error, seen):
     assert "Training" in seen[0].html and "Stopped" in seen[-1].html and len(seen) == 2
 
 
-def test_the_device_may_be_given_by_its_name(train, seen):
-    given: list[Any] = []
-    assert score(lambda d, e: given.append(d) or train(d, e), device="cpu")  # type: ignore[func-returns-value]
-    assert set(given) == {CPU} and entries()["02"].device == "cpu"
-
-
-def test_a_strict_run_fails(monkeypatch, seen):
+def test_a_strict_run_fails_and_a_lesson_without_a_place_on_the_board(train, monkeypatch, seen):
     monkeypatch.setenv("COURSE_STRICT", "1")
     with pytest.raises(ScoreError, match="NoneType"):
         score(lambda d, e: None)
-
-
-def test_a_lesson_without_a_place_on_the_board(train, monkeypatch):
     monkeypatch.setattr(lesson, "current", lambda: "09")
     with pytest.raises(ValueError, match="09"):
         score(train)
@@ -343,10 +332,9 @@ def test_two_processes_are_compared_with_one_and_kept(file, launches, seen, data
     assert compared(seen[:1]) == compared(seen[1:2])
 
 
-@pytest.mark.parametrize(("together", "said"), [(2100.0, False), (4300.0, True)])
-def test_more_than_twice_as_fast_is_called_a_disturbance(together, said):
-    page = scoreboard._comparison({1: 1000.0, 2: together}, 0)._repr_mimebundle_()["text/html"]
-    assert ("run the cell again" in page) == said
+def test_more_than_twice_as_fast_is_called_a_disturbance():
+    for together, said in ((2100.0, False), (4300.0, True)):
+        assert ("run the cell again" in scoreboard._comparison({1: 1000.0, 2: together}, 0).html) == said
 
 
 def test_with_one_gpu_the_cpu_compares_and_the_board_shows_the_gpu(file, launches, seen, data, monkeypatch):
@@ -536,16 +524,10 @@ def compared(seen: list[Any]) -> list[str]:
 
 def test_the_checks_compare_the_same_whatever_is_saved(train, seen, monkeypatch):
     score(train)
-    first = compared(seen)
+    first, (before, after, _) = compared(seen), seen
+    assert "Training" in before.html and "Trained" in after.html and compared([before]) == compared([after])
     seen.clear()
     keep(l00=asdict(ENTRY), l01=asdict(replace(ENTRY, machine="Another")), l04=asdict(ENTRY))
     monkeypatch.setattr(recordings, "runs", lambda: [run([{"name": "H100"}], l00=120.0)])
     score(train)
     assert compared(seen) == first
-
-
-def test_the_line_while_training_has_the_same_elements_as_afterwards(train, seen):
-    score(train)
-    before, after, _ = seen
-    assert "Training" in before.html and "Trained" in after.html
-    assert compared([before]) == compared([after])
