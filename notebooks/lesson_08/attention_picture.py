@@ -13,6 +13,7 @@ from bilingual import Bilingual
 from course_utils import figures
 from course_utils.torch_state import preserved_state
 from lesson_08 import programs
+from lesson_08.words import words
 
 STEPS, BATCH, RATE = 60, 32, 4e-3
 COMPUTED, SAMPLED, SKIPPED = figures.YOURS, "#F0C9A8", "#EEF1F3"
@@ -111,19 +112,8 @@ def pictured(seen: Seen) -> figures.Picture:
     right.set_xticks([0, n - 1], [f"−{n}", "−1"])
     left.set_yticks([0, n - 1], [f"−{n}", "−1"])
     share = f"{seen.computed:,} / {n * n:,}"
-    return figures.Picture(
-        figure,
-        Bilingual(
-            f"Left: M of the {n} hours of a window; the {u} largest (blue) are active. Right: the scores. Orange: sampled keys, on which "
-            f"all queries are tried. Blue: rows of active queries; the darker, the more attention. Grey: never computed. {share} scores.",
-            f"左：視窗裡 {n} 個小時的 M，最大的 {u} 個（藍色）是入選的查詢。右：分數。橘色是抽樣的鍵，所有查詢都和它們試算；"
-            f"藍色是入選查詢的列，顏色越深，注意力越多；灰色完全沒有計算。一共算了 {share} 個分數。",
-        ),
-        Bilingual(
-            f"Bars of M, {u} of {n} in blue, and a grid of {n} by {n} scores in which most rows are grey.",
-            f"M 的長條圖，{n} 條中有 {u} 條藍色；{n} × {n} 的方格圖，大多數的列是灰色。",
-        ),
-    )
+    texts, values = words("attention"), {"n": n, "u": u, "share": share}
+    return figures.Picture(figure, *(texts[name].format(**values) for name in ("caption", "alternative")))
 
 
 def counts(lengths: tuple[int, ...], factor: int) -> dict[str, Any]:

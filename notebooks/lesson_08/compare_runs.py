@@ -12,26 +12,9 @@ from bilingual import Bilingual, Block, markup, measured
 from course_utils import figures
 from course_utils.tables import html_table
 from lesson_08.run_log import Line, Lines, number, read_json
+from lesson_08.words import words
 
-HEAD = (
-    Bilingual("run", "訓練"),
-    Bilingual("device", "裝置"),
-    Bilingual("data type, batch, ranks", "資料型別、批次、rank 數"),
-    Bilingual("windows/s", "視窗／秒"),
-    Bilingual("MSE, validation", "MSE，驗證"),
-    Bilingual("seconds", "秒數"),
-)
-FINISHED, DAMAGED = Bilingual("finished", "已完成"), Bilingual("damaged: {file}", "損壞：{file}")
-EMPTY, PARTLY = Bilingual("nothing logged yet", "還沒有紀錄"), Bilingual("{share}% done", "完成 {share}%")
-NONE = Bilingual("There is no run in `{folder}` yet.", "`{folder}` 裡還沒有任何一次訓練。")
-CAPTION = Bilingual(
-    "Validation error over the seconds of training. Lower and further left is better.",
-    "驗證誤差隨訓練秒數的變化。越低越好，越靠左越好。",
-)
-ALTERNATIVE = Bilingual(
-    "Line chart of the validation error over seconds, a line for each run.",
-    "折線圖，橫軸是秒數，縱軸是驗證誤差，每次訓練一條線。",
-)
+HEAD, TEXTS = words("runs_head"), words("runs")
 
 
 @dataclass(frozen=True)
@@ -71,13 +54,13 @@ def summary(folder: Path) -> Summary:
     last = log[-1] if log else {}
     step, steps = number(last, "step"), number(config, "steps")
     if damaged:
-        state = DAMAGED.format(file=damaged[0])
+        state = TEXTS["damaged"].format(file=damaged[0])
     elif metrics is not None:
-        state = FINISHED
+        state = TEXTS["finished"]
     elif step is None:
-        state = EMPTY
+        state = TEXTS["empty"]
     else:
-        state = PARTLY.format(share=f"{100 * step / steps:.0f}" if steps else "?")
+        state = TEXTS["partly"].format(share=f"{100 * step / steps:.0f}" if steps else "?")
     pairs = [(number(line, "seconds"), number(line, "val_mse")) for line in log]
     curve = [(seconds, value) for seconds, value in pairs if seconds is not None and value is not None]
     devices, precision = _devices(environment), config.get("precision")
@@ -135,16 +118,16 @@ class ComparedRuns:
         axes.set_xlabel("s")
         axes.set_ylabel("MSE")
         axes.legend(fontsize=8)
-        return figures.Picture(figure, CAPTION, ALTERNATIVE)
+        return figures.Picture(figure, TEXTS["caption"], TEXTS["alternative"])
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         if not self.runs:
-            text = NONE.format(folder=self.results.as_posix())
+            text = TEXTS["none"].format(folder=self.results.as_posix())
             return text._repr_mimebundle_()
         rows = [[markup(measured(cell)) for cell in _cells(run)] for run in self.runs]
         for row, run in zip(rows, self.runs, strict=True):
             row[0] += f"<br>{run.state.html()}"  # a column of its own would be cut off on a projector
-        table, picture = html_table(rows, [title.html() for title in HEAD]), self.picture()
+        table, picture = html_table(rows, [title.html() for title in HEAD.values()]), self.picture()
         lines = [f"{measured(' | '.join(_cells(run)))} | {run.state}" for run in self.runs]
         block = Block(table + (picture.html() if picture else ""), "\n".join(lines))
         return block._repr_mimebundle_()

@@ -35,7 +35,7 @@ def finished_run(model: str) -> dict[str, Any]:
     """
     found = newest(model)
     if found is None:
-        options = f"--data {SERIES} --model {model} --epochs {EPOCHS.get(model, 1)}".split()
+        options = f"--data {SERIES} --model {model} --epochs {EPOCHS.get(model, 1)} --no-plots".split()
         launch(SCRIPT, *options, processes=1, limit=600, show="quiet").check()
         found = newest(model)
     if found is None:

@@ -9,6 +9,7 @@ from matplotlib.ticker import MultipleLocator
 
 from bilingual import Bilingual
 from course_utils import figures
+from lesson_08.words import words
 
 RECORDED = Path(__file__).with_name("whole_run.json")
 STYLES = {
@@ -18,7 +19,7 @@ STYLES = {
     "seasonal (168)": (figures.FOURTH, "-"),
     "linear, all columns": (figures.THIRD, "-"),
 }
-WHOLE = Bilingual("Informer, whole run (recorded)", "Informer 完整訓練（參考紀錄）")
+NAMES, _TEXTS = words("forecasts"), words("forecast_picture")
 
 
 def whole_run() -> dict[str, Any]:
@@ -39,10 +40,14 @@ def draw(runs: Sequence[dict[str, Any]], recorded: dict[str, Any]) -> Any:
     for name in filter(test.__contains__, STYLES):
         colour, line = STYLES[name]
         found = test[name]["per_horizon"]
-        horizons.plot(range(1, len(found) + 1), found, line, color=colour, label=name)
+        horizons.plot(range(1, len(found) + 1), found, line, color=colour, label=NAMES[name])
     found = recorded["test"]["informer"]["per_horizon"]
     horizons.plot(
-        range(1, len(found) + 1), found, "--", color=figures.RECORDED, label=figures.lettering(WHOLE)
+        range(1, len(found) + 1),
+        found,
+        "--",
+        color=figures.RECORDED,
+        label=figures.lettering(_TEXTS["whole"]),
     )
     figures.logarithmic(horizons.yaxis)
     horizons.set_title("MSE")
@@ -60,12 +65,5 @@ def show(*runs: dict[str, Any]) -> None:
         runs: What the ``metrics.json`` of some runs hold; a forecast of the first is drawn.
     """
     recorded = whole_run()
-    caption = Bilingual(
-        f"Left: one forecast of your run of the Informer. Right: mean squared error on the test part, by horizon. Dashed: {recorded['made']['en']}.",
-        f"左圖是你訓練的 Informer 做的一個預測，右圖是測試區段上各預測距離的均方誤差。虛線是參考紀錄：{recorded['made']['zh']}。",
-    )
-    alternative = Bilingual(
-        "Two line charts: a forecast and the truth over 24 hours; the error of each method by horizon.",
-        "兩張折線圖，一張是 24 小時的預測與實際值，一張是各種方法在各預測距離的誤差。",
-    )
-    figures.show(draw(runs, recorded), caption=caption, alternative=alternative)
+    caption = _TEXTS["caption"].format(made=Bilingual(**recorded["made"]))
+    figures.show(draw(runs, recorded), caption=caption, alternative=_TEXTS["alternative"])

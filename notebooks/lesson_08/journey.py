@@ -4,31 +4,35 @@ A row is kept with the machine, the version of PyTorch, the date and the version
 with others.
 """
 
-import datetime
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, fields
 from typing import Any
 
 import torch
 from IPython.display import display
 
-from bilingual import Bilingual, Block, measured
-from course_utils import facts, needs, run_mode, settings
+from bilingual import Bilingual, Block
+from course_utils import facts, needs
 from course_utils.exercises import examine, exercises_of
 from course_utils.machine import machine_facts, try_gpu
 from course_utils.torch_state import preserved_state
 from course_utils.units import duration, number
 from lesson_08 import programs
 from lesson_08.journey_measuring import Train, limit, timed
+from lesson_08.journey_measuring import counted_on as counted_on
 from lesson_08.journey_measuring import rate as rate
 from lesson_08.journey_measuring import waits as waits
 from lesson_08.journey_picture import LIMITS, STEPS, Row, board, table_of
+from lesson_08.words import words
+from shared import kept_rates
+from shared.scoreboard import quiet
+from shared.scoreboard_picture import measured_both
 
 RULE = 1  # raise it when other numbers than before would come out
 FILE = "journey"
 SAME_LOSSES = ("slow", "loader")  # shown to be equal, loss by loss, to the program that gathers
 ON_CPU = ("slow",)
+_SAID, _COMPILED = words("journey"), words("compiled")
 
 
 def try_compile(
@@ -45,11 +49,7 @@ def try_compile(
     device, batch = try_gpu(), part.get("batch", 8)
     inner = part.get("wrap", lambda model: model)
     compiled = part | {"wrap": lambda model: torch.compile(inner(model))}
-    why = (
-        needs.missing("compiler")
-        if patient
-        else Bilingual("not tried: `patient = False`", "沒有編譯：`patient = False`")
-    )
+    why = needs.missing("compiler") if patient else _COMPILED["impatient"]
     shown: list[Any] = ["–"] * 5
     if why is None:
         try:
@@ -64,56 +64,27 @@ def try_compile(
             shown = [duration(seconds), duration(before), duration(after), paid, LIMITS[what]]
         except Exception as error:  # whatever a compiler may lack
             text = str(error).strip().splitlines() or [type(error).__name__]
-            why = Bilingual(f"failed: {text[0][:90]}", f"失敗：{text[0][:90]}")
-    names = (
-        ("compiling, with two steps", "編譯，含兩步"),
-        ("a step before", "編譯前的一步"),
-        ("a step after", "編譯後的一步"),
-        ("steps until it has paid", "回本需要的步數"),
-        ("what limits now", "目前的瓶頸"),
-    )
-    lines = dict(zip((Bilingual(*name) for name in names), shown, strict=True))
-    return facts(lines | {Bilingual("measured here?", "在這裡量測？"): why or Bilingual("yes", "是")})
+            why = _COMPILED["failed"].format(why=text[0][:90])
+    *names, here = words("compiling").values()
+    return facts(dict(zip(names, shown, strict=True)) | {here: why or _COMPILED["yes"]})
 
 
 def yours(name: str, answer: Any, ours: Any) -> Any:
     """Return the learner's `answer` to an exercise if it is right, else the course's own, and say which."""
     right = examine(exercises_of("08")[name], answer).state == "solved"
-    text = (
-        Bilingual("Measured with your function.", "以下用你寫的函式量測。")
-        if right
-        else Bilingual(
-            "Measured with the course's function, until yours passes.",
-            "在你的函式通過之前，以下先用課程的函式量測。",
-        )
-    )
-    _say(text)
+    _say(_SAID["yours" if right else "ours"])
     return answer if right else ours
 
 
 def _say(text: Bilingual) -> None:
-    shown = Bilingual(measured(text.en), measured(text.zh))
+    shown = measured_both(text)
     display(Block(f'<p class="course-small">{shown.html()}</p>', str(shown)))
-
-
-def _valid(values: Any) -> Row | None:
-    """Return the row that `values` from the learner's file hold, or None if they are damaged."""
-    try:
-        row = Row(**values)
-    except TypeError:
-        return None
-    kinds = {"float": (int, float), "float | None": (int, float, type(None)), "int": int, "str": str}
-    numbers = [row.rate, row.error, row.waits]
-    sound = all(isinstance(getattr(row, f.name), kinds[str(f.type)]) for f in fields(row))
-    finite = sound and all(value is None or 0 <= value < math.inf for value in numbers)
-    return row if finite and row.rate > 0 and row.limit in LIMITS else None
 
 
 def rows() -> dict[str, Row]:
     """Return what this learner has reached, by step, in the order of the journey; whatever is damaged is left out."""
-    kept = settings.read(FILE)
-    found = {key: _valid(kept[key]) for key in STEPS if key in kept}
-    return {key: row for key, row in found.items() if row is not None}
+    found = kept_rates.read(FILE, Row, STEPS)
+    return {key: found[key] for key in STEPS if key in found}
 
 
 def add(
@@ -147,12 +118,11 @@ def add(
     if not 0 < windows_per_second < math.inf:
         raise ValueError(f"journey.add(…, {windows_per_second!r}): not a number above 0 · 必須大於 0")
     place = try_gpu() if device is None else torch.device(device)
-    cpu, today = machine_facts()["cpu"], datetime.date.today().isoformat()
-    name = torch.cuda.get_device_name(place) if place.type == "cuda" else cpu
-    where = place.type, name, cpu, torch.__version__, today, RULE
-    row = Row(float(windows_per_second), error, waits, limit, note, *where)
-    settings.write(FILE, settings.read(FILE) | {key: asdict(row)})
-    run_mode.note("curve", f"journey-{key}", asdict(row))
+    cpu = machine_facts()["cpu"]
+    row = Row(
+        float(windows_per_second), error, waits, limit, note, cpu=cpu, **kept_rates.circumstances(place, RULE)
+    )
+    kept_rates.keep(FILE, key, row, "journey-")
     _last[key] = row
 
 
@@ -171,26 +141,13 @@ def measure(key: str, train: Train, **part: Any) -> float:
         Windows per second.
     """
     device = torch.device("cpu") if key in ON_CPU else try_gpu()
-    speed, found = rate(train, device, learn=key not in SAME_LOSSES, **part)
+    speed, error = rate(train, device, learn=key not in SAME_LOSSES, **part)
     held = waits(part.get("loop", programs.report_each))
     what = limit(train, device, **part)
-    add(key, speed, error=found, waits=held, limit=what, device=device)
+    add(key, speed, error=error, waits=held, limit=what, device=device)
     if key != "slow":  # its timeline was just looked at
-        name, now = STEPS[key], LIMITS[what]
-        _say(
-            Bilingual(
-                f"{name.en}: {number(speed)} windows/s. What limits now: {now.en}.",
-                f"{name.zh}：每秒 {number(speed)} 個視窗。目前的瓶頸：{now.zh}。",
-            )
-        )
-    return Speed(speed)
-
-
-class Speed(float):
-    """Windows per second. As the last line of a cell it shows nothing: the table does."""
-
-    def _ipython_display_(self) -> None:
-        pass
+        _say(_SAID["now"].format(name=STEPS[key], rate=number(speed), limit=LIMITS[what]))
+    return quiet(speed)
 
 
 def known() -> Mapping[str, Row]:

@@ -52,13 +52,18 @@ def rate(train: Train, device: torch.device, learn: bool = True, **part: Any) ->
         return max(best, *(again / timed(train, device, again, **part)[1] for _ in range(RUNS))), found
 
 
+def counted_on() -> torch.device:
+    """Return where waits are counted: on a GPU, or on a practice GPU where there is none."""
+    return ready()[0]
+
+
 @cache
 def waits(loop: Callable[..., Any], steps: int = 4) -> float:
     """Return how often the host waits for a value in each step of `loop`; a wait after the last step counts as well.
 
-    They are counted on a GPU, or on a practice GPU where there is none: which lines wait does not depend on speed.
+    Which lines wait does not depend on how fast they are.
     """
-    (device,) = ready()
+    device = counted_on()
     found = list(programs.from_device(programs.ready(), programs.order(8 * steps), 8, device, torch.float32))
     torch.manual_seed(0)
     model = programs.Informer(len(programs.ready().columns), **programs.SMALL).to(device)

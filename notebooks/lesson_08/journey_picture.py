@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -9,24 +10,11 @@ from bilingual import Bilingual, Block, measured, measured_spans
 from course_utils import figures, published, recordings
 from course_utils.tables import html_table
 from course_utils.units import number
-from shared.scoreboard_picture import draw_bars, recorded
+from lesson_08.words import words
+from shared.scoreboard_picture import draw_bars, measured_both, recorded
 
-STEPS = {
-    "slow": Bilingual("a slow program", "很慢的程式"),
-    "loader": Bilingual("device, DataLoader", "選擇裝置、DataLoader"),
-    "gather": Bilingual("gathered on the device", "在裝置上取出視窗"),
-    "batch": Bilingual("batch size", "批次大小"),
-    "dtype": Bilingual("data type", "資料型別"),
-    "compile": Bilingual("torch.compile", "torch.compile"),
-    "waits": Bilingual("no hidden waits", "不再等待"),
-    "ranks": Bilingual("several processes", "多個行程"),
-}
-LIMITS = {
-    "": Bilingual("–", "–"),
-    "data": Bilingual("waiting for data", "等資料"),
-    "launch": Bilingual("Python and launches", "Python 與啟動 kernel"),
-    "compute": Bilingual("computing", "計算"),
-}
+STEPS, LIMITS = words("steps"), words("limits")
+_HEAD, _BOARD = words("journey_head"), words("journey_board")
 NOTHING = "–"
 
 
@@ -60,6 +48,11 @@ class Row:
     date: str
     rule: int
 
+    def sound(self) -> bool:
+        """Return whether its numbers and its limit can be."""
+        numbers = (value for value in (self.error, self.waits) if value is not None)
+        return self.limit in LIMITS and all(0 <= value < math.inf for value in numbers)
+
     def comparable(self, other: Row) -> bool:
         """Return whether both come from the same computer, PyTorch and rules; the slow program runs on the CPU everywhere."""
         same = (self.cpu, self.torch, self.rule) == (other.cpu, other.torch, other.rule)
@@ -68,14 +61,7 @@ class Row:
 
 def table_of(rows: Mapping[str, Row]) -> Block:
     """Return all steps of the journey as a table; what was not measured here is a dash."""
-    heads = (
-        Bilingual("step", "步驟"),
-        Bilingual("windows/s", "每秒視窗數"),
-        Bilingual("times the slow program", "是最初的幾倍"),
-        Bilingual("validation error", "驗證誤差"),
-        Bilingual("waits in a step", "每步等待次數"),
-        Bilingual("what limits now", "目前的瓶頸"),
-    )
+    heads = _HEAD.values()
     lines, plain = [], [" | ".join(map(str, heads))]
     for key, name in STEPS.items():
         cells = _cells(rows.get(key), rows.get("slow"))
@@ -108,23 +94,15 @@ def board(rows: Mapping[str, Row], key: str) -> figures.Picture:
     there, run = recorded(STEPS, "journey-")
     figure, axes = figures.new(height=3.8)
     names = {step: str(text) for step, text in STEPS.items()}
-    draw_bars(axes, names, rows, rows[key], there, Bilingual("windows per second", "每秒視窗數"))
-    label = recordings.label(run) if run else ""
-    whose = Bilingual(f"Recorded on {label}.", f"參考紀錄：{label}。") if run else None
+    draw_bars(axes, names, rows, rows[key], there, _BOARD["unit"])
+    whose = _BOARD["recorded"].format(label=recordings.label(run)) if run else None
     on_gpu = bool(run and run["machine"]["gpus"])
     numbers = [f"{step}: {number(row.rate)}/s" for step, row in rows.items()]
-    other_en, other_zh = (whose.en, whose.zh) if whose and not on_gpu else ("", "")
+    both = measured_both(Bilingual("; ".join(numbers), "；".join(numbers)))
+    other = measured_both(whose) if whose and not on_gpu else Bilingual(measured(""), measured(""))
     return figures.Picture(
         figure,
-        Bilingual(
-            f"Windows per second in training, after each step: {measured('; '.join(numbers))}. {measured(other_en)} A CPU "
-            "computes with one thread. Hatched bars come from another machine or PyTorch.",
-            f"每一步之後，訓練時每秒處理的視窗數：{measured('；'.join(numbers))}。{measured(other_zh)}CPU 只用一個執行緒（thread）計算。"
-            "畫有斜線的長條，是在其他機器或用其他版本的 PyTorch 量到的。",
-        ),
-        Bilingual(
-            "Bar chart with a logarithmic scale: windows per second after each step of the journey.",
-            "對數刻度的長條圖，顯示每一步之後，每秒能處理的視窗數。",
-        ),
+        _BOARD["caption"].format(numbers=both, other=other),
+        _BOARD["alternative"],
         beside=published.beside("journey", whose if on_gpu else None),
     )

@@ -8,14 +8,9 @@ from typing import Any
 from bilingual import Bilingual, Block, markup
 from course_utils import lesson
 from course_utils.tables import html_table
+from lesson_08.words import words
 
-TITLE = Bilingual("PyTorch on GPUs, on one page", "PyTorch 與 GPU：一頁重點")
-_LESSON = Bilingual("lesson {number}", "第 {number} 課")
-_FOLD = Bilingual("The whole course on one page", "一頁看完整門課")
-_PRINT = Bilingual(
-    "To print it on a page of A4: `{file}`; a right click in the list of files, **Open in New Browser Tab**, then print.",
-    "要印成一張 A4：`{file}`。在檔案清單按右鍵，選 **Open in New Browser Tab**，再列印。",
-)
+_TEXTS = words("one_page")
 _STYLE = """
 @page { size: A4; margin: 9mm; }
 body { font: 7.6pt/1.25 "Noto Sans", "Segoe UI", "Noto Sans CJK TC", "Microsoft JhengHei", "PingFang TC", sans-serif;
@@ -40,7 +35,7 @@ def blocks() -> list[dict[str, Any]]:
 
 
 def _number(block: dict[str, Any]) -> Bilingual:
-    return _LESSON.format(number=Bilingual(block["lesson"], str(int(block["lesson"]))))
+    return _TEXTS["lesson"].format(number=Bilingual(block["lesson"], str(int(block["lesson"]))))
 
 
 def printable(language: str) -> str:
@@ -59,7 +54,7 @@ def printable(language: str) -> str:
         title = markup(block[language])
         return f"<section><h2>{title}<small>{number}</small></h2><p>{rule}</p><dl>{lines}</dl></section>"
 
-    title, tag = getattr(TITLE, language), {"en": "en", "zh": "zh-Hant"}[language]
+    title, tag = getattr(_TEXTS["title"], language), {"en": "en", "zh": "zh-Hant"}[language]
     body = f"<h1>{title}</h1><main>{''.join(map(section, blocks()))}</main>"
     head = f'<meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style>'
     return f'<!DOCTYPE html><html lang="{tag}"><head>{head}</head><body>{body}</body></html>'
@@ -91,9 +86,9 @@ def course_page(folder: str = "mine") -> Block:
     for language in ("en", "zh"):
         (Path(folder) / f"one_page_{language}.html").write_text(printable(language), encoding="utf-8")
     files = {language: f"{folder}/one_page_{language}.html" for language in ("en", "zh")}
-    where = _PRINT.format(file=Bilingual(files["en"], files["zh"]))
+    where = _TEXTS["print"].format(file=Bilingual(files["en"], files["zh"]))
     return Block(
-        f'<div class="course-card"><details><summary>{_FOLD.html()}</summary>{"".join(map(_table, blocks()))}'
+        f'<div class="course-card"><details><summary>{_TEXTS["fold"].html()}</summary>{"".join(map(_table, blocks()))}'
         f"</details>{where.block()}</div>",
-        f"{_FOLD}: {files['en']}, {files['zh']}",
+        f"{_TEXTS['fold']}: {files['en']}, {files['zh']}",
     )

@@ -8,10 +8,12 @@ from pathlib import Path
 
 from IPython.display import display
 
-from course_utils import Bilingual
+from lesson_08.words import words
 
 COURSE, MINE = Path("workers/forecast"), Path("mine/forecast")
+SERIES = Path("mine/series.csv")
 # tensorboard, nvidia-ml-py and psutil are looked for where they are used.
+_TEXTS = words("own")
 NEEDED = ("numpy", "pandas", "matplotlib")
 
 
@@ -24,13 +26,7 @@ def own_copy() -> Path:
         ImportError: A package that the project needs is not installed.
     """
     if missing := [name for name in NEEDED if find_spec(name) is None]:
-        names = ", ".join(missing)
-        raise ImportError(
-            f"{names} not found: the course's packages were installed before it needed this. Run `make lab` again (without make: "
-            "`python -m pip install -c constraints.txt -e .` in the course's folder), then restart the kernel. · "
-            f"找不到 {names}：課程的套件是在需要它之前安裝的。請再執行一次 `make lab`（沒有 make 的話，在課程的資料夾執行 "
-            "`python -m pip install -c constraints.txt -e .`），然後重新啟動 Jupyter 核心。"
-        )
+        raise ImportError(str(_TEXTS["missing"].format(names=", ".join(missing))))
     if not MINE.exists():
         # Renamed when it is complete: an interrupted copy is made again.
         whole = MINE.with_name("forecast.part")
@@ -38,17 +34,22 @@ def own_copy() -> Path:
         shutil.copytree(COURSE, whole, ignore=shutil.ignore_patterns("__pycache__"))
         whole.rename(MINE)
     elif names := ", ".join(f"`{name}`" for name in different()):
-        display(
-            Bilingual(
-                en=f"Your copy in `mine/forecast` is used. It differs from the course's project in {names}. Did you change nothing there? Then "
-                "the course has a newer version: rename the folder, restart the kernel, and run this cell again.",
-                zh=f"使用的是 `mine/forecast` 裡你自己的複本。和課程的專案不同的檔案：{names}。如果你沒有改過，就是課程有了新版；"
-                "請把資料夾改名，重新啟動 Jupyter 核心，再執行這一格。",
-            )
-        )
+        display(_TEXTS["differs"].format(names=names))
     if str(MINE) not in sys.path:
         sys.path.insert(0, str(MINE))
     return MINE
+
+
+def own_series() -> Path:
+    """Return the CSV file of sections 8.1, 8.2 and 8.8, and show which one it is: the learner's, or the one that is made."""
+    from series import make_series
+
+    made = make_series().to_csv(index=False)
+    if not SERIES.exists():
+        SERIES.write_text(made, encoding="utf-8")
+    same = SERIES.read_text(encoding="utf-8", errors="replace") == made
+    display(_TEXTS["series_made" if same else "series_yours"])
+    return SERIES
 
 
 def different() -> list[str]:

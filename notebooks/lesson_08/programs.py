@@ -10,13 +10,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor, nn
-from torch.utils.data import DataLoader
 
 from informer import SMALL, Informer
 from series import Scaler, Windows, marks, parts, read_series, write_series
@@ -128,22 +126,6 @@ def train(  # type: ignore[no-untyped-def]  # noqa: D103
 Batches = Iterator[list[Tensor] | tuple[Tensor, ...]]
 
 
-def from_loader(
-    data: Data, order: Tensor, batch: int, device: torch.device, dtype: torch.dtype, workers: int = 0
-) -> Batches:
-    """Let a DataLoader build the batches, pinned where there is a GPU, and send them without waiting."""
-    loader: DataLoader[Any] = DataLoader(
-        data.windows("cpu", dtype),  # type: ignore[arg-type]
-        batch_size=batch,
-        sampler=order.tolist(),
-        num_workers=workers,
-        pin_memory=device.type == "cuda",
-        generator=torch.Generator(),  # its own, so that dropout draws the same numbers with and without it
-    )
-    for parts_of_batch in loader:
-        yield [part.to(device, non_blocking=True) for part in parts_of_batch]
-
-
 def from_device(data: Data, order: Tensor, batch: int, device: torch.device, dtype: torch.dtype) -> Batches:
     """Send the whole series once, and gather each batch where it lies."""
     windows = data.windows(device, dtype)
@@ -195,6 +177,13 @@ def in_tf32(model: nn.Module) -> nn.Module:
     """Let GPUs from Ampere on round the inputs of float32 products to TF32."""
     torch.set_float32_matmul_precision("high")
     return model
+
+
+def last_value_error() -> float:
+    """Return the error, on the same windows as :func:`error`, of repeating the last value."""
+    windows = ready().windows("cpu", torch.float64, "val")
+    past, *_, future = windows.batch(range(0, len(windows), 4))
+    return nn.functional.mse_loss(past[:, -1:].expand_as(future), future).item()
 
 
 def error(model: nn.Module) -> float:

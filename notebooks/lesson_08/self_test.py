@@ -6,14 +6,9 @@ from typing import Any
 from bilingual import CHOICES, Bilingual, Block, Shown, by_language
 from course_utils.language import choice as chosen_language
 from lesson_08.self_test_score import answers, keep, questions, reply, score
+from lesson_08.words import words
 
-_TITLE = Bilingual("Self-test", "自我測驗")
-_AT = Bilingual(
-    "Question {number} of {all}, lesson {lesson}", "第 {number} 題，共 {all} 題（第 {lesson} 課）"
-)
-_BACK, _NEXT = Bilingual("Back", "上一題"), Bilingual("Next", "下一題")
-_RESULT, _ONCE_MORE = Bilingual("Result", "看結果"), Bilingual("Once more", "再做一次")
-_ALL = Bilingual("All questions", "所有題目")
+_TEXTS = words("self_test")
 
 
 class SelfTest:
@@ -72,20 +67,20 @@ class SelfTest:
         last = len(self.names)
         for row in self.moves:
             row.children[0].disabled = not self.at  # nothing is before the first question
-        title = f'<p class="course-title">{_TITLE.html()}</p>'
+        title = f'<p class="course-title">{_TEXTS["title"].html()}</p>'
         if self.at == last:
             self.heading.value = title
             self._label(self.choices, [])
-            self._label(self.moves, [_BACK, _ONCE_MORE])
+            self._label(self.moves, [_TEXTS["back"], _TEXTS["once_more"]])
             self._say(score(self.given))
             return
         name = self.names[self.at]
         asked, place = questions()[name]
         number = Bilingual(place.lesson, str(int(place.lesson)))
-        line = _AT.format(number=self.at + 1, all=last, lesson=number)
+        line = _TEXTS["at"].format(number=self.at + 1, all=last, lesson=number)
         self.heading.value = f'{title}<p class="course-small">{line.html()}</p>{asked.text.block()}'
         self._label(self.choices, [choice.text for choice in asked.choices], self.given.get(name))
-        self._label(self.moves, [_BACK, _NEXT if self.at < last - 1 else _RESULT])
+        self._label(self.moves, [_TEXTS["back"], _TEXTS["next"] if self.at < last - 1 else _TEXTS["result"]])
         self._say(reply(name, self.given[name]) if name in self.given else "")
 
     def _choose(self, at: int) -> None:
@@ -115,9 +110,9 @@ def static() -> Block:
         for asked, _ in questions().values()
     )
     return Block(
-        f'<div class="course-card course-question"><p class="course-title">{_TITLE.html()}</p>'
-        f"<details><summary>{_ALL.html()}</summary><ol>{items}</ol></details></div>",
-        f"{_TITLE}: {len(questions())}",
+        f'<div class="course-card course-question"><p class="course-title">{_TEXTS["title"].html()}</p>'
+        f"<details><summary>{_TEXTS['all'].html()}</summary><ol>{items}</ol></details></div>",
+        f"{_TEXTS['title']}: {len(questions())}",
     )
 
 

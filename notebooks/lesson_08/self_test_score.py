@@ -19,19 +19,11 @@ from bilingual import Bilingual
 from course_utils import lesson, settings
 from course_utils.questions import Question, mixed, parsed
 from course_utils.tables import html_table
+from lesson_08.words import words
 
 FILE = "self_test"  # beside the progress, see course_utils.settings
 
-_RIGHT = Bilingual("Right.", "沒錯。")
-_NOT_QUITE = Bilingual("Not quite.", "不太對。")
-_AGAIN = Bilingual("Read again", "可以再讀一次")
-_COLON = Bilingual(f"{_AGAIN.en}:", f"{_AGAIN.zh}：")
-_SCORE = Bilingual("{right} of {all} right", "{all} 題答對 {right} 題")
-_OPEN = Bilingual("Not answered yet: {count}", "還沒作答：{count} 題")
-_BEST = Bilingual(
-    "Best so far: {right} of {all}, on {date}", "目前最好的一次：{all} 題答對 {right} 題（{date}）"
-)
-_HEAD = (Bilingual("Lesson", "課程"), Bilingual("Right", "答對"), _AGAIN)
+_TEXTS, _HEAD = words("self_test_score"), words("self_test_head")
 
 
 @dataclass(frozen=True)
@@ -113,10 +105,12 @@ def reply(name: str, at: int) -> str:
     """Return what a learner sees who took choice `at`: the verdict, the reason, and the place to read again."""
     asked, place = questions()[name]
     picked = asked.choices[at]
-    state, verdict = ("course-solved", _RIGHT) if picked.right else ("course-notyet", _NOT_QUITE)
+    state, verdict = (
+        ("course-solved", _TEXTS["right"]) if picked.right else ("course-notyet", _TEXTS["not_quite"])
+    )
     return (
         f'<div class="course-card {state}"><p class="course-verdict">{verdict.html()}</p>{picked.reason.block()}'
-        f'<p class="course-small">{_COLON.html()} {place.link()}</p></div>'
+        f'<p class="course-small">{_TEXTS["again"].html()} {place.link()}</p></div>'
     )
 
 
@@ -131,14 +125,14 @@ def score(given: Mapping[str, int]) -> str:
             if place.lesson == number and name in given and not question.choices[given[name]].right
         }
         rows.append((number, f"{right[number]} / {count}", "<br>".join(sorted(missed))))
-    lines = [_SCORE.format(right=sum(right.values()), all=len(questions()))]
+    lines = [_TEXTS["score"].format(right=sum(right.values()), all=len(questions()))]
     if open_ones := len(questions()) - len(given):
-        lines.append(_OPEN.format(count=open_ones))
+        lines.append(_TEXTS["open"].format(count=open_ones))
     reached, date = best(settings.read(FILE))
     if reached >= 0:
-        lines.append(_BEST.format(right=reached, all=len(questions()), date=date))
+        lines.append(_TEXTS["best"].format(right=reached, all=len(questions()), date=date))
     first, *more = lines
-    table = html_table(rows, [text.html() for text in _HEAD])
+    table = html_table(rows, [text.html() for text in _HEAD.values()])
     return (
         f'<div class="course-card course-solved"><p class="course-verdict">{first.html()}</p>'
         f"{''.join(line.block() for line in more)}{table}</div>"

@@ -4,11 +4,8 @@ A number counts only under the rules of :mod:`shared.score_rules`. Each is kept 
 the date and the version of these rules, because it cannot be compared with others.
 """
 
-import datetime
-import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +15,12 @@ from IPython.display import display
 from torch import nn
 
 from bilingual import Bilingual, Block
-from course_utils import lesson, run_mode, settings
-from course_utils.machine import machine_facts, try_gpu
+from course_utils import lesson, run_mode
+from course_utils.machine import try_gpu
 from course_utils.torch_state import preserved_state
 from course_utils.units import duration, number
 from notebook_torchrun import launch
-from shared import program, score_rules
+from shared import kept_rates, program, score_rules
 from shared.score_rules import Refused
 from shared.scoreboard_picture import STAGES, TEXTS, Entry, board, measured_both
 
@@ -88,21 +85,9 @@ def measure(train: Train, device: torch.device, epochs: int) -> tuple[float, flo
     return rate, min(shares), times
 
 
-def _valid(values: Any) -> Entry | None:
-    """Return the entry that `values` from the learner's file hold, or None if they are damaged."""
-    try:
-        entry = Entry(**values)
-        kinds = {"float": (int, float), "int": int, "str": str}
-        sound = all(isinstance(getattr(entry, f.name), kinds[str(f.type)]) for f in fields(entry))
-        return entry if sound and 0 < entry.rate < math.inf and 0 <= entry.accuracy <= 1 else None
-    except TypeError:
-        return None
-
-
 def entries() -> dict[str, Entry]:
     """Return what this learner has reached, by lesson; whatever is damaged is left out."""
-    found = {key: _valid(values) for key, values in settings.read(FILE).items() if key in STAGES}
-    return {key: entry for key, entry in found.items() if entry is not None}
+    return kept_rates.read(FILE, Entry, STAGES)
 
 
 def _status(text: Bilingual) -> Block:
@@ -152,11 +137,8 @@ def score(train: Train, epochs: int = 1, device: torch.device | str | None = Non
 
 def _keep_and_show(stage: str, rate: float, share: float, epochs: int, device: torch.device) -> None:
     """Keep the number for this lesson, and show the board."""
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else machine_facts()["cpu"]
-    today = datetime.date.today().isoformat()
-    new = Entry(rate, share, epochs, device.type, name, torch.__version__, today, score_rules.RULE)
-    settings.write(FILE, settings.read(FILE) | {stage: asdict(new)})
-    run_mode.note("curve", f"score-{stage}", asdict(new))
+    new = Entry(rate, share, epochs, **kept_rates.circumstances(device, score_rules.RULE))
+    kept_rates.keep(FILE, stage, new, "score-")
     display(board(entries() | {stage: new}, stage))
 
 

@@ -52,6 +52,10 @@ class Entry:
     date: str
     rule: int
 
+    def sound(self) -> bool:
+        """Return whether the share of images can be one."""
+        return 0 <= self.accuracy <= 1
+
     def comparable(self, other: Entry) -> bool:
         """Return whether both numbers come from the same machine, PyTorch and rules."""
         mine, theirs = ((e.device, e.machine, e.torch, e.rule) for e in (self, other))

@@ -43,7 +43,7 @@ def a_run(results: Path, name: str, *, steps: int = 200, **files: Any) -> Path:
 
 def test_a_finished_run(tmp_path: Path) -> None:
     (run,) = compare_runs.summaries(a_run(tmp_path, "informer-1").parent)
-    assert (run.name, run.state) == ("informer-1", compare_runs.FINISHED)
+    assert (run.name, run.state) == ("informer-1", compare_runs.TEXTS["finished"])
     assert (run.device, run.ranks) == ("NVIDIA <H100>", 2)
     assert (run.precision, run.batch, run.rate) == ("bfloat16", 64, 1234.5)
     assert (run.validation, run.seconds, run.curve) == (0.05, 20.0, [(10.0, 0.1), (20.0, 0.05)])
@@ -169,5 +169,9 @@ def test_the_picture_of_a_run(capsys: Any) -> None:
     metrics = {"examples": [window], "test": test | {"unknown": ERRORS}}
     figure = forecast_picture.draw((metrics, mlp), forecast_picture.whole_run())
     labels = [line.get_label() for line in figure.axes[1].lines]
-    assert labels == [*forecast_picture.STYLES, forecast_picture.figures.lettering(forecast_picture.WHOLE)]
+    names = [
+        forecast_picture.figures.lettering(forecast_picture.NAMES[name], " · ")
+        for name in forecast_picture.STYLES
+    ]
+    assert labels == [*names, forecast_picture.figures.lettering(forecast_picture._TEXTS["whole"])]
     forecast_picture.show(metrics, mlp)

@@ -46,9 +46,6 @@ def test_only_what_is_new_and_whole_is_read(tmp_path: Path) -> None:
     assert lines.new() == [{"step": 2, "loss": 0.5}, {"step": 3}]
     path.write_text('{"step": 1}\n')
     assert lines.new() == [{"step": 1}]
-
-
-def test_numbers_are_finite() -> None:
     given = (1, 0.5, True, "1", float("nan"), None)
     assert [number({"loss": value}, "loss") for value in given] == [1, 0.5, None, None, None, None]
 

@@ -244,15 +244,14 @@ def test_stopped_by_ctrl_c_at_any_step_it_goes_on_bit_for_bit(
     assert program("--resume", stopped.folder) == again, "a finished run stays as it is"
 
 
-def test_a_file_named_stop_ends_it_too(program: Program, at_step: Any) -> None:
+def test_a_file_named_stop_ends_it_too_and_sigterm_to_all_processes_of_a_job(
+    program: Program, at_step: Any
+) -> None:
+    """Slurm sends it to every process, torchrun passes it on to each rank and its loader's workers, more than once."""
     with at_step(6, lambda: (next(Path("results").iterdir()) / "stop").touch()):
         stopped = program()
     assert stopped.metrics is None and stopped.log[-1]["step"] == 7
     assert program("--resume", stopped.folder).metrics and not (stopped.folder / "stop").exists()
-
-
-def test_all_processes_of_a_job_may_get_sigterm_and_more_than_once(program: Program, at_step: Any) -> None:
-    """Slurm sends it to every process, torchrun passes it on to each rank and its loader's workers."""
 
     def ask() -> None:
         for child in multiprocessing.active_children():
@@ -261,7 +260,7 @@ def test_all_processes_of_a_job_may_get_sigterm_and_more_than_once(program: Prog
             signal.raise_signal(signal.SIGTERM)
 
     with at_step(6, ask):
-        stopped = program("--workers", 1)
+        stopped = program("--workers", 1, name="workers")
     assert stopped.metrics is None and stopped.log[-1]["step"] == 7
 
 
@@ -390,6 +389,9 @@ def test_what_cannot_go_on_says_why_without_a_traceback(
         for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"):
             ranked.setenv(name, "2" if "SIZE" in name else "1")
         assert reason("--batch", 15) == "rank 1: --batch 15 must be a multiple of 2 ranks"
+        ranked.setattr(torch.cuda, "device_count", lambda: 1)
+        with pytest.raises(RunError, match=r"has 1 GPUs for 2 ranks: start fewer, or give --cpu"):
+            ranks.start(Namespace(batch=16, cpu=False))
     assert reason("--learning-rate", 1e30, "--name", "wild").startswith("the loss is not finite any more")
     whole = program(name="whole")
     (whole.folder / "metrics.json").unlink()
@@ -417,15 +419,6 @@ def test_a_full_disk_names_the_file_and_how_to_go_on(
     stopped = found(folder, "run")
     assert stopped.metrics is None and (stopped.folder / "checkpoint.pt").exists()
     assert losses(program("--resume", stopped.folder)) == losses(whole)
-
-
-def test_fewer_gpus_than_ranks_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    names = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
-    for name, value in names.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
-    with pytest.raises(RunError, match=r"has 1 GPUs for 2 ranks: start fewer, or give --cpu"):
-        ranks.start(Namespace(batch=16, cpu=False))
 
 
 def test_the_best_weights_are_tested_not_the_last(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lesson_08 import own_project
-from lesson_08.own_project import own_copy
+from lesson_08.own_project import own_copy, own_series
 
 
 @pytest.fixture(autouse=True)
@@ -44,6 +44,18 @@ def test_a_file_that_a_newer_course_has_is_named(shown: list[str]) -> None:
     Path("workers/forecast/devices.py").touch()
     own_copy()
     assert " devices.py" in shown[0] and "newer version" in shown[0] and "新版" in shown[0]
+
+
+def test_the_learners_own_series_wins_and_is_said_to(shown: list[str]) -> None:
+    Path("mine").mkdir()
+    made = own_series().read_text(encoding="utf-8")
+    assert made.startswith("date,temperature") and "the made-up town" in shown[-1]
+    own_series().write_text("date,a\n", encoding="utf-8")
+    assert (
+        own_series().read_text(encoding="utf-8") == "date,a\n"
+        and "your own" in shown[-1]
+        and "你自己的" in shown[-1]
+    )
 
 
 def test_an_interrupted_copy_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
