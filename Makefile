@@ -4,8 +4,8 @@
 PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$name -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' 2>/dev/null && echo $$name && break; done)
 IN := .venv/bin/python
+PIP := $(IN) tools/quietly.py .venv/pip.log $(IN) -m pip install --disable-pip-version-check
 PARALLEL := --numprocesses=logical --maxprocesses=4 --dist=loadfile
-START := /lab/tree/my_course/00_start_here.ipynb
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
@@ -14,11 +14,9 @@ unexport PYTHONPATH PYTHONHOME
 help:  ## this list · 列出所有指令
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' Makefile | while IFS='|' read -r name text; do printf '  make %-14s %s\n' "$$name" "$$text"; done
 
-# JupyterLab refuses a setting that is given twice, so what LAB_ARGS sets is left out of the defaults.
 lab: .venv/lab  ## open your own copy of the course in JupyterLab (LAB_ARGS= passes options on) · 在 JupyterLab 開啟你自己的課程複本
 	@$(IN) -m tools.my_course
-	@$(IN) -m jupyterlab $(if $(findstring default_url,$(LAB_ARGS)),,--LabApp.default_url=$(START)) \
-		$(if $(findstring allow_root,$(subst -,_,$(LAB_ARGS))),,$(if $(filter 0,$(shell id -u)),--allow-root)) $(LAB_ARGS)
+	@$(IN) -m tools.open_lab $(LAB_ARGS)
 
 test: .venv/test  ## run every test (ARGS= passes options on to pytest) · 執行所有測試
 	@$(IN) -m pytest $(or $(ARGS),$(PARALLEL))
@@ -63,11 +61,20 @@ constraints: .venv/test  ## pin versions for changed dependencies (ARGS=--upgrad
 	$(IN) -m uv pip compile --quiet --universal --python-version=3.11 --fork-strategy=fewest --extra=test --extra=hub \
 		--no-header --no-annotate --output-file=.venv/constraints.txt $(ARGS) pyproject.toml
 	@{ grep '^#' constraints.txt; grep -vE '^(#|nvidia-[^m]|cuda|triton)' .venv/constraints.txt; } > .venv/new && mv .venv/new constraints.txt
+	$(IN) -m uv pip compile --quiet --universal --python-version=3.11 --fork-strategy=fewest --extra=test --generate-hashes \
+		--no-header --no-annotate --constraints=constraints.txt --output-file=.venv/hashes.txt pyproject.toml
+	@awk '/^[^ ]/ { keep = !/^(torch=|nvidia-[^m]|cuda|triton)/ } keep' .venv/hashes.txt > .ci/hashes.txt
 
-clean:  ## remove .venv · 移除 .venv
-	rm -rf .venv
+clean:  ## remove what these commands made; your own work stays · 移除這些指令產生的檔案，你自己的內容都會保留
+	rm -rf .venv .machines build dist gpu-runs test-results .pytest_cache .ruff_cache
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	@echo "Your own work stays: my_course, notebooks/mine, notebooks/results, and settings and results of exercises in your home."
+	@echo "你自己的內容都還在：my_course、notebooks/mine、notebooks/results，以及家目錄裡的設定與練習紀錄。"
 
 # --- the environment: .venv/lab and .venv/test are touched when everything is installed ---------------------------
+
+# HASHES names a file with the hash of each package (.ci/hashes.txt, for CI): nothing else is installed before torch, which has
+# a build for each kind of GPU and brings what belongs to it.
 
 # Make it again if its Python is gone, its first installation was interrupted, or the folder was moved. Otherwise it is
 # only added to, since a JupyterLab may be running in it. What is added to may be half installed: `unfinished`.
@@ -92,10 +99,10 @@ ifneq ($(USABLE),yes)
 		echo "This Python cannot make a virtual environment. On Debian and Ubuntu: sudo apt install python3-venv"; \
 		echo "這個 Python 無法建立虛擬環境。Debian、Ubuntu 請執行：sudo apt install python3-venv"; exit 1; }
 endif
-	@echo "Installing the course's packages into .venv; the first time takes a few minutes."
-	@echo "正在把課程所需的套件安裝到 .venv，第一次需要幾分鐘。"
-	@touch .venv/unfinished; trap 'exit 130' INT; $(IN) -m pip install --disable-pip-version-check \
-		$(if $(wildcard .venv/lab .venv/test),--quiet) -c constraints.txt -e '.[$(@F)]' \
+	@echo "Installing the course's packages into .venv; the first time takes a few minutes. What pip says is in .venv/pip.log."
+	@echo "正在把課程所需的套件安裝到 .venv，第一次需要幾分鐘。pip 的訊息寫在 .venv/pip.log。"
+	@touch .venv/unfinished; trap 'exit 130' INT; \
+		$(if $(HASHES),$(PIP) --require-hashes --no-deps -r $(HASHES) &&) $(PIP) $(if $(HASHES),--no-build-isolation) -c constraints.txt -e '.[$(@F)]' \
 		|| { $(if $(and $(USABLE),$(wildcard .venv/unfinished)),,rm .venv/unfinished;) echo "pip failed, see above. Run the command again; make clean starts from nothing."; \
 		echo "pip 執行失敗，原因見上方。請再執行一次；若要從頭開始，請先執行 make clean。"; exit 1; }
 	@rm .venv/unfinished && touch $@

@@ -11,6 +11,13 @@ _devices: list[torch.device] = []
 _hidden = False  # whether a single real GPU was hidden from this lesson
 
 
+class NoPracticeGPU(RuntimeError):
+    """A practice GPU is needed and may not start. A notebook shows one line, and a run of all cells ends with it."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [str(self)]
+
+
 def start(count: int, enough: int | None = None) -> None:
     """Make `count` GPUs ready for a lesson; `gpus` returns them.
 
@@ -22,7 +29,7 @@ def start(count: int, enough: int | None = None) -> None:
         enough: How many real ones will do, if fewer are better than practice GPUs; without it: `count`.
 
     Raises:
-        RuntimeError: PyTorch is too old for a practice GPU, or a lone real one is already in use.
+        NoPracticeGPU: PyTorch is too old for practice GPUs, or has another accelerator, beside which they do not start.
         ValueError: The card that the learner chose is not known.
     """
     global _hidden
@@ -37,7 +44,14 @@ def start(count: int, enough: int | None = None) -> None:
     if real and not torch.cuda.is_initialized():
         os.environ["CUDA_VISIBLE_DEVICES"], _hidden = "", True
     blocking = os.environ.get("CUDA_LAUNCH_BLOCKING") == "1"
-    _devices.extend(practice_gpu.start(card(), count=count, blocking=blocking))
+    try:
+        _devices.extend(practice_gpu.start(card(), count=count, blocking=blocking))
+    except RuntimeError as error:
+        raise NoPracticeGPU(
+            f"This lesson's GPU is a practice GPU, and it may not start here: {error}. The results stored below still stand; "
+            "read them, and do not run the cells. · "
+            "這一課用的是練習用 GPU，但在這裡無法啟動（原因見上面的英文訊息）。下面存好的結果仍然有效，請直接閱讀，不要執行各個儲存格。"
+        ) from None
 
 
 def card() -> str:
@@ -81,7 +95,7 @@ def ready(count: int = 1) -> list[torch.device]:
         count: How many GPUs are needed.
 
     Raises:
-        RuntimeError: PyTorch is too old for a practice GPU.
+        NoPracticeGPU: A practice GPU is needed, and may not start.
     """
     if len(_devices) < count:
         start(count)
@@ -127,7 +141,9 @@ def plan() -> Bilingual | None:
     return Bilingual(
         f"{alone_en}What is about GPUs runs on {'a practice GPU' if n == 1 else f'{n} practice GPUs'}: a device in "
         f"software, modelled on a {name}. Values, order and memory are computed; its times are a model, and say so. "
-        "Speed is measured on the CPU.",
+        "Speed is measured on the CPU. Another card: `from course_utils.lesson_gpus import choose_card`, "
+        '`choose_card("A100")`, and this cell again.',
         f"{alone_zh}與 GPU 有關的內容，在 {n} 張練習用 GPU 上執行：這是以軟體實作的裝置，依 {name} 的規格與量測值建立模型。"
-        "數值、先後順序與記憶體都是實際算出來的；時間則是模型推算值，並且都會標明。速度在 CPU 上量測。",
+        "數值、先後順序與記憶體都是實際算出來的；時間則是模型推算值，並且都會標明。速度在 CPU 上量測。想換一張卡："
+        '`from course_utils.lesson_gpus import choose_card`、`choose_card("A100")`，再執行這一格。',
     )

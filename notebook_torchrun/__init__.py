@@ -43,7 +43,7 @@ def launch(
         limit: Seconds after which ranks that still run count as hanging, from when the first one has begun.
         max_restarts: How often torchrun restarts all ranks after a failure.
         environment: Variables to set for the ranks. They get ``OMP_NUM_THREADS=1`` unless it says otherwise.
-        show: ``"live"``, or ``"quiet"`` for no box at all.
+        show: ``"live"``; ``"clock"`` for a box that vanishes when the run ends; ``"quiet"`` for none at all.
 
     Returns:
         The run: ``results`` by rank, ``lines``, ``failure``, ``seconds``, ``backend``.
@@ -64,8 +64,10 @@ def launch(
             )
     if not isinstance(limit, (int, float)) or not 0 < limit < float("inf"):
         raise ValueError(f"launch(): limit={limit!r} must be seconds, more than 0 · 必須是大於 0 的秒數")
-    if show not in ("live", "quiet"):
-        raise ValueError(f"launch(): show={show!r} must be 'live' or 'quiet' · 只能是 'live' 或 'quiet'")
+    if show not in ("live", "clock", "quiet"):
+        raise ValueError(
+            f"launch(): show={show!r} must be 'live', 'clock' or 'quiet' · 只能是 'live'、'clock' 或 'quiet'"
+        )
 
     options = ["--standalone", f"--nproc-per-node={processes}"]
     options += [f"--max-restarts={max_restarts}"] * bool(max_restarts)
@@ -79,7 +81,7 @@ def launch(
     # folder alone takes 49, and a DataLoader's "/torch-shm-dir-XXXXXX/manager.sock" 34.
     folder = Path(tempfile.gettempdir(), f"launch-{uuid.uuid4().hex[:8]}")
     logs, began = LogReader(folder, run), time.monotonic()
-    box = LiveBox(run) if show == "live" else None
+    box = None if show == "quiet" else LiveBox(run, clock=show == "clock")
     variables = {name: str(value) for name, value in (environment or {}).items()}
     command = [*options, str(Path(agent.__file__).with_name("rank.py")), str(path), *words]
     process = None

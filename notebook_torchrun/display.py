@@ -102,13 +102,13 @@ def final_box(run: Run) -> Block:
 
 
 class LiveBox:
-    """Two outputs: one that changes while the job runs and is empty afterwards, and one that stays.
+    """Two outputs: one that changes while the job runs and is empty afterwards, and one that stays (not for a `clock`).
 
     nbval compares the first state of an output, JupyterLab and nbclient store the last one, so these are the same.
     """
 
-    def __init__(self, run: Run) -> None:
-        self.run = run
+    def __init__(self, run: Run, clock: bool = False) -> None:
+        self.run, self.clock = run, clock
         self.handle: Any = display(self._live(""), display_id=True) if get_ipython() else None
 
     def _live(self, card: str) -> Block:
@@ -123,9 +123,8 @@ class LiveBox:
 
     def finish(self) -> None:
         """Show the outcome."""
-        final = final_box(self.run)
-        if self.handle is None:  # in a terminal
-            print(final.text)
-        else:
+        if self.handle is not None:
             self.handle.update(self._live(""))
-            display(final)
+        if not self.clock:
+            final = final_box(self.run)
+            display(final) if self.handle is not None else print(final.text)

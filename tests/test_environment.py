@@ -3,13 +3,14 @@
 import json
 import os
 import re
-import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
 import tomllib
+import urllib.request
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +20,8 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
+
+from tools import open_lab
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -52,6 +55,21 @@ def test_torch_is_pinned_alone_and_exactly() -> None:
     assert [str(pin) for pin in PINS if pin.name == "torch"] == ["torch==2.13.0"]
     found = [pin.name for pin in PINS if pin.name.startswith(("nvidia", "cuda", "triton"))]
     assert found == ["nvidia-ml-py"]  # plain Python, which asks the driver; it belongs to no build of torch
+
+
+def test_ci_has_a_hash_for_every_package_but_torch() -> None:
+    """Those of [hub] are not installed there."""
+    blocks = re.split(r"\n(?=\S)", (ROOT / ".ci/hashes.txt").read_text().strip())
+    assert all(re.search(r"\\\n    --hash=sha256:[0-9a-f]{64}", block) for block in blocks)
+    hashed = {block.partition(" \\")[0] for block in blocks}
+    names = {re.match(r"[\w.-]+", line)[0] for line in hashed}
+    assert hashed <= {line for line in (ROOT / "constraints.txt").read_text().splitlines()}
+    wanted = [
+        *PROJECT["dependencies"],
+        *PROJECT["optional-dependencies"]["test"],
+        *PROJECT["optional-dependencies"]["lab"],
+    ]
+    assert {Requirement(text).name for text in wanted} - names == {"torch", PROJECT["name"]}
 
 
 def test_all_files_offer_the_same_pythons() -> None:
@@ -111,7 +129,7 @@ def copied(folder: Path) -> Path:
     for name in ("pyproject.toml", "constraints.txt", "tools/jupyterlab_defaults.json"):
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).touch()
-    for name in ("Makefile", "tools/one_at_a_time.py"):
+    for name in ("Makefile", "tools/one_at_a_time.py", "tools/quietly.py"):
         shutil.copy(ROOT / name, folder / name)
     return folder
 
@@ -244,25 +262,101 @@ def test_a_first_installation_that_was_killed_begins_again(course: Course) -> No
 
 
 @needs_make
+def test_pip_is_heard_only_when_it_fails(course: Course) -> None:
+    stand_in(
+        course.python,
+        course.python.read_text().replace('echo "pip $last" >> noted;', "echo many lines; exit 3;"),
+    )
+    course.make("lab")
+    printed = course.go()
+    assert "pip.log" in printed and printed.count("many lines") == 1 and "pip failed" in printed
+    assert (course.folder / ".venv/pip.log").read_text() == "many lines\n"
+
+
+@needs_make
+def test_clean_leaves_what_a_learner_wrote(tmp_path: Path) -> None:
+    copied(tmp_path)
+    made = (".venv", ".machines", "build", "dist", "gpu-runs", "test-results", "course_utils/__pycache__")
+    own = ("my_course", "notebooks/mine", "notebooks/results")
+    for name in (*made, *own):
+        (tmp_path / name).mkdir(parents=True)
+    command = ["make", "--silent", "clean"]
+    printed = subprocess.run(command, cwd=tmp_path, capture_output=True, check=True, text=True).stdout
+    assert not [name for name in made if (tmp_path / name).exists()]
+    assert all((tmp_path / name).exists() and name in printed for name in own)
+
+
+# --- make lab ------------------------------------------------------------------------------------------------
+
+
 def test_options_of_make_lab_win_over_its_defaults() -> None:
     """JupyterLab refuses a setting that is given twice: "only accepts one value"."""
     options = ["--ServerApp.port_retries=0", "--LabApp.default_url=/lab", "--port=9001", "--ip=127.0.0.2"]
     options.append("--ServerApp.allow_root=False")
-    arguments = make_lab(*options)
-    given = [text.lstrip("-").partition("=")[0].rpartition(".")[2].replace("-", "_") for text in arguments]
-    assert set(options) <= set(arguments) and max(map(given.count, given)) == 1, arguments
-    assert "default_url" in "".join(make_lab("--port=9001"))
-    command = [sys.executable, "-m", "jupyterlab", *arguments, "--show-config"]
+    given = open_lab.arguments(options)
+    names = [open_lab.setting(text) for text in given if "log_level" not in text]
+    assert set(options) <= set(given) and max(map(names.count, names)) == 1, given
+    assert "default_url" in "".join(open_lab.arguments(["--port=9001"]))
+    command = [sys.executable, "-m", "jupyterlab", *given, "--show-config"]
     result = subprocess.run(command, capture_output=True, text=True)
     assert result.returncode == 0 and "only accepts one value" not in result.stdout + result.stderr
+    assert "tools.open_lab" in result.stdout
 
 
-def make_lab(*options: str) -> list[str]:
-    """Return the arguments with which `make lab` would start JupyterLab."""
-    command = ["make", "--dry-run", "--assume-old=.venv/lab", "lab", f"LAB_ARGS={' '.join(options)}"]
-    printed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout
-    (lab,) = [line for line in printed.replace("\\\n", "").splitlines() if "-m jupyterlab" in line]
-    return shlex.split(lab.partition("-m jupyterlab")[2])
+@pytest.mark.parametrize(
+    ("header", "found"),
+    [
+        ("zh-TW,zh;q=0.9,en-US;q=0.8", "zh"),
+        ("en-GB,en;q=0.9", "en"),
+        ("de-CH, fr;q=0.9, en;q=0.3, zh;q=0.2", "en"),
+        ("de", None),
+        ("", None),
+    ],
+)
+def test_the_language_of_a_browser(header: str, found: str | None) -> None:
+    assert open_lab.language(header) == found
+
+
+def test_a_home_that_cannot_be_written_to_is_told_and_left_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert open_lab.folders({"JUPYTER_DATA_DIR": str(tmp_path)}) == {} and not capsys.readouterr().out
+    variables = open_lab.folders({"JUPYTER_DATA_DIR": str(tmp_path / "missing")})
+    assert {"JUPYTER_RUNTIME_DIR", "COURSE_DATA_DIR"} <= variables.keys()
+    assert all(Path(path).is_relative_to(ROOT / ".jupyter") for path in variables.values())
+    assert re.search("Nothing can be written.*\n.*無法寫入", capsys.readouterr().out)
+
+
+def test_make_lab_says_ready_and_begins_in_the_browsers_language(tmp_path: Path) -> None:
+    """With a port that another program has; the address leads to lesson 00, and the language is remembered once."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        names = ("JUPYTER_DATA_DIR", "JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR", "COURSE_DATA_DIR")
+        folders = {name: str(tmp_path / name) for name in names}
+        (tmp_path / "JUPYTER_DATA_DIR").mkdir()
+        command = [sys.executable, "-m", "tools.open_lab", f"--port={port}", "--no-browser"]
+        options = ["--ServerApp.port_retries=50", "--IdentityProvider.token="]
+        how = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "cwd": ROOT}
+        server = subprocess.Popen([*command, *options], env={**os.environ, **folders}, **how)
+        lines: list[str] = []
+        try:
+            while not lines or "Ready" not in lines[-1]:
+                lines.append(server.stdout.readline())
+                assert lines[-1], lines
+            found = re.search(
+                f"Port {port} is taken by another program; this one uses (\\d+)", "".join(lines)
+            )
+            for header, remembered in (("zh-TW,en;q=0.5", "zh"), ("en", "zh")):
+                address = f"http://127.0.0.1:{found[1]}/course"
+                request = urllib.request.Request(address, headers={"Accept-Language": header})
+                with urllib.request.urlopen(request) as answer:
+                    assert answer.url.endswith("/lab/tree/my_course/00_start_here.ipynb")
+                saved = json.loads((tmp_path / "COURSE_DATA_DIR/settings.json").read_text())
+                assert saved["language"] == remembered
+            assert len(lines) <= 13, lines
+        finally:
+            server.kill()
+            server.wait()
 
 
 @needs_make

@@ -10,11 +10,12 @@ import sys
 from pathlib import Path
 from typing import BinaryIO
 
-from bilingual import CHOICES, Bilingual, chosen_language
+from bilingual import CHOICES, Bilingual
 from torch_doctor import doctor, explain
 from torch_doctor.data import screen
 from torch_doctor.diagnosis import QUESTIONS
 from torch_doctor.diagnosis.this_process import command
+from torch_doctor.terminal import language
 from torch_doctor.version import __version__
 
 COMMANDS = (*QUESTIONS, "explain", "errors")
@@ -93,8 +94,8 @@ def _diagnose(question: str, options: argparse.Namespace, parser: argparse.Argum
     else:
         colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
         width = min(shutil.get_terminal_size((88, 24)).columns, 100)
-        language = options.language or chosen_language()
-        _print(report.text(language, max(width, 40), colour, options.details))
+        in_language = options.language or language()
+        _print(report.text(in_language, max(width, 40), colour, options.details))
     return _EXIT[report.diagnosis.kind]
 
 
@@ -128,7 +129,7 @@ def _explain(file: str | None, options: argparse.Namespace, parser: argparse.Arg
 
 
 def _card(card: object, options: argparse.Namespace, parser: argparse.ArgumentParser) -> str:
-    text = card.text(options.language or chosen_language(), program=parser.prog)  # type: ignore[attr-defined]
+    text = card.text(options.language or language(), program=parser.prog)  # type: ignore[attr-defined]
     return text.replace("⟨", "").replace("⟩", "")
 
 
@@ -146,7 +147,7 @@ def _errors(words: list[str], options: argparse.Namespace, parser: argparse.Argu
         if found and sys.stdout.isatty():  # a pipe gets the list alone
             from torch_doctor.diagnosis.sections import in_language
 
-            how = in_language(_LISTED, options.language or chosen_language())
+            how = in_language(_LISTED, options.language or language())
             _print("\n" + "\n".join(how).format(program=parser.prog, name=found[0].name))
     return 0 if found else _EXIT["unknown"]
 

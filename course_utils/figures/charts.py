@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bilingual import Bilingual, measured
+from bilingual import Bilingual, joined, measured
 from course_utils.figures.axes import (
     Label,
     bars_only,
@@ -15,7 +15,7 @@ from course_utils.figures.axes import (
     quoted,
     series_vary,
 )
-from course_utils.figures.measured import COLOURS, HERE, RECORDED_LABEL, Groups, show_measured
+from course_utils.figures.measured import COLOURS, HERE, RECORDED_LABEL, Groups, modelled, show_measured
 from course_utils.figures.picture import THIRD, new
 from course_utils.measure import Comparison
 from course_utils.named_cards import NamedCard, named_card
@@ -72,6 +72,11 @@ def _close_up(text: str) -> str:
     return text.replace("」 ", "」").replace(" 「", "「")
 
 
+def _number(value: Any) -> float:
+    """Return a number as a float, which a modelled one is already: it keeps the word."""
+    return value if modelled([value]) else float(value)
+
+
 def curves(
     name: str,
     lines: Mapping[Label, tuple[Sequence[float], Sequence[float]]],
@@ -79,6 +84,8 @@ def curves(
     card: NamedCard | str | None = None,
 ) -> None:
     """Show measured curves on logarithmic axes, this machine's beside the recorded GPU's.
+
+    The curve of a practice GPU says that it is modelled, and is not recorded.
 
     (An axis is linear where the figure's text says ``x_scale = "linear"`` or ``y_scale = "linear"``.)
 
@@ -100,7 +107,11 @@ def curves(
             for line, (xs, ys) in values["lines"].items():
                 name = names.get(line, line)
                 if whose == HERE:
-                    axes.plot(xs, ys, marker="o", label=lettering(name, " · "))
+                    label = lettering(name, " · ")
+                    style = "-"
+                    if modelled(ys):
+                        label, style = f"{label} ({joined('modelled', '推算值')})", "-."
+                    axes.plot(xs, ys, marker="o", linestyle=style, label=label)
                 else:
                     axes.plot(xs, ys, marker="s", linestyle="--", label=of_recorded(name))
         if beside:
@@ -118,7 +129,7 @@ def curves(
 
     show_measured(
         name,
-        {"lines": {key(line): [[*map(float, xs)], [*map(float, ys)]] for line, (xs, ys) in lines.items()}},
+        {"lines": {key(line): [[*map(float, xs)], [*map(_number, ys)]] for line, (xs, ys) in lines.items()}},
         draw,
         caption,
         Bilingual(f"Line chart of {y.en} against {x.en}.", f"折線圖，橫軸：{x.zh}；縱軸：{y.zh}。"),

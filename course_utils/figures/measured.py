@@ -1,11 +1,12 @@
 """Show what was measured here beside what is recorded from another machine."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from bilingual import Bilingual, measured
 from course_utils import published, recordings, run_mode
 from course_utils.figures.picture import RECORDED, YOURS, Picture
+from course_utils.measure import is_modelled
 from course_utils.named_cards import NamedCard
 
 RECORDED_LABEL = Bilingual("recorded", "參考紀錄")  # name of the other machine in a legend
@@ -26,6 +27,19 @@ def beside(name: str, recorded: dict[str, Any] | None, card: NamedCard | None = 
     said = Bilingual(f"Recorded on {run}.", f"GPU 參考紀錄：{run}。") if run else None
     source = card.reference.html() if card else ""  # before it, where the style sheet leaves it alone
     return source + published.beside("" if card else name, said)
+
+
+def modelled(numbers: Sequence[object]) -> bool:
+    """Return whether the numbers of a curve come from the clock of a practice GPU."""
+    return any(map(is_modelled, numbers))
+
+
+def _measured_only(values: dict[str, Any]) -> dict[str, Any]:
+    """Return what may be recorded: all but the curves of practice GPUs; nothing if there are only such."""
+    if "lines" not in values:
+        return values
+    lines = {name: line for name, line in values["lines"].items() if not modelled(line[1])}
+    return {"lines": lines} if lines else {}
 
 
 def series(values: Any, name: str = "") -> list[str]:
@@ -91,8 +105,8 @@ def show_measured(
     if instead and not recorded:  # what is published about GPUs stays beside it
         run = measured(instead["run"])
         caption = Bilingual(f"{caption.en} Recorded on {run}.", f"{caption.zh}參考紀錄：{run}。")
-    if not instead:
-        run_mode.note("curve", name, values)
+    if not instead and (noted := _measured_only(values)):
+        run_mode.note("curve", name, noted)
     consists = "; ".join(series(values))
     consists = measured(consists) if series_vary else consists
     display(Picture(draw(groups), caption, alternative, consists, beside(name, recorded, card)))

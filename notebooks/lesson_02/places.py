@@ -1,6 +1,6 @@
 """Where tensors and models are, and what moved: tables of the lesson, and what its exercises share."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -33,11 +33,6 @@ def code(value: object) -> str:
     return "`" + str(value).replace("`", "'") + "`"
 
 
-def _place(names: str) -> str:
-    """Return the names of devices for a table; those of GPUs are not the same on every machine."""
-    return code(names) if names == "cpu" else measured(names)
-
-
 def below(*parts: Block | Bilingual) -> Block:
     """Return blocks and small lines of text one below the other."""
     blocks = [
@@ -53,7 +48,7 @@ def _tensors(thing: Any) -> list[torch.Tensor]:
     return [*thing.parameters(), *thing.buffers()] if isinstance(thing, nn.Module) else [thing]
 
 
-def _row(name: str, thing: Any) -> tuple[str, ...]:
+def _row(name: str, thing: Any, place: Callable[[object], str] = code) -> tuple[str, ...]:
     tensors = _tensors(thing)
     if not all(isinstance(tensor, torch.Tensor) for tensor in tensors):
         return code(name), code("–"), code("–"), code(type(thing).__name__), code("–")
@@ -63,7 +58,7 @@ def _row(name: str, thing: Any) -> tuple[str, ...]:
         " × ".join(map(str, thing.shape)) or "()" if isinstance(thing, torch.Tensor) else type(thing).__name__
     )
     total = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
-    return code(name), _place(" + ".join(devices)), code(shape), code(", ".join(types)), code(f"{total:,}")
+    return code(name), place(" + ".join(devices)), code(shape), code(", ".join(types)), code(f"{total:,}")
 
 
 def _note(things: list[Any]) -> Bilingual:
@@ -74,24 +69,25 @@ def _note(things: list[Any]) -> Bilingual:
     return _PRACTICE if any(modelled(tensor.device) for tensor in tensors) else _REAL
 
 
-def places(things: dict[str, Any] | None = None, /, **named: Any) -> Block:
+def places(things: dict[str, Any] | None = None, /, *, vary: str = "", **named: Any) -> Block:
     """Return a table of tensors and modules: where each of them is, and how many bytes it takes.
 
     Args:
         things: By names that are no identifiers, such as ``"x + y"``.
+        vary: The one whose GPU has not the same number on every machine.
         named: Tensors and modules by their names.
     """
     every = {**(things or {}), **named}
-    rows = [_row(name, thing) for name, thing in every.items()]
+    rows = [_row(name, thing, measured if name == vary else code) for name, thing in every.items()]
     return below(table(_HEADER, rows), _note([*every.values()]))
 
 
-def outcomes(cases: dict[str, Callable[[], Any]], *, vary: Sequence[str] = ()) -> Block:
+def outcomes(cases: dict[str, Callable[[], Any]], *, vary: str = "") -> Block:
     """Run each expression and return a table of what became of it: a device, a value, or an error.
 
     Args:
         cases: Expressions, and functions that compute them.
-        vary: The expressions for which this is not the same on every machine.
+        vary: The expression for which this is not the same on every machine.
     """
     rows: list[tuple[str, str | Bilingual]] = []
     results = []
@@ -99,19 +95,14 @@ def outcomes(cases: dict[str, Callable[[], Any]], *, vary: Sequence[str] = ()) -
         try:
             results.append(result := run())
         except RuntimeError:
-            end: str | Bilingual = Bilingual("refused: `RuntimeError`", "拒絕計算：`RuntimeError`")
-            if expression in vary:
-                end = Bilingual(measured("refused: RuntimeError"), measured("拒絕計算：RuntimeError"))
+            end = Bilingual("refused: RuntimeError", "拒絕計算：RuntimeError")
         else:
-            end = code(result)
-            if isinstance(result, torch.Tensor):
-                place = _place(str(result.device))
-                end = Bilingual(f"computed, on {place}", f"算得出來，結果在 {place} 上")
-                if expression in vary:
-                    end = Bilingual(
-                        measured(f"computed, on {result.device}"),
-                        measured(f"算得出來，結果在 {result.device} 上"),
-                    )
+            place = getattr(result, "device", None)
+            end = (
+                Bilingual(f"computed, on {place}", f"算得出來，結果在 {place} 上") if place else code(result)
+            )
+        if expression == vary:
+            end = Bilingual(measured(end.en), measured(end.zh))
         rows.append((code(expression), end))
     head = (Bilingual("expression", "運算式"), Bilingual("what happens", "結果"))
     return below(table(head, rows), _note(results))

@@ -1,4 +1,7 @@
-"""All runs of a results folder side by side: a table, and the validation error over the seconds of training."""
+"""All runs of a results folder side by side: a table, and the validation error over the seconds of training.
+
+The errors on the test part are not shown: whoever chose by them would have no test any more.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +18,7 @@ HEAD = (
     Bilingual("device", "裝置"),
     Bilingual("data type, batch, ranks", "資料型別、批次、rank 數"),
     Bilingual("windows/s", "視窗／秒"),
-    Bilingual("MSE: validation, test", "MSE：驗證、測試"),
+    Bilingual("MSE, validation", "MSE，驗證"),
     Bilingual("seconds", "秒數"),
 )
 FINISHED, DAMAGED = Bilingual("finished", "已完成"), Bilingual("damaged: {file}", "損壞：{file}")
@@ -43,7 +46,6 @@ class Summary:
     ranks: int | None
     rate: float | None
     validation: float | None
-    test: float | None
     seconds: float | None
     curve: list[tuple[float, float]]  # (seconds, validation error)
 
@@ -53,13 +55,6 @@ def _devices(environment: Line | None) -> list[str]:
     found = (environment or {}).get("ranks")
     names = [str(name) for name in found] if isinstance(found, list) else []
     return [name.partition(" (")[2].removesuffix(")") or name for name in names]
-
-
-def _errors(metrics: Line | None) -> Line:
-    """Return what the test of a run says about its model."""
-    found = (metrics or {}).get("test")
-    found = found.get("Informer") if isinstance(found, dict) else None
-    return found if isinstance(found, dict) else {}
 
 
 def summary(folder: Path) -> Summary:
@@ -96,7 +91,6 @@ def summary(folder: Path) -> Summary:
         len(devices) or None,
         number(metrics or {}, "windows_per_second") or (median(rates) if rates else None),
         min((value for _, value in curve), default=None),
-        number(_errors(metrics), "mse"),
         number(last, "seconds"),
         curve,
     )
@@ -119,7 +113,7 @@ def _cells(run: Summary) -> list[str]:
         run.device or "–",
         f"{run.precision or '–'}, {shown(run.batch, 'g')}, {shown(run.ranks, 'g')}",
         shown(run.rate, ",.0f"),
-        f"{shown(run.validation, '.3f')}, {shown(run.test, '.3f')}",
+        shown(run.validation, ".3f"),
         shown(run.seconds, ".1f"),
     ]
 

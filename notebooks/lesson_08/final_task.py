@@ -193,16 +193,14 @@ def _repeatable(run: Any) -> Row:
         found = json.loads((run.folder / "environment.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         found = {}
-    commit = str(found.get("commit") or "")
     have = {
         "seed": type(run.config.get("seed")) is int,
         "torch": bool(found.get("torch")) and bool(found.get("devices")),
-        "commit": bool(commit) and not commit.endswith("-dirty"),
+        "program": bool(found.get("program")),
         "digest": bool(run.config.get("digest")),
     }
     lacking = ", ".join(name for name, there in have.items() if not there)
-    says = {"": "repeatable", "commit": "no_commit"}.get(lacking, "lacking")
-    return _row("repeatable", 2 * sum(have.values()), says, names=lacking)
+    return _row("repeatable", 2 * sum(have.values()), "lacking" if lacking else "repeatable", names=lacking)
 
 
 def _resumed(runs: list[Any]) -> Row:

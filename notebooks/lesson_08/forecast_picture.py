@@ -1,6 +1,7 @@
 """A forecast beside the truth, and the error of each method by horizon, with a whole run that was recorded."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ from course_utils import figures
 
 RECORDED = Path(__file__).with_name("whole_run.json")
 STYLES = {
-    "Informer": (figures.YOURS, "-"),
+    "informer": (figures.YOURS, "-"),
+    "mlp": (figures.YOURS, ":"),
     "last value": (figures.GREY, "-"),
     "seasonal (168)": (figures.FOURTH, "-"),
     "linear, all columns": (figures.THIRD, "-"),
@@ -24,21 +26,21 @@ def whole_run() -> dict[str, Any]:
     return json.loads(RECORDED.read_text(encoding="utf-8"))
 
 
-def draw(metrics: dict[str, Any], recorded: dict[str, Any]) -> Any:
-    """Return the figure of a run's metrics, beside the recorded ones."""
+def draw(runs: Sequence[dict[str, Any]], recorded: dict[str, Any]) -> Any:
+    """Return the figure of the metrics of some runs, the first of which is drawn, beside the recorded ones."""
     figure, (window, horizons) = figures.new(height=3.6, columns=2, width=9.2)
-    example = metrics["examples"][0]
+    example = runs[0]["examples"][0]
     past, hours = example["past"][-48:], range(1, len(example["truth"]) + 1)
     window.plot(range(1 - len(past), 1), past, color=figures.PALE, label=Bilingual("past", "過去"))
     window.plot(hours, example["truth"], color=figures.GREY, label=Bilingual("truth", "實際"))
     window.plot(hours, example["forecast"], color=figures.YOURS, label=Bilingual("forecast", "預測"))
     window.set_title(example["column"])
-    lines = {name: metrics["test"][name] for name in STYLES if name in metrics["test"]}
-    for name, errors in lines.items():
+    test = {name: errors for run in runs for name, errors in run["test"].items()}
+    for name in filter(test.__contains__, STYLES):
         colour, line = STYLES[name]
-        found = errors["per_horizon"]
+        found = test[name]["per_horizon"]
         horizons.plot(range(1, len(found) + 1), found, line, color=colour, label=name)
-    found = recorded["test"]["Informer"]["per_horizon"]
+    found = recorded["test"]["informer"]["per_horizon"]
     horizons.plot(
         range(1, len(found) + 1), found, "--", color=figures.RECORDED, label=figures.lettering(WHOLE)
     )
@@ -51,19 +53,19 @@ def draw(metrics: dict[str, Any], recorded: dict[str, Any]) -> Any:
     return figure
 
 
-def show(metrics: dict[str, Any]) -> None:
+def show(*runs: dict[str, Any]) -> None:
     """Show the picture.
 
     Args:
-        metrics: What a run's ``metrics.json`` holds.
+        runs: What the ``metrics.json`` of some runs hold; a forecast of the first is drawn.
     """
     recorded = whole_run()
     caption = Bilingual(
-        f"Left: one forecast of your run. Right: mean squared error on the test part, by horizon. Dashed: {recorded['made']['en']}.",
-        f"左圖是你這次訓練的一個預測，右圖是測試區段上各預測距離的均方誤差。虛線是參考紀錄：{recorded['made']['zh']}。",
+        f"Left: one forecast of your run of the Informer. Right: mean squared error on the test part, by horizon. Dashed: {recorded['made']['en']}.",
+        f"左圖是你訓練的 Informer 做的一個預測，右圖是測試區段上各預測距離的均方誤差。虛線是參考紀錄：{recorded['made']['zh']}。",
     )
     alternative = Bilingual(
         "Two line charts: a forecast and the truth over 24 hours; the error of each method by horizon.",
         "兩張折線圖，一張是 24 小時的預測與實際值，一張是各種方法在各預測距離的誤差。",
     )
-    figures.show(draw(metrics, recorded), caption=caption, alternative=alternative)
+    figures.show(draw(runs, recorded), caption=caption, alternative=alternative)

@@ -5,17 +5,18 @@ The CPU computes with one thread, as on the scoreboard of lessons 00 to 06.
 
 import time
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import torch
 from torch import nn
 
-from course_utils.machine import try_gpu
+from course_utils.lesson_gpus import ready
 from course_utils.measure import synchronize
 from course_utils.torch_state import preserved_state
 from lesson_08 import programs
 from shared import timeline
-from shared.trap import Trap
+from shared.waiting import Waits
 
 LEARN = 2048  # windows after which the error is compared
 # So many runs are timed, each for about so long: some escape what else the machine does.
@@ -51,16 +52,20 @@ def rate(train: Train, device: torch.device, learn: bool = True, **part: Any) ->
         return max(best, *(again / timed(train, device, again, **part)[1] for _ in range(RUNS))), found
 
 
+@cache
 def waits(loop: Callable[..., Any], steps: int = 4) -> float:
-    """Return how often the host waits for a value in each step of `loop`; a wait after the last step counts as well."""
-    device = try_gpu()
+    """Return how often the host waits for a value in each step of `loop`; a wait after the last step counts as well.
+
+    They are counted on a GPU, or on a practice GPU where there is none: which lines wait does not depend on speed.
+    """
+    (device,) = ready()
     found = list(programs.from_device(programs.ready(), programs.order(8 * steps), 8, device, torch.float32))
     torch.manual_seed(0)
     model = programs.Informer(len(programs.ready().columns), **programs.SMALL).to(device)
     optimizer = torch.optim.Adam(model.parameters())
-    with preserved_state(threads=1), Trap() as trap:
+    with preserved_state(threads=1), Waits() as waited:
         loop(model, optimizer, found)
-    return sum(trap.lines.values()) / steps
+    return sum(waited.lines.values()) / steps
 
 
 def _marked(batches: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:

@@ -19,18 +19,17 @@ import pandas as pd
 
 PROJECT = Path(__file__).with_name("forecast")
 
-# The own model: the project asks for a class Informer and two sizes, so this file takes the place of informer.py.
+# The own model: a file with a class Model and its sizes.
 MODEL = '''
 """Two hidden layers over a whole window: no attention, and far less to compute."""
 
 import torch
 from torch import nn
 
-SMALL = {"past": 48, "ahead": 12, "width": 128}
-FULL = {"past": 168, "ahead": 48, "width": 512}
+SIZES = {"small": {"past": 48, "ahead": 12, "width": 128}, "full": {"past": 168, "ahead": 48, "width": 512}}
 
 
-class Informer(nn.Module):
+class Model(nn.Module):
     def __init__(self, columns, marks=4, *, past, ahead, width):
         super().__init__()
         self.shape = ahead, columns
@@ -51,21 +50,15 @@ def write_data(path: Path, rows: int = 4000, seed: int = 7) -> None:
     day, weekend = hours % 24, hours // 24 % 7 >= 5
     slow = pd.Series(rng.normal(size=rows)).ewm(halflife=30).mean().to_numpy() * 6
     warmth = 14 + 8 * np.sin(2 * np.pi * (day - 9) / 24) + 3 * slow
-    rain = np.clip(
-        pd.Series(rng.normal(size=rows)).ewm(halflife=4).mean().to_numpy() * 3 - 1,
-        0,
-        None,
-    )
+    clouds = pd.Series(rng.normal(size=rows)).ewm(halflife=4).mean().to_numpy()
+    rain = np.clip(clouds * 3 - 1, 0, None)
     pleasant = np.exp(-(((warmth - 20) / 9) ** 2) - rain)
-    work = np.where(
-        weekend, 0.1, np.exp(-((day - 8) ** 2) / 4) + np.exp(-((day - 18) ** 2) / 6)
-    )
+    peaks = np.exp(-((day - 8) ** 2) / 4) + np.exp(-((day - 18) ** 2) / 6)
+    work = np.where(weekend, 0.1, peaks)
     leisure = np.exp(-((day - 15) ** 2) / 18) * np.where(weekend, 1.5, 0.5)
     noise = 1 + 0.05 * rng.normal(size=(2, rows))
-    commuters, tourists = (
-        300 * work * (0.5 + 0.5 * pleasant) * noise[0],
-        250 * leisure * pleasant * noise[1],
-    )
+    commuters = 300 * work * (0.5 + 0.5 * pleasant) * noise[0]
+    tourists = 250 * leisure * pleasant * noise[1]
     columns = {
         "warmth": warmth,
         "rain": rain,
@@ -74,33 +67,20 @@ def write_data(path: Path, rows: int = 4000, seed: int = 7) -> None:
     }
     columns["docks_free"] = np.clip(500 - commuters - tourists, 0, None)
     frame = pd.DataFrame(columns).round(3)
-    frame.insert(
-        0,
-        "date",
-        pd.date_range("2025-03-03", periods=rows, freq="h").strftime(
-            "%Y-%m-%d %H:%M:%S"
-        ),
-    )
+    times = pd.date_range("2025-03-03", periods=rows, freq="h")
+    frame.insert(0, "date", times.strftime("%Y-%m-%d %H:%M:%S"))
     frame.to_csv(path, index=False)
 
 
-def train(folder: Path, *options: str, ranks: int = 1, stop: bool = False) -> Path:
+def train(folder: Path, *options: object, ranks: int = 1, stop: bool = False) -> Path:
     """Run the project's program and return the folder of its run; `stop` ends it with a checkpoint, early."""
-    start = [
-        "-m",
-        "torch.distributed.run",
-        "--standalone",
-        f"--nproc-per-node={ranks}",
-    ] * (ranks > 1)
-    command = [
-        sys.executable,
-        *start,
-        "forecast.py",
-        "--data",
-        "bikes.csv",
-        "--cpu",
-        *options,
-    ]
+    several = (
+        ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
+        if ranks > 1
+        else []
+    )
+    always = ["forecast.py", "--data", "bikes.csv", "--cpu"]
+    command = [sys.executable, *several, *always, *map(str, options)]
     one_thread = os.environ | {
         "OMP_NUM_THREADS": "1"
     }  # a network this small gains nothing from more
@@ -119,37 +99,37 @@ def train(folder: Path, *options: str, ranks: int = 1, stop: bool = False) -> Pa
     return run
 
 
-def report(folder: Path, slow: Path, fast: Path) -> str:
-    """Return one page: what was asked, what was measured, what it means."""
-    runs = [
-        json.loads((run / "metrics.json").read_text(encoding="utf-8"))
-        for run in (slow, fast)
+def report(runs: dict[str, Path]) -> str:
+    """Return one page: what was asked, what was measured, what it means. Only the last run's test is read."""
+    found = {
+        step: json.loads((run / "metrics.json").read_text(encoding="utf-8"))
+        for step, run in runs.items()
+    }
+    steps = [
+        f"| {step} | {own['windows_per_second']:.0f} | {own['seconds']:.1f} | {own['val_mse']:.3f} |"
+        for step, own in found.items()
     ]
-    gain = runs[1]["windows_per_second"] / runs[0]["windows_per_second"]
-    errors = [
-        f"| {name} | {own['mse']:.3f} |" for name, own in runs[1]["test"].items()
-    ]
-    rates = [
-        f"| {run.name} | {own['windows_per_second']:.0f} |"
-        for run, own in zip((slow, fast), runs, strict=True)
-    ]
-    return "\n".join(
-        [
-            "# Bicycles of a city, the next 12 hours",
-            "A small network (its class is called Informer here) against four simple forecasts, on the test part:",
-            "",
-            "| forecast | mse, scaled |\n|---|--:|",
-            *errors,
-            "",
-            "| run | windows per second |\n|---|--:|",
-            *rates,
-            "",
-            f"With 16 windows per step the program spent its time on launching small operations; with 128 it is {gain:.1f} "
-            f"times as fast, with the test error {runs[1]['test']['Informer']['mse']:.3f} instead of "
-            f"{runs[0]['test']['Informer']['mse']:.3f}. The fast run was stopped, and resumed by two ranks.",
-            "The linear maps cannot multiply warmth and rain with the hour; that is what the network adds.",
-        ]
-    )
+    slow, fast, last = found.values()
+    gain = fast["windows_per_second"] / slow["windows_per_second"]
+    page = f"""# Bicycles of a city, the next 12 hours
+A small network of our own. One thing was changed at a time, and judged by the validation part:
+
+| run | windows per second | seconds | validation mse |
+|---|--:|--:|--:|
+{chr(10).join(steps)}
+
+With 16 windows per step the program spent its time on launching small operations; with 128 it is {gain:.1f} times as
+fast, but takes an eighth of the steps in as many epochs. 12 epochs give it time to learn what it had missed. That run
+was stopped, and resumed by two ranks.
+
+The test part, once, at the end:
+
+| forecast | mse, scaled |
+|---|--:|
+{chr(10).join(f"| {name} | {own['mse']:.3f} |" for name, own in last["test"].items())}
+
+The linear maps cannot multiply warmth and rain with the hour; that is what the network adds."""
+    return page
 
 
 def solve(folder: Path) -> None:
@@ -164,24 +144,21 @@ def solve(folder: Path) -> None:
         ignore=shutil.ignore_patterns("__pycache__"),
         dirs_exist_ok=True,
     )
-    (folder / "informer.py").write_text(MODEL, encoding="utf-8")
+    (folder / "own_model.py").write_text(MODEL, encoding="utf-8")
     write_data(folder / "bikes.csv")
-    slow = train(folder, "--name", "slow", "--batch", "16", "--epochs", "2")
-    options = [
-        "--name",
-        "fast",
-        "--batch",
-        "128",
-        "--epochs",
-        "12",
-        "--learning-rate",
-        "0.003",
-    ]
-    begun = train(folder, *options, stop=True)
-    fast = train(folder, "--resume", str(begun.relative_to(folder)), ranks=2)
-    (folder / "report.md").write_text(
-        report(folder, slow, fast) + "\n", encoding="utf-8"
+    own = "--model", "own_model", "--name"
+    runs = {
+        "16 windows per step": train(
+            folder, *own, "slow", "--batch", 16, "--epochs", 2
+        )
+    }
+    runs["128 windows per step"] = train(
+        folder, *own, "batch", "--batch", 128, "--epochs", 2
     )
+    begun = train(folder, *own, "epochs", "--batch", 128, "--epochs", 12, stop=True)
+    last = train(folder, "--resume", begun.relative_to(folder), ranks=2)
+    runs["128, and 12 epochs"] = last
+    (folder / "report.md").write_text(report(runs) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

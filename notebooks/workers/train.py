@@ -30,7 +30,9 @@ LASTING = ["epochs", "batch", "learning_rate", "dropout", "precision", "seed"]
 def arguments() -> Namespace:
     parser = ArgumentParser(description=__doc__)
     add = parser.add_argument
-    add("--epochs", type=int, default=4)
+    add(
+        "--epochs", type=int, default=4, help="of the run; to add some is another run"
+    )
     add("--batch", type=int, default=64, help="of all ranks; take 240 for any N to 6")
     add("--accumulate", type=int, default=1, help="parts of each rank's share of it")
     add("--learning-rate", type=float, default=0.1)
@@ -42,7 +44,7 @@ def arguments() -> Namespace:
     add("--log-file", type=Path, help="gets a line of JSON after each epoch")
     add("--seed", type=int, default=0)
     add("--deterministic", action="store_true", help="repeat every bit on GPUs, too")
-    add("--no-tf32", action="store_true", help="full float32 in GPUs' convolutions")
+    add("--tf32", choices=["none", "convolutions", "all"], default="convolutions")
     add("--gpu", action="store_true", help="stop on a machine without GPUs")
     options = parser.parse_args()
     options.lasting = {name: getattr(options, name) for name in LASTING}
@@ -191,7 +193,8 @@ def evaluate(model: nn.Module, loader: DataLoader, options: Namespace) -> float:
     with torch.inference_mode(), options.autocast(options.device.type):
         for images, labels in loader:
             images = images.to(options.device, options.dtype, non_blocking=True)
-            right = model.module(images).argmax(1) == labels.to(options.device)
+            labels = labels.to(options.device, non_blocking=True)
+            right = model.module(images).argmax(1) == labels
             counts[0] += right.sum()
             counts[1] += labels.numel()
     dist.all_reduce(counts)  # a mean of means would weigh unequal shares equally
@@ -276,8 +279,10 @@ def main() -> None:
     if options.deterministic:  # where an operation cannot be, it raises an error
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
         torch.use_deterministic_algorithms(True)
-    if options.no_tf32:  # otherwise PyTorch lets cuDNN round float32 to TF32
-        torch.backends.cudnn.allow_tf32 = False
+    # GPUs since Ampere may round float32 to TF32; "all" is much faster, where it is enough.
+    torch.backends.cudnn.allow_tf32 = options.tf32 != "none"
+    products = "high" if options.tf32 == "all" else "highest"
+    torch.set_float32_matmul_precision(products)  # some containers switch TF32 on
     options.device = start(options)
     if dist.get_rank() == 0:  # stop now where it cannot write, not after an epoch
         trial = Path(f"{options.checkpoint}.trial")

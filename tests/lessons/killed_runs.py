@@ -21,15 +21,15 @@ sys.path[:0] = [str(PROJECT)]
 import torch  # noqa: E402
 import torch.utils.tensorboard  # noqa: E402, F401
 
-import command_line  # noqa: E402
 import forecast  # noqa: E402
+import informer  # noqa: E402
 from run_folder import read_run  # noqa: E402
 from series import make_series  # noqa: E402
 
 torch.set_num_threads(1)
 TINY = {"past": 24, "start": 12, "ahead": 6, "width": 8, "heads": 2, "layers": 2}
 TINY |= {"decoder_layers": 1, "factor": 2, "dropout": 0.1}
-command_line.SIZES["small"].update(TINY)
+informer.SIZES["small"].update(TINY)
 WORDS = ["--data", "short.csv", "--epochs", "2", "--batch", "16", "--no-plots", "--watch", "0.01", "--cpu"]
 OWN = {str(path) for path in PROJECT.glob("*.py")} - {
     str(PROJECT / "informer.py"),

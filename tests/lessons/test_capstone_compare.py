@@ -14,7 +14,7 @@ from bilingual import Bilingual
 from lesson_08 import compare_runs, finished_run, forecast_picture
 
 ERRORS = {"mse": 0.2, "mae": 0.3, "per_horizon": [0.1, 0.2, 0.3]}
-METRICS = {"test": {"Informer": ERRORS, "last value": ERRORS}, "windows_per_second": 1234.5}
+METRICS = {"test": {"informer": ERRORS, "last value": ERRORS}, "windows_per_second": 1234.5}
 CONFIG = {"batch": 64, "precision": "bfloat16", "steps": 200, "epochs": 2}
 CONFIG |= {"data": str(finished_run.SERIES.absolute())}
 RANKS = ["cuda:0 (NVIDIA <H100>)", "cuda:1 (NVIDIA <H100>)"]
@@ -45,7 +45,7 @@ def test_a_finished_run(tmp_path: Path) -> None:
     (run,) = compare_runs.summaries(a_run(tmp_path, "informer-1").parent)
     assert (run.name, run.state) == ("informer-1", compare_runs.FINISHED)
     assert (run.device, run.ranks) == ("NVIDIA <H100>", 2)
-    assert (run.precision, run.batch, run.rate, run.test) == ("bfloat16", 64, 1234.5, 0.2)
+    assert (run.precision, run.batch, run.rate) == ("bfloat16", 64, 1234.5)
     assert (run.validation, run.seconds, run.curve) == (0.05, 20.0, [(10.0, 0.1), (20.0, 0.05)])
 
 
@@ -61,7 +61,7 @@ STATES: list[tuple[dict[str, Any], str, float | None]] = [
     ({"log__jsonl": None}, "finished", None),
     ({"log__jsonl": '{"step": 5}\n{"step": 10, "seconds": "many", "val_mse": NaN}\n{"st'}, "finished", None),
     ({"metrics__json": {"test": None, "windows_per_second": None}}, "finished", 0.05),
-    ({"metrics__json": {"test": {"Informer": [1]}}}, "finished", 0.05),
+    ({"metrics__json": {"test": {"informer": [1]}}}, "finished", 0.05),
     ({"config__json": {"batch": "64", "precision": 32, "steps": True}}, "finished", 0.05),
 ]
 
@@ -108,7 +108,7 @@ def test_the_newest_run_that_was_tested(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(finished_run, "launch", lambda *_, **__: pytest.fail("there is a finished run"))
     runs = {
         "damaged": {"metrics__json": "{"},
-        "other": {"metrics__json": {"test": {"Informer": ERRORS}}},
+        "other": {"metrics__json": {"test": {"informer": ERRORS}}},
         "of another series": {"config__json": CONFIG | {"data": "/short.csv"}},
         "newest": {},
         "older": {"metrics__json": METRICS | {"windows_per_second": 1}},
@@ -118,7 +118,7 @@ def test_the_newest_run_that_was_tested(tmp_path: Path, monkeypatch: pytest.Monk
         os.utime(file, (10**9 - age, 10**9 - age))
     a_run(tmp_path, "unfinished", metrics__json=None)
     a_run(tmp_path / "short", "of another series")
-    assert finished_run.finished_run() == METRICS
+    assert finished_run.finished_run("informer") == METRICS
 
 
 def test_without_one_a_short_run_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,16 +135,13 @@ def test_without_one_a_short_run_is_made(tmp_path: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(finished_run, "RESULTS", tmp_path)
     monkeypatch.setattr(finished_run, "launch", launch)
-    assert finished_run.finished_run() == METRICS
-    assert finished_run.finished_run() == METRICS and len(launched) == 1
+    assert finished_run.finished_run("informer") == METRICS
+    assert finished_run.finished_run("informer") == METRICS and len(launched) == 1
+    options = command_line.arguments([str(word) for word in launched[0][0][1:]])
+    assert (options.model, options.epochs, options.size) == ("informer", 1, "small")
     monkeypatch.setattr(finished_run, "RESULTS", tmp_path / "elsewhere")
     with pytest.raises(RuntimeError, match="left no run"):
-        finished_run.finished_run()
-
-
-def test_the_short_run_is_what_the_script_takes() -> None:
-    options = command_line.arguments(finished_run.SHORT)
-    assert (options.epochs, options.batch, options.size) == (1, 32, "small")
+        finished_run.finished_run("informer")
 
 
 # --- the picture ----------------------------------------------------------------------------------------------
@@ -154,7 +151,7 @@ def test_the_recorded_run_beats_all_baselines() -> None:
     """What 8.8 says of it: better than everything on the whole, but not than the linear map in the first hours."""
     recorded = forecast_picture.whole_run()
     test = recorded["test"]
-    model, linear = test.pop("Informer"), test["linear, all columns"]
+    model, linear = test.pop("informer"), test["linear, all columns"]
     assert all(model["mse"] < 0.9 * own["mse"] for own in test.values()), (
         "the margin is gone: the text must change"
     )
@@ -168,8 +165,9 @@ def test_the_recorded_run_beats_all_baselines() -> None:
 def test_the_picture_of_a_run(capsys: Any) -> None:
     window = {"past": [0.0] * 96, "truth": [1.0] * 24, "forecast": [0.5] * 24, "column": "price"}
     test = {name: {"per_horizon": [0.1 * n] * 24} for n, name in enumerate(forecast_picture.STYLES, 1)}
+    mlp = {"test": {"mlp": test.pop("mlp")}}
     metrics = {"examples": [window], "test": test | {"unknown": ERRORS}}
-    figure = forecast_picture.draw(metrics, forecast_picture.whole_run())
+    figure = forecast_picture.draw((metrics, mlp), forecast_picture.whole_run())
     labels = [line.get_label() for line in figure.axes[1].lines]
     assert labels == [*forecast_picture.STYLES, forecast_picture.figures.lettering(forecast_picture.WHOLE)]
-    forecast_picture.show(metrics)
+    forecast_picture.show(metrics, mlp)

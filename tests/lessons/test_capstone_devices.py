@@ -218,7 +218,7 @@ def test_the_picture_of_a_resumed_run_goes_on_in_time() -> None:
 def test_pictures_are_drawn_of_any_run(tmp_path: Path) -> None:
     """Also of a run without validation errors, and of devices that tell nothing."""
     window = {"past": [0.0] * 96, "truth": [1.0] * 24, "forecast": [0.5] * 24, "column": "load"}
-    metrics = {"examples": [window] * 3, "test": {"Informer": {"per_horizon": [0.1] * 24}}}
+    metrics = {"examples": [window] * 3, "test": {"informer": {"per_horizon": [0.1] * 24}}}
     nothing = {"device": "cuda:0", "name": "T4", "seconds": 1, "busy": None, "memory": None}
     known = {"device": "cpu", "name": "CPU", "seconds": 1, "busy": 10, "memory": 10**9}
     log = [{"step": 1, "loss": 1.0}, {"step": 2, "loss": 0.5, "val_mse": 0.6}]

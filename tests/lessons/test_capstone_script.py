@@ -1,5 +1,6 @@
 """The capstone's forecast.py: alone in an empty folder, under bare torchrun, stopped, resumed, and asked for nonsense."""
 
+import hashlib
 import itertools
 import json
 import multiprocessing
@@ -19,6 +20,7 @@ from bare_torchrun import run_script
 
 import command_line
 import forecast
+import informer
 import ranks
 import run_folder
 from checkpoint import read_state
@@ -49,9 +51,9 @@ sys.meta_path.insert(0, NoCourse())
 if __name__ == "__main__":
     from torch.optim.optimizer import register_optimizer_step_post_hook
 
-    import command_line
+    import informer
 
-    command_line.SIZES["small"].update(json.loads(os.environ["SETTINGS"]))
+    informer.SIZES["small"].update(json.loads(os.environ["SETTINGS"]))
     steps, first = [], os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") == "0"
     rank = os.environ.get("RANK", "0")
 
@@ -132,10 +134,13 @@ def test_alone_it_makes_its_data_and_leaves_a_whole_folder(folder: Path, start: 
     assert left.config["steps"] == left.config["steps_per_epoch"] == left.log[-1]["step"] and left.devices
     assert {"step", "epoch", "seconds", "loss", "windows_per_second"} <= left.log[0].keys()
     assert [line for line in left.log if "val_mse" in line] == left.log[-1:] and 15 < len(left.log) < 30
-    assert {"Informer", "last value"} < left.metrics["test"].keys() and left.metrics["windows_per_second"] > 0
+    assert {"informer", "last value"} < left.metrics["test"].keys() and left.metrics["windows_per_second"] > 0
     assert all(len(own["per_horizon"]) == TINY["ahead"] for own in left.metrics["test"].values())
     assert {"past", "truth", "forecast", "column"} == left.metrics["examples"][0].keys()
     about = json.loads((left.folder / "environment.json").read_text(encoding="utf-8"))
+    program = about["program"]["forecast.py"]
+    assert program == hashlib.sha256((folder / "forecast.py").read_bytes()).hexdigest()
+    assert about["commit"] is None, "git does not know a copy outside of a repository"
     assert about["torch"] == torch.__version__ and about["devices"] and len(about["ranks"]) == 1
 
 
@@ -144,7 +149,7 @@ def test_more_ranks_learn_the_same_count_each_window_once_and_stop_together(
     world: int, folder: Path, start: Start, program: Program, monkeypatch: pytest.MonkeyPatch, capfd: Any
 ) -> None:
     """In float32, up to a drift. Some divide the windows unequally, all stop when one is asked, and one goes on."""
-    monkeypatch.setattr(command_line, "SIZES", {"small": command_line.SIZES["small"] | EQUAL})
+    monkeypatch.setattr(informer, "SIZES", {"small": informer.SIZES["small"] | EQUAL})
     run = start(world, *OPTIONS, "--name", "stopped", act="SIGTERM 1 20", **EQUAL)
     assert run.returncode == 0 and "Warning" not in run.stderr, run.stderr[-3000:]
     stopped = found(folder, "stopped")
@@ -155,7 +160,7 @@ def test_more_ranks_learn_the_same_count_each_window_once_and_stop_together(
     assert (stopped.folder / "environment-2.json").exists() and stopped.config["windows"]["val"] % world
     for one, two in zip(*map(losses, runs), strict=True):
         assert one == pytest.approx(two, rel=1e-3)
-    tests = [own.metrics["test"]["Informer"]["per_horizon"] for own in runs]
+    tests = [own.metrics["test"]["informer"]["per_horizon"] for own in runs]
     assert tests[0] == pytest.approx(tests[1], rel=1e-3)
 
 
@@ -180,7 +185,7 @@ def started_in(folder: Path) -> Iterator[Program]:
     with pytest.MonkeyPatch.context() as patch, torch.random.fork_rng(devices=[]):
         torch.set_num_threads(1)
         patch.chdir(folder)
-        patch.setattr(command_line, "SIZES", {"small": command_line.SIZES["small"] | TINY})
+        patch.setattr(informer, "SIZES", {"small": informer.SIZES["small"] | TINY})
         for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "TORCHELASTIC_RUN_ID"):
             patch.delenv(name, raising=False)
 
@@ -297,6 +302,18 @@ def test_low_precision_learns_nearly_the_same(precision: str, program: Program, 
     assert bool(read_state(low.folder / "checkpoint.pt")["scaler"]) == (precision == "float16")
 
 
+def test_another_model_window_and_attention_are_trained_as_asked(program: Program) -> None:
+    """Each names itself in its folder; an Informer's start is a part of its past, however short that is."""
+    small = program("--model", "mlp", "--past", 30, "--ahead", 3, "--epochs", 1, name="mlp")
+    assert small.config["settings"] == {"past": 30, "ahead": 3, "width": 128}
+    assert next(iter(small.metrics["test"])) == "mlp" and len(small.metrics["examples"][0]["past"]) == 30
+    plain = program("--attention", "plain", "--past", 10, "--epochs", 1, name="plain")
+    assert plain.config["settings"] == TINY | {"decoder_layers": 1, "distil": True, "subtract": "last"} | {
+        "attention": "plain", "past": 10, "start": 10,
+    }  # fmt: skip
+    assert arguments(["--model", "mlp"]).name == "mlp" and arguments([]).name == "informer"
+
+
 @pytest.mark.parametrize(
     ("words", "error"),
     [(("--epochs", "0"), "--epochs: '0' is not allowed; give a whole number from 1"),
@@ -308,6 +325,11 @@ def test_low_precision_learns_nearly_the_same(precision: str, program: Program, 
      (("--name", "a/b"), "--name: 'a/b' is not allowed; give part of a folder's name"),
      (("--size", "huge"), "--size: invalid choice: 'huge' (choose from"),
      (("--precision", "fp8"), "--precision: invalid choice: 'fp8' (choose from"),
+     (("--past", "0"), "--past: '0' is not allowed; give a whole number from 1"),
+     (("--attention", "none"), "--attention: invalid choice: 'none' (choose from"),
+     (("--model", "none"), "--model none: No module named 'none'"),
+     (("--model", "series"), "--model series: series.py must define Model and SIZES"),
+     (("--model", "mlp", "--attention", "plain"), "--attention: the model mlp has no such setting"),
      (("--epoch", "0"), "--epoch"), (("--faster",), "unrecognized arguments: --faster")],
 )  # fmt: skip
 def test_bad_values_are_named_with_what_is_allowed(
@@ -335,6 +357,8 @@ def test_help_explains_every_option(capsys: pytest.CaptureFixture[str]) -> None:
     [(("--batch", "32"), "--batch 32: the run began with 16"), (("--epochs", "9"), "--epochs 9: the run began with 2"),
      (("--learning-rate", "1"), "--learning-rate 1.0: the run began with 0.0"),
      (("--seed", "5"), "--seed 5: the run began with 0"), (("--name", "x"), "--name and --resume exclude each other"),
+     (("--model", "mlp"), "--model mlp: the run began with informer"), (("--past", "9"), "--past 9: the run began with 24"),
+     (("--attention", "plain"), "--attention plain: the run began with None"),
      (("--precision", "bfloat16"), "--precision bfloat16: the run began with float32")],
 )  # fmt: skip
 def test_another_run_is_not_resumed(words: tuple[str, ...], error: str, tmp_path: Path, capsys: Any) -> None:
@@ -358,6 +382,7 @@ def test_what_cannot_go_on_says_why_without_a_traceback(
     assert reason("--data", "none.csv").startswith("none.csv cannot be used:")
     (folder / "bad.csv").write_text("date,a\n2024-01-01,x\n")
     assert reason("--data", "bad.csv").startswith("bad.csv cannot be used:")
+    assert reason("--precision", "tf32").endswith("tf32 exists on GPUs only: take float32")
     assert reason("--batch", 5000).startswith("--batch 5000 is more than the ")
     assert "cannot take a run's folder" in reason("--results", folder / "short.csv")
     assert reason("--resume", folder).endswith("is no run's folder: it has no config.json")

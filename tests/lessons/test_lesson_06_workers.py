@@ -57,7 +57,9 @@ def test_scripts_keep_the_rules_of_the_lesson(name: str) -> None:
         if isinstance(node, (ast.Import, ast.ImportFrom))
         for alias in node.names
     }
-    assert imported <= {"torch", "shared"} | set(sys.stdlib_module_names)
+    assert imported - ({"train"} if name == "own" else set()) <= {"torch", "shared"} | set(
+        sys.stdlib_module_names
+    )
     assert ("shared" in imported) == (name == "faster")
     if "init_process_group" in text and name not in ("crash", "evaluate", "uneven"):  # these end early
         assert text.rstrip().endswith("dist.destroy_process_group()") or name == "spawned"
@@ -138,13 +140,13 @@ def said(done: subprocess.CompletedProcess[str]) -> list[str]:
 def test_four_culprits_and_no_more(tmp_path: Path) -> None:
     text = torchrun(tmp_path, "culprits").stdout
     for name, verdict in {
-        "mean loss, equal parts": "True, length 1.00",
-        "summed loss": "False, length 0.50",
+        "mean loss, equal parts": "True, gradient 1.00 times as long",
+        "summed loss": "False, gradient 0.50 times as long",
         "unequal parts, 48 and 16": "False",
         "BatchNorm": "False",
         "past the wrapper, ranks alike": "False",
     }.items():
-        assert text.count(f"{name}: {verdict}") == 2, text
+        assert text.count(f"{name}: {verdict}") == 1, text
 
 
 @pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=pytest.mark.nightly)])
@@ -156,11 +158,10 @@ def test_gradients_averaged_by_hand_are_those_of_the_whole_batch(tmp_path: Path,
 
 @pytest.mark.nightly
 def test_the_first_step_sends_one_bucket(tmp_path: Path) -> None:
-    whole = 6 * (512 * 512 + 512) * 4
-    lines = said(torchrun(tmp_path, "buckets"))
-    assert f"cap None, step 0: {whole}" in lines and f"cap 1, step 0: {whole}" in lines
-    assert f"cap None, step 1: {whole // 6} {whole - whole // 6}" in lines
-    assert f"cap 1, step 1: {' '.join([str(whole // 6)] * 6)}" in lines
+    lines = said(torchrun(tmp_path, "buckets"))  # a layer has 1.002 MiB
+    assert "cap None, step 0: 6.01 MiB" in lines and "cap 1, step 0: 6.01 MiB" in lines
+    assert "cap None, step 1: 1.00 MiB, 5.01 MiB" in lines
+    assert f"cap 1, step 1: {', '.join(['1.00 MiB'] * 6)}" in lines
 
 
 @pytest.mark.nightly

@@ -1,13 +1,10 @@
-"""The digits: complete, the same as scikit-learn's, always the same split."""
+"""The digits: complete, those of UCI, always the same split."""
 
+import hashlib
 from pathlib import Path
 
-import numpy as np
-import pytest
 import torch
-from sklearn.datasets import load_digits
 
-from course_utils.fresh_process import run_fresh
 from shared import digits as module
 from shared.digits import TEST, digits
 
@@ -19,7 +16,7 @@ def test_the_digits_are_complete_and_split() -> None:
     assert data.labels.dtype == data.test_labels.dtype == torch.int64
     everything = torch.cat([data.images, data.test_images])
     assert everything.min() == 0 and everything.max() == 1
-    # What scikit-learn documents: 1,797 digits, between 174 and 183 of each.
+    # What UCI documents: 1,797 digits, between 174 and 183 of each.
     counts = torch.cat([data.labels, data.test_labels]).bincount()
     assert len(counts) == 10 and counts.sum() == 1797 and counts.min() == 174 and counts.max() == 183
 
@@ -29,21 +26,12 @@ def test_the_split_is_the_same_every_time_and_mixes_the_classes() -> None:
     assert digits().test_labels.bincount().min() >= 25
 
 
-@pytest.mark.parametrize("from_file", [True, False])
-def test_they_are_the_digits_of_scikit_learn(from_file: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Read from its file, and through its function where the file is somewhere else."""
-    if from_file:
-        monkeypatch.setattr("sklearn.datasets.load_digits", None)
-    else:
-        monkeypatch.setattr(module, "find_spec", lambda _: None)
-    images, labels = load_digits(return_X_y=True)
-    table = module._table()
-    assert np.array_equal(table[:, :-1], images) and np.array_equal(table[:, -1], labels)
-
-
-def test_scikit_learn_is_not_imported() -> None:
-    printed = run_fresh(
-        "import sys; from shared.digits import digits; digits(); print('sklearn' in sys.modules)",
-        PYTHONPATH=str(Path(__file__).parents[2] / "notebooks"),
+def test_they_are_the_digits_that_the_lessons_were_recorded_with() -> None:
+    """Byte for byte the file that scikit-learn 1.9.1 ships, and what it says."""
+    file = Path(module.__file__).with_name("digits.csv.gz")
+    assert hashlib.sha256(file.read_bytes()).hexdigest() == (
+        "09f66e6debdee2cd2b5ae59e0d6abbb73fc2b0e0185d2e1957e9ebb51e23aa22"
     )
-    assert printed.strip() == "False"
+    assert "Alpaydin" in file.with_name("digits_LICENSE.md").read_text(encoding="utf-8")
+    first = module._table()[0]
+    assert first[:8].tolist() == [0, 0, 5, 13, 9, 1, 0, 0] and first[-1] == 0

@@ -626,13 +626,16 @@ def test_it_changes_the_kernels_only_where_it_is_told(train: Any, options: Any, 
     chosen = []
     monkeypatch.setattr(train, "start", lambda options: 1 / 0)  # all that comes later
     monkeypatch.setattr(torch, "use_deterministic_algorithms", chosen.append)
-    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
-    for words in ([], ["--deterministic", "--no-tf32"]):
-        assert not chosen and torch.backends.cudnn.allow_tf32 and "CUBLAS_WORKSPACE_CONFIG" not in os.environ
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
+    monkeypatch.setattr(torch, "set_float32_matmul_precision", chosen.append)
+    found = []
+    for words in ([], ["--tf32", "all"], ["--deterministic", "--tf32", "none"]):
+        assert "CUBLAS_WORKSPACE_CONFIG" not in os.environ
         options(*words)
         with pytest.raises(ZeroDivisionError):
             train.main()
-    assert chosen == [True] and not torch.backends.cudnn.allow_tf32
+        found.append(torch.backends.cudnn.allow_tf32)
+    assert chosen == ["highest", "high", True, "highest"] and found == [True, True, False]
     assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":4096:8"
 
 

@@ -28,6 +28,7 @@ DIFFERS = [
     ("ratio ⟨12⟩ for a", "ratio ⟨9,\nso⟩ for a"),
     ("x lives on cpu", "x lives on cuda:0"),
     ("lives on cuda.", "lives on mps:0."),
+    ("second on cuda:1", "second on practice:1"),
     ("Writing mine/hello.py\n", "Overwriting mine/hello.py\n"),
     ('src="data:image/png;base64,iVBO+/A=" alt="a"', 'src="data:image/png;base64,AAAA" alt="a"'),
 ]
@@ -37,7 +38,7 @@ STAYS = [
     "claim 2.2 holds: at least 2.0x as fast · 成立：至少 2.0x",
     "claim 2.2 does not hold: at most 3x",
     "unclear, needs cuda",
-    "device(type='cuda', index=1) cpu cuda:0",
+    "device(type='cuda', index=1) cpu mps:0 cuda practice: cuda:x",
     "the tensor on cpu, lives in memory",
     "0x1f 2x2 3 x 4, 5 × 10",
     "took 0.123 ms at 12 GB/s, 3.25 TFLOP/s, 12.3x as fast",
@@ -81,6 +82,7 @@ def test_every_regex_is_used() -> None:
 
 def test_the_device_list_is_closed() -> None:
     assert sanitize("x lives on meta") != sanitize("x lives on cpu")
+    assert sanitize("x on practice:1") != sanitize("x on practice:0") != sanitize("x on cpu")
 
 
 @pytest.mark.parametrize(

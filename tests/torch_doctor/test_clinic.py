@@ -103,6 +103,28 @@ def test_a_sample_matches_its_entry_and_no_other() -> None:
     assert not wrong
 
 
+# Their last line alone says too little, or means something else in another program.
+CAUTIOUS = {"compile-failed", "dl-worker-exc", "dl-pipe", "load-corrupt", "load-missing-code", "spawn-args", "dp-replica",
+            "dp-imbalance", "ddp-inplace"}  # fmt: skip
+# "CUDA kernel errors might be asynchronously reported": the line above it is asked for.
+GENERAL = {"cuda-other", "hip-error"}
+
+
+def test_a_title_alone_is_recognised() -> None:
+    assert not {name: other for name, entry in ENTRIES.items() if (other := found(entry.message)) != name}
+
+
+def test_the_last_line_of_a_message_alone_is_recognised() -> None:
+    last = {(name, sample.strip().splitlines()[-1]) for name, sample in SAMPLES}
+    wrong = {(name, line): other for name, line in last if (other := found(line)) not in {name, *GENERAL}}
+    assert not {key: other for key, other in wrong.items() if other or key[0] not in CAUTIOUS}
+
+
+def test_a_text_without_an_error_is_told_so() -> None:
+    assert "No error was found" in explain("Epoch 3: loss 0.71, accuracy 0.83").text("en")
+    assert "does not know" in explain("ValueError: something else").text("en")
+
+
 def raw(name: str, text: str) -> bool:
     return any(pattern.search(text) for pattern in catalogue.expressions(name))
 
@@ -181,7 +203,7 @@ def test_an_everyday_message_is_not_claimed() -> None:
 def test_an_everyday_message_is_claimed_where_processes_are_started() -> None:
     """The same words mean something else in another place; that is what `context` is for."""
     message = "AttributeError: Can't pickle local object 'f.<locals>.g'"
-    assert found(message) is None
+    assert found(f'  File "train.py", line 60, in save\n{message}') is None
     assert found(f'  File "lib/multiprocessing/reduction.py", line 60, in dump\n{message}') == "nb-pickle"
 
 

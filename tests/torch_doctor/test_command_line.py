@@ -22,6 +22,7 @@ from torch_doctor.diagnosis import other_python, this_process
 from torch_doctor.diagnosis.diagnose import diagnose
 from torch_doctor.diagnosis.report import Report
 from torch_doctor.diagnosis.run_probes import run_probes
+from torch_doctor.terminal import language
 
 ROOT = Path(__file__).parents[2]
 POSIX = pytest.mark.skipif(os.name != "posix", reason="scripts of the shell stand in for a Python")
@@ -54,10 +55,25 @@ def test_the_command_line_speaks_the_language_that_is_asked_for(
     assert "CUDA works" in english and not re.search(r"[\u4e00-\u9fff]", english)
     assert "CUDA works" not in chinese and re.search(r"[\u4e00-\u9fff]", chinese)
     assert "\x1b" not in english + chinese, "colours in a file"
-    both = printed()
+    both = printed("--language", "both")
     assert "CUDA works" in both and re.search(r"[\u4e00-\u9fff]", both)
     monkeypatch.setenv("TORCH_DOCTOR_LANGUAGE", "zh")
     assert printed() == chinese and printed("--language", "en") == english
+
+
+@pytest.mark.parametrize(
+    "variables, expected",
+    [
+        ({"LANG": "zh_TW.UTF-8"}, "zh"),
+        ({"LANG": "en_US.UTF-8"}, "en"),
+        ({"LC_ALL": "zh_TW.UTF-8", "LANG": "en_US.UTF-8"}, "zh"),
+        ({"LANG": "zh_TW.UTF-8", "TORCH_DOCTOR_LANGUAGE": "both"}, "both"),
+        ({"LANG": "de_DE.UTF-8"}, "en"),
+        ({}, "en"),
+    ],
+)
+def test_the_language_is_that_of_the_terminal(variables: dict[str, str], expected: str) -> None:
+    assert language(variables, "linux") == expected
 
 
 WRONG = [["errors", "--page", "no/such/folder.html"], ["fast"], ["explain", "no_such_file.txt"], ["--patience", "0"], ["--patience", "inf"], ["slow", "train.log"], ["explain", "--json"], ["errors", "--details"],
@@ -300,3 +316,11 @@ def test_another_python_is_named_in_the_json(other: Path, capsys: pytest.Capture
     assert command_line.main(["--python", str(other), "--json"]) in (0, 1)
     told: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert told["evidence"]["pytorch"]["missing"] is True and "an environment" not in json.dumps(told)
+
+
+def test_a_program_that_is_no_python_is_not_examined() -> None:
+    with pytest.raises(ValueError, match=r"this is no Python|does not start"):
+        other_python.find("/bin/ls")
+    with pytest.raises(ValueError) as refused:
+        other_python.find("/bin/echo")
+    assert "version_info" not in str(refused.value)

@@ -21,6 +21,7 @@ from course_utils.figures import Picture, axes, new, picture, show_measured
 from course_utils.figures.measured import series
 from course_utils.measure import Comparison
 from course_utils.units import amount, duration, quantity
+from practice_gpu import Seconds
 from shared import charts
 from shared.charts import columns, panels, stacked
 from tools.font import TARGET, characters, is_cjk
@@ -254,11 +255,15 @@ def noted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 def test_what_is_measured_is_shown_and_noted(shown: list[Any], noted: list[Any]) -> None:
     figures.bars("loops", COMPARED, labels=("a", "b"))
-    figures.curves("crossover", {"CPU": ([16, 32], [1e-6, 2e-6])})
+    modelled = {"GPU": ([16, 32], [Seconds(1e-6), Seconds(2e-6)])}  # drawn, and not recorded
+    figures.curves("crossover", {"CPU": ([16, 32], [1e-6, 2e-6])} | modelled)
+    figures.curves("crossover", modelled)
     columns("dtypes", {"float32": 1, "float16": 30.0})
     panels("formats", {"bytes": {"float32": 4}, "speed": {"float32": torch.tensor(2.0)}})
     stacked("memory", {"Adam": {"bytes": 12.0}})  # counted, not measured
-    assert [type(displayed) for displayed in shown] == [Picture] * 5
+    assert [type(displayed) for displayed in shown] == [Picture] * 6
+    names = [line.get_label() for line in shown[1].figure.axes[0].lines]
+    assert names[0] == "CPU" and "modelled" in names[1] and "推算值" in names[1]
     assert noted == [
         ("curve", "loops", {"seconds": [3.0e-3, 1.0e-5], "ratio": 300.4, "labels": ["a", "b"]}),
         ("curve", "crossover", {"lines": {"CPU": [[16.0, 32.0], [1e-6, 2e-6]]}}),

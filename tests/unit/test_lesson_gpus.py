@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from IPython.core.interactiveshell import InteractiveShell
 
 import practice_gpu
 from bilingual import Bilingual
@@ -66,6 +67,26 @@ def test_the_card_is_chosen_in_one_place(monkeypatch: pytest.MonkeyPatch) -> Non
     assert lesson_gpus.card() == "H100"
 
 
+@pytest.mark.parametrize(
+    "reason", ["needs PyTorch 2.10 or newer; this is 2.9", "does not start beside a real GPU"]
+)
+def test_where_no_practice_gpu_may_start_one_line_sends_to_the_stored_results(
+    reason: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    real(monkeypatch, 0)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise RuntimeError(f"practice_gpu {reason}")
+
+    monkeypatch.setattr(practice_gpu, "start", refuse)
+    shell = InteractiveShell.instance()
+    assert not shell.run_cell("from course_utils import setup\nsetup('04', gpus=1)").success
+    (line,) = capsys.readouterr().out.strip().splitlines()
+    assert reason in line and "results stored below" in line and "存好的結果" in line
+    with pytest.raises(RuntimeError, match="first code cell"):
+        gpus()
+
+
 def test_without_the_set_up_cell_there_is_a_sentence() -> None:
     lesson_gpus.start(0)
     with pytest.raises(RuntimeError, match=r"first code cell.*第一個程式碼儲存格"):
@@ -120,6 +141,7 @@ class TestPracticeGPU:
     def test_the_badge_says_what_they_are(self) -> None:
         lesson_gpus.start(2)
         assert "2 practice GPUs" in lesson_gpus.plan().en and "T4" in lesson_gpus.plan().zh
+        assert all('choose_card("A100")' in text for text in (lesson_gpus.plan().en, lesson_gpus.plan().zh))
         assert "single GPU" not in lesson_gpus.plan().en, "none was hidden"
         lesson_gpus.start(0)
         assert lesson_gpus.plan() is None

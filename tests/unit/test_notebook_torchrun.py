@@ -238,7 +238,7 @@ def test_nccl_is_expected_only_where_pytorch_has_it(there: bool, backend: str, m
     boxes: list[Run] = []
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.setattr(torch.distributed, "is_nccl_available", lambda: there)
-    monkeypatch.setattr("notebook_torchrun.display.LiveBox", boxes.append)
+    monkeypatch.setattr("notebook_torchrun.display.LiveBox", lambda run, **_: boxes.append(run))
     monkeypatch.setattr(agent, "start", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         launch(HELLO)
@@ -939,8 +939,9 @@ def test_bad_input_is_reported(file: Any, options: dict, kind: type[Exception], 
 
 
 def test_in_a_terminal_the_result_is_printed(capsys: pytest.CaptureFixture) -> None:
-    made = LiveBox(ran(lines=[(0, "hello")]))
-    made.update()
-    made.finish()
+    for clock in (True, False):
+        made = LiveBox(ran(lines=[(0, "hello")]), clock)
+        made.update()
+        made.finish()
     *_, done, printed = capsys.readouterr().out.splitlines()
     assert "all ranks are done" in done and printed == "[rank 0] hello"

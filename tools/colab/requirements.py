@@ -26,7 +26,6 @@ KERNEL = {
     "jupyter-client",
     "jupyter-core",
     "matplotlib-inline",
-    "scipy",
     "triton",
 }
 WIDGETS = {"widgetsnbextension", "jupyterlab-widgets", "packaging", "setuptools"}

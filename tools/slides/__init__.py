@@ -2,14 +2,12 @@
 
 A slide begins where a cell has the type "slide" or "subslide"; what is longer than a screen goes on below it, which
 ``paginate.js`` decides in the browser, where the heights are known. Nothing is shrunk below 20 px at 1024 × 768, and no
-text is left out. reveal.js and its notes view come from the package sphinx-revealjs.
+text is left out. ``reveal/`` holds what the slides use of reveal.js 5.2.1 (npm), unchanged, with its licence.
 """
 
 import html
 from collections.abc import Iterator
 from importlib import resources
-from importlib.util import find_spec
-from pathlib import Path
 from string import Template
 
 from bs4 import BeautifulSoup
@@ -24,11 +22,7 @@ _INLINE = {"a", "code", "em", "strong", "span", "b", "i"}
 
 def _reveal(*names: str) -> str:
     """Return files of reveal.js, one after the other."""
-    spec = find_spec("sphinx_revealjs")
-    if spec is None or not spec.submodule_search_locations:
-        raise ModuleNotFoundError("slides need the package sphinx-revealjs: install the course with [test]")
-    folder = Path(spec.submodule_search_locations[0], "_static", "revealjs")
-    return "\n".join((folder / name).read_text(encoding="utf-8") for name in names)
+    return "\n".join(_own(f"reveal/{name}") for name in names)
 
 
 def _own(name: str) -> str:
@@ -107,13 +101,13 @@ def deck(notebook: NotebookNode, language: str) -> str:
         title=html.escape(title.get_text() if title else ""),
         style="\n".join(
             (
-                _reveal("dist/reset.css", "dist/reveal.css"),
+                _reveal("reset.css", "reveal.css"),
                 HtmlFormatter(style="default").get_style_defs(".code"),
                 cards,
                 _own("deck.css"),
             )
         ),
         slides="\n".join(f"<section>{''.join(column)}</section>" for column in columns),
-        reveal=_reveal("dist/reveal.js", "plugin/notes/notes.js").replace("</script", "<\\/script"),
+        reveal=_reveal("reveal.js", "notes.js").replace("</script", "<\\/script"),
         paginate=_own("paginate.js"),
     )

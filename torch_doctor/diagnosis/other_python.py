@@ -19,6 +19,7 @@ _INSIDE = ("bin/python", "bin/python3", "Scripts/python.exe", "python.exe")  # o
 _VERSION = "import sys; print(sys.version_info[0] * 100 + sys.version_info[1])"  # also runs on Python 2
 _WRONG = {
     "absent": "--python {given}: no Python is there · --python {given}：那裡沒有 Python",
+    "other": "--python {given}: this is no Python · --python {given}：這不是 Python",
     "fails": "--python {given}: this Python does not start: {why} · --python {given}：這個 Python 無法啟動：{why}",
     "old": "--python {given}: this is Python {version}; 3.8 or newer can be examined"
     " · --python {given}：這是 Python {version}，只能診斷 3.8 以上的版本",
@@ -51,6 +52,8 @@ def find(given: str, environment: Mapping[str, str] | None = None) -> str:
     if asked.ended in ("slow", "stuck"):
         return python  # the probes say so, each within its own time limit
     answer = "".join(asked.out).strip()
+    if any(_VERSION in line for line in (*asked.out, *asked.err)):  # a program that quotes what it was given
+        raise ValueError(_WRONG["other"].format(given=given))
     if asked.ended != "answered" or not answer.isdigit():
         why = next((line.strip() for line in reversed(asked.err) if line.strip()), answer)[:200]
         raise ValueError(_WRONG["fails"].format(given=given, why=why or "?"))

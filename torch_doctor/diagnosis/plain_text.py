@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bilingual import Bilingual
 from torch_doctor.diagnosis.diagnose import Diagnosis
@@ -28,6 +28,7 @@ from torch_doctor.terminal import columns, wrap
 
 _COLOURS = {"fine": "32", "fault": "31", "unknown": "33", "remark": "36"}  # ANSI: green, red, yellow, cyan
 _BOLD = "1"
+MOST_LINES = 25  # of an answer in one language
 
 
 @dataclass(frozen=True)
@@ -113,10 +114,28 @@ class _Text:
                 yield wrap(name + word.meaning.zh, self.width, "    ", "  ")
 
     def report(self, diagnosis: Diagnosis, everything: bool) -> Iterator[str]:
+        """Yield the whole report; without `everything`, what matters least is left out until it fits a terminal."""
+        for left_out in range(4):
+            lines = list(self._report(diagnosis, everything, left_out))
+            if everything or sum(line.count("\n") + 1 for line in lines) <= MOST_LINES * (
+                2 if self.language == "both" else 1
+            ):
+                break
+        yield from lines
+
+    def _report(self, diagnosis: Diagnosis, everything: bool, left_out: int) -> Iterator[str]:
         parts = sections(diagnosis)
-        explained = words(diagnosis, parts, self.language)
+        if left_out > 1:  # of other causes, their first step, then only their titles
+            kept = 3 - left_out
+            parts = [
+                replace(part, items=tuple(replace(item, items=item.items[:kept]) for item in part.items))
+                if part.form == "bullets"
+                else part
+                for part in parts
+            ]
+        explained = [] if left_out else words(diagnosis, parts, self.language)
         yield from (*self.verdict(diagnosis), "")
-        # Headings stand out by themselves: what is below them is indented. A report should fit a small terminal.
+        # Headings stand out by themselves: what is below them is indented.
         for section in parts:
             yield from self.section(section)
         if explained:
@@ -125,7 +144,7 @@ class _Text:
             yield ""
             for section in details(diagnosis, self.language):
                 yield from self.section(section)
-        hint = more(diagnosis)
+        hint = more(diagnosis, bool(left_out))
         if hint and not everything:
             yield from ("", *self.text(hint, ""))
 

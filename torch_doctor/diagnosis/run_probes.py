@@ -112,7 +112,10 @@ class Running:
         if self.ended == "failed":
             last = [line.strip() for line in self.err if line.strip()][-1:]
             status = self.process.returncode if self.process else None
-            found.setdefault("exit", f"status {status}: {''.join(last)[:300]}")
+            ending = (
+                f"status {status}" if status is None or status >= 0 else f"Python crashed (signal {-status})"
+            )
+            found.setdefault("exit", ": ".join([ending, *(line[:300] for line in last)]))
         return found | {"ended": self.ended, "seconds": self.seconds}
 
 

@@ -118,10 +118,15 @@ def _facts(verdict: Verdict) -> int:
     return len(verdict.lines) if verdict.cause.kind == "unknown" else EVIDENCE_LINES
 
 
-def more(diagnosis: Diagnosis) -> Bilingual | None:
-    """Return how to see what :func:`sections` leaves out, or None if that is nothing that would matter."""
+def more(diagnosis: Diagnosis, cut: bool = False) -> Bilingual | None:
+    """Return how to see what :func:`sections` leaves out, or None if that is nothing that would matter.
+
+    Args:
+        diagnosis: The diagnosis.
+        cut: Whether the terminal has left out more.
+    """
     hidden = len(diagnosis.first.lines) - _facts(diagnosis.first), len(diagnosis.verdicts) - 1 - OTHERS
-    cut = any(len(actions(verdict)) > STEPS_OF_OTHERS for verdict in diagnosis.verdicts[1:])
+    cut = cut or any(len(actions(verdict)) > STEPS_OF_OTHERS for verdict in diagnosis.verdicts[1:])
     if in_notebook(diagnosis) or (max(hidden) <= 0 and not cut):
         return None  # a notebook has them in its closed part
     command = f"`{placeholders(diagnosis.evidence)['command']} {diagnosis.question} --details`"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +28,7 @@ _LABELS = screen("clinic", "label")
 _NOTES = screen("clinic", "verified")  # by the field ``verified``
 _ROLE_NOTES = screen("clinic", "role")
 _TEXTS = screen("clinic", "text")
-_TITLE, _UNKNOWN = _TEXTS["title"], _TEXTS["unknown"]
+_TITLE = _TEXTS["title"]
 _LINK = "text-decoration: underline"  # ipywidgets show a link like any other text
 
 
@@ -112,6 +113,10 @@ class Explanation:
         """The name of the entry in the catalogue, or None."""
         return self.entry.name if self.entry else None
 
+    def _nothing(self) -> Bilingual:
+        """Return what is said where no known error was found."""
+        return _TEXTS["unknown" if self.finding.complains else "no-error"]
+
     def _remarks(self) -> Iterator[Bilingual]:
         """Yield notes about this text: which rank has the cause, and whether the error is a consequence."""
         match = self.finding.match
@@ -146,9 +151,7 @@ class Explanation:
         title = f'<span class="course-title">{_TITLE.html()}</span>'
         entry = self.entry
         if entry is None:
-            return (
-                f'<div class="course-card course-clinic course-needs"><p>{title}</p>{_UNKNOWN.block()}</div>'
-            )
+            return f'<div class="course-card course-clinic course-needs"><p>{title}</p>{self._nothing().block()}</div>'
         parts = [f"<p>{title} <code>{html.escape(entry.message, quote=False)}</code></p>"]
         if self.quote and self.finding.match:
             line = html.escape(self.finding.match.line[:300], quote=False)
@@ -172,7 +175,7 @@ class Explanation:
         texts: list[Bilingual] = []
         if entry is None:
             head = name
-            texts.append(_UNKNOWN)
+            texts.append(self._nothing())
         else:
             head = name + ("：" if language == "zh" else ": ") + entry.message
             texts += self._remarks()
@@ -188,6 +191,11 @@ class Explanation:
                 source = Bilingual(f"{lesson.en}, {entry.source}", f"{lesson.zh}，{entry.source}")
             texts += [*notes, source]
         lines = [head]
+        if (
+            self.quote and self.finding.match
+        ):  # the title is that of the catalogue; this is what was printed here
+            shown = textwrap.wrap(" ".join(self.finding.match.line.split()), width - 6)[:3]
+            lines += [f"    > ⟨{line}⟩" for line in shown]
         for language_of_text in ("en", "zh") if language == "both" else (language,):
             lines += [wrap(plain(getattr(text, language_of_text)), width, "    ") for text in texts]
         return "\n".join(lines)

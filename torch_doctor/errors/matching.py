@@ -36,6 +36,13 @@ _ERROR_LINE = re.compile(
     r"^[ \t]*((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Failure))(?::[ \t]+(\S.*)|:?[ \t]*)$",
     re.M,
 )
+_COMPLAINT = re.compile(
+    r"error|exception|traceback|fail|fatal|abort|panic|crash|killed|denied|refused|timed? ?out|corrupt|segmentation|core dumped"
+    r"|cannot|can't|couldn't|could not|not found|no such|unable|undefined|unrecognized|unknown|invalid|illegal|missing|warning"
+    r"|assert|not (?:support|compatib|compiled|available|implemented|permitted)|does not|doesn't|incompatible|too (?:old|many|small)"
+    r"|錯誤|失敗|例外",
+    re.I,
+)
 _WRAPPERS = {
     "ChildFailedError",
     "ProcessRaisedException",
@@ -78,6 +85,7 @@ class Finding:
         unknown: An unknown error, if all known errors are consequences.
         unknown_rank: The rank that printed it, or None.
         ranks: How many ranks printed something in the text.
+        complains: Whether any line of the text looks like an error, known or not.
     """
 
     match: Match | None
@@ -85,6 +93,7 @@ class Finding:
     unknown: str | None = None
     unknown_rank: int | None = None
     ranks: int = 0
+    complains: bool = True
 
 
 # --- from text to entries -----------------------------------------------------------------------------
@@ -150,15 +159,16 @@ def _matches(
     for name, entry in entries().items():
         if deadline is not None and time.thread_time() > deadline:
             raise TimeoutError("matching this text takes too long")
-        hits = [hit for pattern in expressions(name) for hit in pattern.finditer(text)]
-        if not hits:
-            continue
+        title = f"\n{text}\n".find(f"\n{entry.message}\n")  # copied from the clinic's own list
+        spans = [hit.span() for pattern in expressions(name) for hit in pattern.finditer(text)]
         required = context(name)
-        if required is not None and not required.search(text):
+        if title < 0 and (not spans or (required is not None and not required.search(text))):
             continue
-        known += [hit.span() for hit in hits]
-        start = min(hit.start() for hit in hits)
-        end = max(hit.end() for hit in hits if hit.start() == start)
+        if not spans:
+            spans = [(title, title + len(entry.message))]
+        known += spans
+        start = min(begin for begin, _ in spans)
+        end = max(stop for begin, stop in spans if begin == start)
         line, rank = _line_at(text, start), _rank_at(text, start, owners)
         found.append(Match(entry, start, end, line, rank, _clock_at(text, start)))
     superseded = {name for match in found for name in match.entry.supersedes}
@@ -209,6 +219,6 @@ def find_cause(text: str, *, seconds: float | None = None) -> Finding:
     if first is not None and first.entry.role != "cause":
         unknown = _unknown(cleaned, known)
     if unknown is None:
-        return Finding(first, others, ranks=len(ranks))
+        return Finding(first, others, ranks=len(ranks), complains=bool(first or _COMPLAINT.search(cleaned)))
     line, start = unknown
     return Finding(first, others, line, _rank_at(cleaned, start, owners), len(ranks))

@@ -31,6 +31,7 @@ def search(words: str) -> list[Entry]:
     if len(wanted) > 2:
         finding = find_cause(words)
         recognized = [match.entry.name for match in (finding.match, *finding.others) if match is not None]
+    phrase = [n for n in known if words.lower().strip() in _words(n)[0]]
     in_message = [n for n in known if all(word in _words(n)[0] for word in wanted)]
     anywhere = [n for n in known if all(word in _words(n)[0] or word in _words(n)[1] for word in wanted)]
-    return [known[name] for name in dict.fromkeys([*recognized, *in_message, *anywhere])]
+    return [known[name] for name in dict.fromkeys([*recognized, *phrase, *in_message, *anywhere])]

@@ -1,67 +1,81 @@
-"""Exercise ``seconds_per_call(action, synchronize, clock) -> float``: time an asynchronous device, here a simulated one."""
+"""Exercise ``seconds_per_call(action, synchronize, clock) -> float``: time work that is queued on the lesson's GPU."""
 
+from dataclasses import replace
 from typing import Any
+
+import torch
 
 from bilingual import Bilingual
 from course_utils import figures
 from course_utils.exercise_hints import WHAT
 from course_utils.exercises import Mistakes
+from course_utils.lesson_gpus import ready
 from course_utils.returned import number
+from lesson_04 import two_times
 from shared import timeline
-from shared.timeline import Span, Timeline
+from shared.timeline import Timeline
+
+MILLISECOND = 1_500_000  # ticks of the GPU's clock, about
 
 
-class FakeDevice:
-    """A simulated asynchronous device: its time passes only in launches and waits. It logs every call.
+class _Timed:
+    """Work of one length on the lesson's GPU; every call is logged.
 
     Args:
-        work: Seconds that one call's work takes on the device.
-        left_over: Seconds of earlier work in the queue.
-        first: Seconds that the first call takes longer.
+        work: Ticks that one call's work takes.
+        left_over: Ticks of the work that is in the queue already.
+        first: Ticks that the first call takes longer.
     """
 
-    LAUNCH = 1e-5  # seconds that the host needs to queue one call
-    LEFT_OVER = 0.5
-    FIRST = 3.0
-
-    def __init__(self, work: float, *, left_over: float = LEFT_OVER, first: float = FIRST) -> None:
-        self.work, self.first, self.now = work, first, 100.0
-        self.free = self.now + left_over
+    def __init__(self, work: int, left_over: int = 100 * MILLISECOND, first: int = 200 * MILLISECOND) -> None:
+        self.gpu = torch.get_device_module(ready()[0])
+        self.work, self.left_over, self.first = work, left_over, first
         self.log: list[str] = []
-        self.spans = [Span("device", "earlier", self.now, self.free)]
         self.looks: list[float] = []
+
+    def seconds(self) -> float:
+        """Return how long the GPU really takes for one call's work."""
+        self.gpu.synchronize()
+        start = two_times.clock()
+        self.gpu._sleep(10 * self.work)
+        self.gpu.synchronize()
+        return (two_times.clock() - start) / 10
+
+    def run(self, answer: Any) -> Any:
+        """Return what the answer finds; the GPU is busy when it begins."""
+        self.gpu.synchronize()
+        self.begin = two_times.clock()
+        self.gpu._sleep(self.left_over)
+        return answer(self.action, self.synchronize, self.clock)
 
     def action(self) -> None:
         """Queue one call's work and return at once."""
-        extra = self.first if "action" not in self.log else 0.0
+        self.gpu._sleep(self.work + ("action" not in self.log) * self.first)
         self.log.append("action")
-        self.now += self.LAUNCH
-        start = max(self.now, self.free)
-        self.free = start + self.work + extra
-        self.spans.append(Span("device", "first" if extra else "work", start, self.free))
 
     def synchronize(self) -> None:
-        """Wait until the device has nothing left to do."""
+        """Wait until the GPU has nothing left to do."""
         self.log.append("synchronize")
-        if self.free > self.now:
-            self.spans.append(Span("host", "wait", self.now, self.free))
-        self.now = self.free  # never in the past: all work takes longer than its launch
+        self.gpu.synchronize()
 
     def clock(self) -> float:
         """Return the host's time in seconds."""
         self.log.append("clock")
-        self.looks.append(self.now)
-        return self.now
+        self.looks.append(two_times.clock())
+        return self.looks[-1]
 
 
 def judge(answer: Any) -> Mistakes:
     """Look in the log for a step that is missing or in the wrong place, then at what was made of the times."""
-    for work in (0.005, 0.04):
-        device = FakeDevice(work)
-        got = number(answer(device.action, device.synchronize, device.clock), WHAT["seconds"])
-        if abs(got - work) <= 0.02 * work:
+    for length in (5 * MILLISECOND, 20 * MILLISECOND):
+        timed_work = _Timed(length)
+        got = number(timed_work.run(answer), WHAT["seconds"])
+        work = timed_work.seconds()
+        if abs(got - work) <= 0.1 * work:
             continue
-        log = device.log  # of a right answer: action, synchronize, clock, action, action, synchronize, clock
+        log = (
+            timed_work.log
+        )  # of a right answer: action, synchronize, clock, action, action, synchronize, clock
         yield "action" not in log, "no_action"
         yield "clock" not in log, "other_clock"
         begin, end = log.index("clock"), len(log) - 1 - log[::-1].index("clock")
@@ -71,8 +85,8 @@ def judge(answer: Any) -> Mistakes:
         yield "synchronize" not in _after_last_call(timed), "not_done"
         yield "action" not in before, "first_call"
         yield "synchronize" not in _after_last_call(before), "still_busy"
-        yield abs(got - work * calls) <= 0.02 * work * calls, "all_calls", {"calls": calls}
-        yield abs(got - 1000 * work) <= 20 * work, "milliseconds"
+        yield abs(got - work * calls) <= 0.1 * work * calls, "all_calls", {"calls": calls}
+        yield abs(got - 1000 * work) <= 100 * work, "milliseconds"
         yield True, "other", {"work": work, "got": got}
 
 
@@ -81,24 +95,28 @@ def _after_last_call(log: list[str]) -> list[str]:
 
 
 def show(answer: Any) -> figures.Picture:
-    """Draw what the device did, where the host waited, and when the answer looked at the clock."""
-    device = FakeDevice(0.04, left_over=0.06, first=0.12)
-    answer(device.action, device.synchronize, device.clock)
+    """Draw what the GPU did, where the host waited, and when the answer looked at the clock."""
+    timed = _Timed(40 * MILLISECOND, left_over=60 * MILLISECOND, first=80 * MILLISECOND)
+    recorded = timeline.record(lambda: timed.run(answer), warm_up=0)
+    names = iter(("earlier", "first"))
+    spans = [
+        replace(span, name=next(names, "work")) if span.lane.startswith("GPU") else span
+        for span in sorted(recorded.spans, key=lambda span: span.start)
+    ]
     figure, (axes,) = timeline.panels([2])
-    labels = {"host": Bilingual("host", "主機"), "device": Bilingual("device", "裝置")}
-    timeline.draw(axes, Timeline(device.spans[:60]), lanes=("host", "device"), labels=labels)
-    for look in device.looks[:1] + device.looks[-1:]:
-        axes.axvline(look - device.spans[0].start, color=figures.RECORDED, linestyle="--", zorder=8)
+    timeline.draw(axes, Timeline(spans[:60]))
+    for look in timed.looks[:1] + timed.looks[-1:]:
+        axes.axvline(float(look - timed.begin), color=figures.RECORDED, linestyle="--", zorder=8)
     return figures.Picture(
         figure,
         Bilingual(
-            "The device was busy with earlier work (earlier), then with the slow first call (first) and with yours (work). "
+            "The GPU was busy with earlier work (earlier), then with the slow first call (first) and with yours (work). "
             "Dashed: your first and your last look at the clock.",
-            "裝置先做完先前的工作（earlier），接著是較慢的第一次呼叫（first），然後是其他呼叫（work）。虛線是你第一次和最後一次看時鐘的時刻。",
+            "GPU 先做完先前的工作（earlier），接著是較慢的第一次呼叫（first），然後是其他呼叫（work）。虛線是你第一次和最後一次看時鐘的時刻。",
         ),
         Bilingual(
-            "Timeline of host and device, with dashed lines where the clock was read.",
-            "主機與裝置的時間軸，虛線標出看時鐘的時刻。",
+            "Timeline of host and GPU, with dashed lines where the clock was read.",
+            "主機與 GPU 的時間軸，虛線標出看時鐘的時刻。",
         ),
     )
 

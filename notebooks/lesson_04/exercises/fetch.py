@@ -1,139 +1,102 @@
-"""Exercise ``fetch(result, host, stream, launch_more) -> list``: read a non-blocking copy in time, from a simulated stream."""
-
-from __future__ import annotations
+"""Exercise ``fetch(result, host, stream, launch_more) -> list``: read a non-blocking copy in time."""
 
 from typing import Any
 
-from bilingual import Bilingual, Block
-from course_utils.exercises import Mistake, Mistakes, NotYet
-from course_utils.tables import table
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from bilingual import Bilingual
+from course_utils import figures
+from course_utils.exercises import Mistakes, NotYet
+from course_utils.lesson_gpus import ready
+from lesson_04.exercises import unchanged
+from shared import timeline
+from shared.timeline.picture import picture
 
 RESULT = [1.0, 2.0, 3.0]
 
 
-class FakeCopyEvent:
-    """An event: it knows how much of the stream's work lies before it."""
+class _Fetch(TorchDispatchMode):
+    """A run of an answer: what it is given, and what it did.
 
-    def __init__(self, stream: FakeCopyStream) -> None:
-        self._stream, self.position = stream, len(stream.queued)
+    Args:
+        before: Ticks of the GPU's clock for which it is busy before the copy can begin.
+        more: Ticks of the work that `launch_more` queues.
 
-    def synchronize(self) -> None:
-        """Let the host wait: the stream's work up to the event gets done."""
-        self._stream.log.append("wait event" if self.position else "wait empty")
-        self._stream.advance(self.position)
+    Attributes:
+        copies: For each copy to `host`, whether it was a non-blocking one.
+        launched: For each call of `launch_more`, whether the copy was done by then.
+        other: Whether a tensor of the GPU was read in another way.
+    """
 
-    def query(self) -> bool:
-        """Return whether the event has passed; time goes on with each question, so that asking again is a wait."""
-        self._stream.log.append("wait query")
-        self._stream.advance(min(self.position, self._stream.done + 1))
-        return self._stream.done >= self.position
+    def __init__(self, before: int, more: int) -> None:
+        super().__init__()
+        (device,) = ready()
+        self.gpu, self.before, self.more = torch.get_device_module(device), before, more
+        self.result, self.host = torch.tensor(RESULT, device=device), torch.zeros(3).pin_memory()
+        self.copies: list[bool] = []
+        self.launched: list[bool] = []
+        self.other = False
+        self.copied, self.end = self.gpu.Event(), self.gpu.Event()
 
-    def wait(self, stream: Any = None) -> None:
-        """Let a stream wait, which is no wait of the host."""
-        raise Mistake("stream_waits")
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run an operation, and note a copy."""
+        result, name = func(*args, **(kwargs or {})), func.overloadpacket.__name__
+        if name == "copy_" and args[0] is self.host:
+            self.copies.append(bool([*args[2:], *(kwargs or {}).values(), False][0]))
+            self.copied.record()
+        elif name in ("copy_", "_to_copy", "_local_scalar_dense"):
+            self.other = self.other or any(isinstance(x, torch.Tensor) and not x.is_cpu for x in args)
+        return result
 
+    def launch_more(self) -> None:
+        """Queue the work behind the copy."""
+        self.launched.append(bool(self.copies) and self.copied.query())
+        self.gpu._sleep(self.more)
+        self.end.record()
 
-class FakeCopyStream:
-    """A stream whose work is only done when somebody waits for it; it logs what the host does."""
-
-    def __init__(self) -> None:
-        self.queued: list[Any] = []
-        self.done = 0
-        self.log: list[str] = []
-
-    def advance(self, position: int) -> None:
-        """Do the queued work up to `position`."""
-        for action in self.queued[self.done : position]:
-            action()
-        self.done = max(self.done, position)
-
-    def record_event(self) -> FakeCopyEvent:
-        """Return an event behind everything queued so far."""
-        self.log.append("event")
-        return FakeCopyEvent(self)
-
-    def wait_event(self, event: FakeCopyEvent) -> None:
-        """Let the stream wait, which is no wait of the host."""
-        raise Mistake("stream_waits")
-
-    def synchronize(self) -> None:
-        """Let the host wait for everything, also for what was queued after the copy."""
-        self.log.append("wait all")
-        self.advance(len(self.queued))
+    def run(self, answer: Any) -> Any:
+        """Return what the answer returns."""
+        self.gpu.synchronize()
+        self.gpu._sleep(self.before)
+        with self:
+            return answer(self.result, self.host, self.gpu.current_stream(), self.launch_more)
 
 
-class FakePinned:
-    """Pinned memory of the host: zeros until a copy into it has been done."""
-
-    def __init__(self, stream: FakeCopyStream) -> None:
-        self._stream, self.values = stream, [0.0, 0.0, 0.0]
-
-    def copy_(self, source: list[float], non_blocking: bool = False) -> FakePinned:
-        """Queue the copy; without `non_blocking`, wait for it."""
-        self._stream.log.append("copy" if non_blocking else "copy and wait")
-        self._stream.queued.append(lambda: setattr(self, "values", list(source)))
-        if not non_blocking:
-            self._stream.advance(len(self._stream.queued))
-        return self
-
-    def tolist(self) -> list[float]:
-        """Return what is there now; nobody waits."""
-        self._stream.log.append("read")
-        return list(self.values)
-
-
-def _run(answer: Any) -> tuple[Any, FakeCopyStream]:
-    """Run `answer`; return its result and the stream, which has logged copy, other work, waits and reading."""
-    stream = FakeCopyStream()
-
-    def launch_more() -> None:
-        stream.log.append("work")
-        stream.queued.append(lambda: None)
-
-    return answer(list(RESULT), FakePinned(stream), stream, launch_more), stream
+def _given(result: Any, host: Any, stream: Any, launch_more: Any) -> Any:
+    # The lesson's stub, to be compared byte by byte.
+    host.copy_(result, non_blocking=True)
+    launch_more()
+    return host.tolist()
 
 
 def judge(answer: Any) -> Mistakes:
-    """Look for what was read too early, then for what was waited for too early or too long."""
-    got, stream = _run(answer)
-    log = stream.log
+    """Look at the copy, at what was read, and at what the host waited for."""
+    fetch = _Fetch(before=3_000_000, more=100_000_000)
+    got = fetch.run(answer)
+    all_done = fetch.end.query()
     yield got is None, "returned_none"
-    yield "copy and wait" in log, "blocking"
-    yield log.count("copy") != 1 or log.count("work") != 1, "not_once"
+    yield False in fetch.copies, "blocking"
+    yield len(fetch.copies) != 1 or len(fetch.launched) != 1, "not_once"
+    yield fetch.other or isinstance(got, torch.Tensor), "not_from_host"
     zeros = got == [0.0, 0.0, 0.0]
-    if zeros and "event" not in log:
+    if zeros and unchanged(answer, _given):
         raise NotYet
     yield zeros, "zeros"
     yield got != RESULT, "other", {"right": RESULT, "got": got}
-    yield "wait all" in log or stream.done > 1, "waits_for_all"
-    waits = [place for place, entry in enumerate(log) if entry.startswith("wait")]
-    yield "read" not in log or not waits, "not_from_host"
-    yield log.index("work") > waits[0], "waits_first"
+    yield all_done, "waits_for_all"
+    yield fetch.launched[0], "waits_first"
 
 
-_SAID = {
-    "copy": Bilingual("the copy is queued", "複製排進佇列"),
-    "copy and wait": Bilingual(
-        "the copy is queued, and the host waits for it", "複製排進佇列，主機等到複製完成"
-    ),
-    "event": Bilingual("an event is recorded", "記錄事件"),
-    "work": Bilingual("more work is launched", "啟動其他工作"),
-    "wait event": Bilingual("the host waits for the event", "主機等事件"),
-    "wait empty": Bilingual(
-        "the host waits for an event with nothing before it", "主機等事件，但事件前面沒有任何工作"
-    ),
-    "wait query": Bilingual("the host asks whether the event has passed", "主機查詢事件過了沒有"),
-    "wait all": Bilingual("the host waits for everything", "主機等全部做完"),
-    "read": Bilingual("the host reads", "主機讀取"),
-}
-
-
-def show(answer: Any) -> Block:
-    """Return a table of what the host did, in order, and what was read."""
-    got, stream = _run(answer)
-    rows = [(str(n), _SAID[entry]) for n, entry in enumerate(stream.log, 1)]
-    last = Bilingual("your function returns `{got}`", "你的函式傳回 `{got}`").format(got=repr(got)[:80])
-    return table((), [*rows, ("", last)])
+def show(answer: Any) -> figures.Picture:
+    """Draw what the GPU did and how long the host waited, and say what was read."""
+    fetch, got = _Fetch(before=30_000, more=90_000), []
+    recorded = timeline.record(lambda: got.append(fetch.run(answer)), warm_up=0)
+    read = Bilingual(
+        "When the GPU worked and copied, and when the host waited. Your function returns `{got}`.",
+        "GPU 什麼時候運算和複製，主機又在什麼時候等待。你的函式傳回 `{got}`。",
+    )
+    return picture(recorded, None, read.format(got=repr(got[0])[:80]))
 
 
 _HEAD = "def fetch(result, host, stream, launch_more):\n    "
@@ -142,22 +105,22 @@ _MARK = _COPY + "copied = stream.record_event()\n    "
 _READ = "\n    return host.tolist()"
 WRONG = {
     "returned_none": _COPY + "launch_more()",
-    "stream_waits": (
+    "blocking": _HEAD + "host.copy_(result)\n    launch_more()" + _READ,
+    "not_once": _COPY + "return host.tolist()",
+    "zeros": (
+        _HEAD + "copied = stream.record_event()\n    host.copy_(result, non_blocking=True)\n    "
+        "launch_more()\n    copied.synchronize()" + _READ,
         _MARK + "launch_more()\n    stream.wait_event(copied)" + _READ,
         _MARK + "launch_more()\n    copied.wait()" + _READ,
     ),
-    "blocking": _HEAD + "host.copy_(result)\n    launch_more()" + _READ,
-    "not_once": _COPY + "return host.tolist()",
-    "zeros": _HEAD + "copied = stream.record_event()\n    host.copy_(result, non_blocking=True)\n    "
-    "launch_more()\n    copied.synchronize()" + _READ,
     "other": _COPY + "launch_more()\n    stream.synchronize()\n    return [1, 2, 3][:2]",
     "waits_for_all": (
         _COPY + "launch_more()\n    stream.synchronize()" + _READ,
         _COPY + "launch_more()\n    copied = stream.record_event()\n    copied.synchronize()" + _READ,
     ),
     "not_from_host": (
-        _COPY + "launch_more()\n    return result",
-        _COPY + "launch_more()\n    host.tolist()\n    return result",
+        _COPY + "launch_more()\n    return result.tolist()",
+        _MARK + "launch_more()\n    copied.synchronize()\n    return result",
     ),
     "waits_first": (
         _MARK + "while not copied.query():\n        pass\n    launch_more()" + _READ,

@@ -1,75 +1,98 @@
-"""Exercise ``prefetch(batches, start_copy, wait)``: a prefetcher as a generator, checked by its copies and deliveries."""
+"""Exercise ``prefetch(batches, start_copy, wait)``: a prefetcher as a generator, on the streams of the lesson's GPU."""
 
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+
 from bilingual import Bilingual
 from course_utils import figures
 from course_utils.exercises import Mistake, Mistakes
+from course_utils.lesson_gpus import ready
 from shared import timeline
-from shared.timeline import Span, Timeline
-
-Log = list[tuple[str, int]]  # for example ("start", 0), ("start", 1), ("wait", 0), ("use", 0)
+from shared.timeline.picture import picture
 
 
 @dataclass(frozen=True)
 class Ticket:
-    """A copy under way."""
+    """A copy under way: its number, the batch on the GPU, and the event behind the copy."""
 
     number: int
+    batch: torch.Tensor
+    arrived: Any
 
 
-class Copies:
-    """Simulated copies that log the order in which they are started and waited for."""
+class _Training:
+    """Copies on a stream of their own, and a loop that uses what it is handed; all are logged.
 
-    def __init__(self) -> None:
-        self.log: Log = []
+    Args:
+        size: Numbers in a batch.
+        ticks: How long the GPU works on one, in ticks of its clock.
 
-    def start_copy(self, batch: str) -> Ticket:
+    Attributes:
+        log: For example ``("start", 0), ("start", 1), ("wait", 0), ("use", 0)``.
+        ready: The batches that `wait` returned, by number.
+    """
+
+    def __init__(self, size: int, ticks: int) -> None:
+        (self.device,) = ready()
+        self.gpu, self.size, self.ticks = torch.get_device_module(self.device), size, ticks
+        self.copy, self.work = self.gpu.Stream(), self.gpu.current_stream()
+        self.log: list[tuple[str, int]] = []
+        self.ready: dict[int, torch.Tensor] = {}
+
+    def start_copy(self, batch: torch.Tensor) -> Ticket:
         """Start to copy `batch` and return at once."""
-        number = int(batch.rsplit(" ", 1)[-1])
+        number = int(batch[0])
         self.log.append(("start", number))
-        return Ticket(number)
+        with self.gpu.stream(self.copy):
+            return Ticket(number, batch.to(self.device, non_blocking=True), self.copy.record_event())
 
-    def wait(self, ticket: Ticket) -> str:
-        """Wait for a copy and return the batch on the device."""
+    def wait(self, ticket: Ticket) -> torch.Tensor:
+        """Let the work wait for a copy, and return the batch on the GPU."""
         if not isinstance(ticket, Ticket):
             raise Mistake("no_ticket", kind=type(ticket).__name__)
         self.log.append(("wait", ticket.number))
-        return f"batch {ticket.number} on the device"
+        self.work.wait_event(ticket.arrived)
+        ticket.batch.record_stream(self.work)
+        self.ready[ticket.number] = ticket.batch
+        return ticket.batch
 
-
-def _deliver(answer: Any, count: int) -> tuple[list[Any], Log]:
-    """Return what a prefetcher delivers for `count` batches, and the log with its deliveries."""
-    copies, delivered = Copies(), []
-    try:
-        given = answer((f"batch {number}" for number in range(count)), copies.start_copy, copies.wait)
-        if given is None:
-            raise Mistake("returned_none")
-        for batch in given:
-            copies.log.append(("use", len(delivered)))
-            delivered.append(batch)
-            if len(delivered) > count:
-                break
-    except RuntimeError as error:
-        if "StopIteration" not in str(error):
-            raise
-        raise Mistake("stop_iteration") from None
-    except TypeError as error:
-        if "len()" not in str(error) and "subscriptable" not in str(error):
-            raise
-        raise Mistake("any_iterable") from None
-    return delivered, copies.log
+    def run(self, answer: Any, count: int) -> list[Any]:
+        """Return what a prefetcher delivers for `count` batches; as long as one is used, the loop waits."""
+        delivered: list[Any] = []
+        batches = [torch.full((self.size,), float(k)).pin_memory() for k in range(count)]
+        try:
+            given = answer(iter(batches), self.start_copy, self.wait)
+            if given is None:
+                raise Mistake("returned_none")
+            for batch in given:
+                self.log.append(("use", len(delivered)))
+                delivered.append(batch)
+                self.gpu._sleep(self.ticks)
+                self.work.synchronize()
+                if len(delivered) > count:
+                    break
+        except RuntimeError as error:
+            if "StopIteration" not in str(error):
+                raise
+            raise Mistake("stop_iteration") from None
+        except TypeError as error:
+            if "len()" not in str(error) and "subscriptable" not in str(error):
+                raise
+            raise Mistake("any_iterable") from None
+        return delivered
 
 
 def judge(answer: Any) -> Mistakes:
     """Compare what comes out, then the order of copies and deliveries."""
     for count in (4, 1, 0):
-        delivered, log = _deliver(answer, count)
-        right = [f"batch {number} on the device" for number in range(count)]
+        training = _Training(size=16, ticks=1000)
+        delivered, log = training.run(answer, count), training.log
         yield any(isinstance(batch, Ticket) for batch in delivered), "not_waited"
-        yield count and delivered == right[:-1], "last_missing", {"count": count}
-        yield delivered != right, "other_batches", {"count": count, "got": len(delivered)}
+        right = [id(training.ready.get(number)) for number in range(count)]
+        yield count and [*map(id, delivered)] == right[:-1], "last_missing", {"count": count}
+        yield [*map(id, delivered)] != right, "other_batches", {"count": count, "got": len(delivered)}
         for number in range(count):
             before = log[: log.index(("use", number))]
             next_ones = {"number": number, "next": number + 1, "second": number + 2}
@@ -77,39 +100,15 @@ def judge(answer: Any) -> Mistakes:
             yield ("start", number + 2) in before, "too_many", next_ones
 
 
-def plan(log: Log, copy: float = 4e-3, work: float = 4e-3) -> Timeline:
-    """Return when copies and work run for a log of starts, waits and uses; the host is busy while a batch is used."""
-    spans: list[Span] = []
-    now, copy_free, arrived = 0.0, 0.0, {}
-    for what, number in log:
-        if what == "start":
-            begin = max(now, copy_free)
-            copy_free = arrived[number] = begin + copy
-            spans.append(Span("copy", f"copy {number}", begin, copy_free))
-        elif what == "wait":
-            now = max(now, arrived.get(number, now))
-        else:
-            spans.append(Span("work", f"work {number}", now, now + work))
-            now += work
-    return Timeline(spans)
-
-
 def show(answer: Any) -> figures.Picture:
     """Draw when the answer copies and when its batches are used, four batches in all."""
-    result = plan(_deliver(answer, 4)[1])
-    figure, (axes,) = timeline.panels([2])
-    lanes = {"copy": Bilingual("copy", "複製"), "work": Bilingual("work", "運算")}
-    until = max(32e-3, result.seconds())
-    timeline.draw(axes, result, lanes=tuple(lanes), labels=lanes, shade=("copy", "work"), until=until)
-    return figures.Picture(
-        figure,
-        Bilingual(
-            f"Four batches through your generator, 4 ms for each copy and 4 ms for each piece of work: "
-            f"{figures.duration(result.seconds())}. One after the other would be 32 ms, perfect prefetching 20 ms.",
-            f"四個批次經過你的產生器，每次複製 4 ms、每次運算 4 ms，共 {figures.duration(result.seconds())}。複製和運算輪流做要 32 ms，預取做得完美的話，只要 20 ms。",
-        ),
-        Bilingual("Timeline with two rows, copy and work.", "時間軸，分成複製與運算兩列。"),
+    training = _Training(size=2**20, ticks=600_000)  # on a T4 both take about 0.4 ms
+    recorded = timeline.record(lambda: training.run(answer, 4), warm_up=0)
+    caption = Bilingual(
+        "Four batches through your generator; the loop waits until each has been used.",
+        "四個批次經過你的產生器；每一批用完之前，迴圈都會等。",
     )
+    return picture(recorded, None, caption)
 
 
 _HEAD = "def prefetch(batches, start_copy, wait):\n    "

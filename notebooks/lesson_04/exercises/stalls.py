@@ -1,6 +1,7 @@
 """Exercise ``train(model, optimizer, batches) -> (losses, right, worst)``: a training loop that waits only at the end."""
 
 from copy import deepcopy
+from functools import cache
 from typing import Any
 
 import torch
@@ -8,8 +9,9 @@ from torch import nn
 
 from bilingual import Block
 from course_utils.exercises import Mistakes, NotYet
+from course_utils.lesson_gpus import ready
 from course_utils.torch_state import preserved_state
-from shared.trap import Trap
+from lesson_04.waiting import Waits
 
 STEPS, BATCH = 20, 8
 WAITS_ALLOWED = 3
@@ -18,7 +20,7 @@ Batches = list[tuple[torch.Tensor, torch.Tensor]]
 
 def _start() -> tuple[nn.Module, torch.optim.Optimizer, Batches]:
     """Return the same in each call: an untrained model, its optimizer, and batches of images (8, 64) and labels (8,)."""
-    device = "cuda" if torch.cuda.is_available() else "cpu"
+    (device,) = ready()
     make = torch.Generator().manual_seed(0)
     batches = [
         (
@@ -50,19 +52,24 @@ def _without_waits(
     return numbers, int(right), max(numbers)
 
 
-def _run(answer: Any) -> tuple[Any, Trap]:
+@cache
+def _expected() -> tuple[list[float], int, float]:
+    with preserved_state():
+        return _without_waits(*_start())
+
+
+def _run(answer: Any) -> tuple[Any, Waits]:
     """Train with the answer's loop; return its results and where the host waited."""
     with preserved_state():  # several threads would only wait for each other in a model this small
         given = _start()
-        with Trap() as trap:
-            return answer(*given), trap
+        with Waits() as waits:
+            return answer(*given), waits
 
 
 def judge(answer: Any) -> Mistakes:
     """Compare results and waits with those of the loop without waits, from the same start."""
-    with preserved_state():
-        losses, right, worst = _without_waits(*_start())
-    got, trap = _run(answer)
+    losses, right, worst = _expected()
+    got, waited = _run(answer)
     yield not isinstance(got, tuple) or len(got) != 3, "three_things", {"kind": type(got).__name__}
     kept, counted, largest = got
     yield not isinstance(kept, list) or not all(isinstance(loss, float) for loss in kept), "no_floats"
@@ -74,7 +81,7 @@ def judge(answer: Any) -> Mistakes:
     yield bool(far), "other_training"
     yield counted != right, "right", {"images": BATCH * STEPS, "right": right, "got": counted}
     yield not abs(largest - worst) <= 1e-3, "worst", {"worst": worst, "got": largest}
-    waits = sum(trap.lines.values())
+    waits = waited.lines.total()
     each = round(waits / STEPS)
     if waits > WAITS_ALLOWED and each >= 4:
         raise NotYet("as_before", steps=STEPS, waits=waits, each=each)

@@ -1,43 +1,56 @@
-"""Exercise ``share(samples, rank, ranks) -> list[int]``."""
+"""Exercise ``share(stream, rank, ranks, worker, workers)``: an iterator over one worker's items of a stream."""
 
+from collections.abc import Iterator
+from itertools import count, islice
 from typing import Any
 
 from bilingual import Block
-from course_utils.exercises import Mistakes
+from course_utils.exercises import Mistake, Mistakes
 from course_utils.returned import whole_numbers
 from course_utils.tables import YOURS, table, value
 
-DEALS = ((7, 2), (7, 3), (8, 4), (2, 4), (1, 1))
+DEALS = ((7, 2, 1), (7, 3, 1), (8, 2, 2), (13, 2, 3), (3, 2, 2), (1, 1, 1))  # items, ranks, workers of each
+
+
+def _dealt(answer: Any, items: int, ranks: int, workers: int) -> list[list[int]]:
+    places = [(rank, worker) for rank in range(ranks) for worker in range(workers)]
+    found = [answer(iter(range(items)), rank, ranks, worker, workers) for rank, worker in places]
+    return [whole_numbers(list(got) if isinstance(got, Iterator) else got) for got in found]
+
+
+def _endless() -> Iterator[int]:
+    for number in count():
+        if number > 200:
+            raise Mistake("stores")
+        yield number
 
 
 def judge(answer: Any) -> Mistakes:
-    """Look at the shares of all ranks together."""
-    for samples, ranks in DEALS:
-        shares = [whole_numbers(answer(samples, rank, ranks)) for rank in range(ranks)]
+    """Look at the shares of all workers together; then at the first items of an endless stream."""
+    for items, ranks, workers in DEALS:
+        shares = _dealt(answer, items, ranks, workers)
         together = sorted(sum(shares, []))
-        seen = {"samples": samples, "ranks": ranks, "shares": shares, "last": samples - 1}
+        seen = {"items": items, "ranks": ranks, "workers": workers, "shares": shares, "last": items - 1}
         yield len(together) > len(set(together)), "twice", seen
-        yield together != [*range(samples)], "missing", seen
+        yield together != [*range(items)], "missing", seen
         yield max(map(len, shares)) - min(map(len, shares)) > 1, "unequal", seen
-        yield shares != [[*range(rank, samples, ranks)] for rank in range(ranks)], "not_dealt", seen
+    list(islice(answer(_endless(), 1, 2, 1, 2), 3))
 
 
 def show(answer: Any) -> Block:
-    """Return who gets what of seven examples."""
-    return table(("rank", YOURS), [(f"{rank} of 3", value(answer(7, rank, 3))) for rank in range(3)])
+    """Return who gets what of seven items."""
+    shares = _dealt(answer, 7, 2, 2)
+    names = [f"rank {n // 2}, worker {n % 2}" for n in range(4)]
+    return table(("", YOURS), [(name, value(found)) for name, found in zip(names, shares, strict=True)])
 
 
-_HEAD = "def share(samples, rank, ranks):\n    "
+_HEAD = "from itertools import islice\n\ndef share(stream, rank, ranks, worker, workers):\n    "
+_MINE = "rank * workers + worker, None, ranks * workers"
 WRONG = {
-    "no_whole_numbers": f"{_HEAD}return samples // ranks",
-    "returned_none": f"{_HEAD}list(range(rank, samples, ranks))",
-    "twice": (
-        f"{_HEAD}return list(range(rank, samples, ranks)) + [0]",
-        "from torch.utils.data import DistributedSampler\n\n"
-        f"{_HEAD}return list(DistributedSampler(range(samples), ranks, rank, shuffle=False))",
-    ),
-    "missing": f"{_HEAD}return list(range(rank, samples // ranks * ranks, ranks))",
-    "unequal": f"{_HEAD}return list(range(samples)) if rank == 0 else []",
-    "not_dealt": f"{_HEAD}sizes = [samples // ranks + (r < samples % ranks) for r in range(ranks)]\n"
-    "    return list(range(sum(sizes[:rank]), sum(sizes[: rank + 1])))",
+    "no_whole_numbers": f"{_HEAD}return next(stream)",
+    "returned_none": f"{_HEAD}islice(stream, {_MINE})",
+    "twice": (f"{_HEAD}return islice(stream, rank, None, ranks)", f"{_HEAD}return stream"),
+    "missing": f"{_HEAD}return islice(stream, rank * workers + worker + 1, None, ranks * workers)",
+    "unequal": f"{_HEAD}return stream if rank == worker == 0 else []",
+    "stores": f"{_HEAD}return iter(list(stream)[rank * workers + worker :: ranks * workers])",
 }

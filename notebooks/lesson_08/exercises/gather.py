@@ -8,8 +8,9 @@ from torch import Tensor
 from bilingual import Bilingual, Block
 from course_utils import facts
 from course_utils.exercises import Mistake, Mistakes
+from course_utils.lesson_gpus import ready
 from course_utils.returned import tensor
-from shared.trap import Trap
+from shared.waiting import Waits
 
 LENGTH = 5
 
@@ -19,21 +20,24 @@ def given() -> tuple[Tensor, Tensor]:
     return torch.arange(80.0).view(40, 2), torch.tensor([30, 2, 17])
 
 
-def fails_elsewhere(answer: Any) -> bool:
-    """Return whether the answer fails on the device "meta", which every machine has and which computes shapes only."""
-    try:
-        return answer(*(x.to("meta") for x in given()), LENGTH).device.type != "meta"
-    except (RuntimeError, NotImplementedError):
-        return True
+def on_a_gpu(answer: Any) -> tuple[bool, int]:
+    """Return whether the answer's windows lie on a GPU when the series does, and how often the host waited there."""
+    (device,) = ready()
+    values, first = (x.to(device) for x in given())
+    with Waits() as waited:
+        try:
+            there = answer(values, first, LENGTH).device == device
+        except RuntimeError:
+            there = False
+    return there, sum(waited.lines.values())
 
 
 def judge(answer: Any) -> Mistakes:
-    """Compare the windows, count what the host asks for, then try another device."""
+    """Compare the windows on the CPU; then try a GPU, and count what the host asks for there."""
     values, first = given()
     right = torch.stack([values[row : row + LENGTH] for row in first.tolist()])
     try:
-        with Trap() as trap:
-            got = answer(values, first, LENGTH)
+        got = answer(values, first, LENGTH)
     except (RuntimeError, IndexError) as error:
         if "match" not in str(error) and "broadcast" not in str(error):
             raise
@@ -44,9 +48,9 @@ def judge(answer: Any) -> Mistakes:
     yield got.shape != right.shape, "shape", {"length": LENGTH} | shapes
     row = {"row": 30, "last": 30 + LENGTH - 1, "got": got[0, 0].tolist(), "wanted": right[0, 0].tolist()}
     yield not torch.equal(got, right), "rows", row
-    waits = sum(trap.lines.values())
+    there, waits = on_a_gpu(answer)
+    yield not there, "device"
     yield waits, "one_by_one", {"waits": waits}
-    yield fails_elsewhere(answer), "device"
 
 
 def show(answer: Any) -> Block:

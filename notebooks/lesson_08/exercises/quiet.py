@@ -7,8 +7,9 @@ from torch import Tensor, nn
 
 from bilingual import Block
 from course_utils.exercises import Mistakes, NotYet
+from course_utils.lesson_gpus import ready
 from course_utils.torch_state import preserved_state
-from shared.trap import Trap
+from shared.waiting import Waits
 
 STEPS = 12
 
@@ -26,7 +27,7 @@ class _Small(nn.Module):
 
 def given() -> tuple[nn.Module, torch.optim.Optimizer, list[list[Tensor]]]:
     """Return the same untrained model, its optimizer and the same batches in each call."""
-    device = "cuda" if torch.cuda.is_available() else "cpu"
+    (device,) = ready()
     chance = torch.Generator().manual_seed(0)
     batches = [
         [torch.rand(8, n, generator=chance, dtype=torch.float64).to(device) for n in (2, 2, 2, 4)]
@@ -50,19 +51,19 @@ def as_before(model: nn.Module, optimizer: torch.optim.Optimizer, batches: list[
     return found
 
 
-def trained(answer: Any) -> tuple[Any, Trap]:
+def trained(answer: Any) -> tuple[Any, Waits]:
     """Return the losses of the answer's loop, and where it waited."""
     with preserved_state():
         model, optimizer, batches = given()
-        with Trap() as trap:
-            return answer(model, optimizer, iter(batches)), trap
+        with Waits() as waits:
+            return answer(model, optimizer, iter(batches)), waits
 
 
 def judge(answer: Any) -> Mistakes:
     """Compare the losses, then count the waits."""
     with preserved_state():
         right = as_before(*given())
-    got, trap = trained(answer)
+    got, waited = trained(answer)
     yield got is None, "returned_none"
     yield not isinstance(got, list), "no_list", {"kind": type(got).__name__}
     kinds = [type(loss).__name__ for loss in got]
@@ -70,7 +71,7 @@ def judge(answer: Any) -> Mistakes:
     yield len(got) != STEPS, "too_few", {"steps": STEPS, "got": len(got)}
     far = [a for a, b in zip(got, right, strict=True) if not abs(a - b) <= 1e-9]  # NaN, too
     yield bool(far), "other_losses"
-    waits = sum(trap.lines.values())
+    waits = sum(waited.lines.values())
     if waits >= 2 * STEPS:
         raise NotYet("as_before", steps=STEPS, waits=waits)
     yield waits > 1, "waits", {"steps": STEPS, "waits": waits}

@@ -3,21 +3,29 @@
 import math
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
-from informer import FULL, SMALL
 from run_folder import RunError, read_run
 
-SIZES = {"small": SMALL, "full": FULL}
 TRAINING = {
     "small": {"epochs": 4, "batch": 32, "learning_rate": 4e-3},
     "full": {"epochs": 10, "batch": 256, "learning_rate": 5e-4},
 }
 DEFAULTS = {"data": "series.csv", "results": "results", "name": "informer"}
-DEFAULTS |= {"size": "small", "precision": "float32", "workers": 0, "seed": 0}
-DEFAULTS |= {"watch": 1.0, "compile": False, "cpu": False, "plots": True}
+DEFAULTS |= {"model": "informer", "size": "small", "precision": "float32"}
+DEFAULTS |= {
+    "workers": 0,
+    "seed": 0,
+    "watch": 1.0,
+    "compile": False,
+    "cpu": False,
+    "plots": True,
+}
+SHAPE = ["past", "ahead", "attention"]  # what may be set of a model's sizes
 # A run goes on only as it began: its windows and its learning rate follow a plan.
-LASTING = ["size", "epochs", "batch", "learning_rate", "precision", "seed"]
+LASTING = ["model", "size", "epochs", "batch", "learning_rate", "precision", "seed"]
 
 
 def number(text: str, kind: type, low: float, high: float = math.inf) -> float:
@@ -48,12 +56,12 @@ def help_text(name: str, text: str) -> str:
         default = ", ".join(values)
     else:
         default = DEFAULTS.get(name)
-    shown = name not in ("compile", "cpu", "plots", "no_plots", "resume")
+    shown = default is not None and name not in ("compile", "cpu")
     return f"{text} (default: {default})" if shown else text
 
 
 def make_parser() -> ArgumentParser:
-    described = "Forecast a time series with an Informer, on 0, 1 or N GPUs."
+    described = "Forecast a time series, on 0, 1 or N GPUs."
     # Without its default, what was not given is told from what was.
     parser = ArgumentParser(description=described, argument_default=SUPPRESS)
 
@@ -63,11 +71,16 @@ def make_parser() -> ArgumentParser:
     def whole(low: int, **more: int) -> partial:
         return partial(number, kind=int, low=low, **more)
 
-    precisions = ["float32", "bfloat16", "float16"]
+    precisions = ["float32", "tf32", "bfloat16", "float16"]
     add("data", "a CSV file: date, then numbers; series.csv is made if absent")
     add("results", "where the folders of all runs are")
     add("name", "begins the name of this run's folder", type=folder_name)
-    add("size", "of the model and of its training", choices=list(SIZES))
+    add("model", "a file of this folder, such as mlp, that defines Model and SIZES")
+    add("size", "of the model and of its training", choices=list(TRAINING))
+    add("past", "steps that the model sees; otherwise its size says", type=whole(1))
+    add("ahead", "steps to forecast; otherwise its size says", type=whole(1))
+    attentions = ["sparse", "plain"]
+    add("attention", "of the Informer's steps to each other", choices=attentions)
     add("epochs", "how often all windows are seen", type=whole(1))
     add("batch", "windows in one step, of all ranks together", type=whole(1))
     rate = partial(number, kind=float, low=1e-9)
@@ -90,16 +103,37 @@ def arguments(words: list[str] | None = None) -> Namespace:
     parser = make_parser()
     given = vars(parser.parse_args(words))
     size = given.get("size", DEFAULTS["size"])
-    asked, settings = {"resume": None} | DEFAULTS | TRAINING[size], SIZES[size]
+    asked = {"resume": None} | DEFAULTS | TRAINING[size]
+    asked["name"] = given.get("model", DEFAULTS["model"])
     if "resume" in given:
         config = read_run(given["resume"]).config
         check_resumed(parser, given, config)
         asked |= {name: config[name] for name in asked.keys() & config.keys()}
-        settings = config["settings"]
+    shape = {name: given.pop(name) for name in SHAPE if name in given}
     options = Namespace(**(asked | given))
+    options.module = model_file(parser, options.model)
+    settings = dict(options.module.SIZES[size])
+    for name in shape.keys() - settings.keys():
+        parser.error(f"--{name}: the model {options.model} has no such setting")
+    settings |= shape
+    if "start" in settings:  # a part of the past
+        settings["start"] = min(settings["start"], settings["past"])
+    if "resume" in given:
+        settings = config["settings"]
     options.data, options.results = Path(options.data), Path(options.results)
     options.settings = settings
     return options
+
+
+def model_file(parser: ArgumentParser, name: str) -> ModuleType:
+    """Return the file of this folder that defines the model."""
+    try:
+        found = import_module(name)
+    except ImportError as error:
+        parser.error(f"--model {name}: {error}")
+    if not (hasattr(found, "Model") and hasattr(found, "SIZES")):
+        parser.error(f"--model {name}: {name}.py must define Model and SIZES")
+    return found
 
 
 def check_resumed(parser: ArgumentParser, given: dict, config: dict) -> None:
@@ -110,7 +144,8 @@ def check_resumed(parser: ArgumentParser, given: dict, config: dict) -> None:
     for name in ("name", "results"):
         if name in given:
             parser.error(f"--{name} and --resume exclude each other")
-    for name in LASTING:
-        if given.get(name, config[name]) != config[name]:
-            option, before = f"--{name.replace('_', '-')}", config[name]
+    began = {name: config["settings"].get(name) for name in SHAPE} | config
+    for name in (*LASTING, *SHAPE):
+        if given.get(name, began[name]) != began[name]:
+            option, before = f"--{name.replace('_', '-')}", began[name]
             parser.error(f"{option} {given[name]}: the run began with {before}")

@@ -25,7 +25,6 @@ from checkpoint import load, save
 from command_line import arguments
 from devices import Sampler
 from final_test import finish
-from informer import Informer
 from prepare import prepare
 from ranks import add_up, decide, say, start, wait
 from run_folder import Log, RunError, read_run
@@ -98,8 +97,10 @@ def rate_factor(step: int, steps: int) -> float:
 
 
 def autocast(options: Namespace) -> torch.autocast:
-    low = getattr(torch, options.precision)
-    return torch.autocast(options.device.type, low, enabled=low.itemsize == 2)
+    low = {"bfloat16": torch.bfloat16, "float16": torch.float16}.get(
+        options.precision
+    )
+    return torch.autocast(options.device.type, low, enabled=low is not None)
 
 
 def train_step(step: int, batch: tuple, parts: dict, options: Namespace) -> Tensor:
@@ -124,7 +125,9 @@ def train_step(step: int, batch: tuple, parts: dict, options: Namespace) -> Tens
 def build(options: Namespace) -> dict:
     """Return the network, its wrapper for several ranks, and the optimizer."""
     torch.manual_seed(options.seed)  # all ranks build the same network
-    net = Informer(len(options.config["columns"]), **options.settings)
+    tf32 = options.precision == "tf32"  # said either way: some images begin with TF32
+    torch.set_float32_matmul_precision("high" if tf32 else "highest")
+    net = options.module.Model(len(options.config["columns"]), **options.settings)
     model = net.to(options.device)
     if options.world > 1:
         ids = [options.device] if options.device.type == "cuda" else None

@@ -38,6 +38,8 @@ def start(options: Namespace) -> None:
         options.device = torch.device("cuda", options.local_rank)
         torch.cuda.set_device(options.device)
         name = torch.cuda.get_device_name()
+    elif options.precision == "tf32":
+        raise RunError("--precision tf32 exists on GPUs only: take float32")
     options.devices = [f"{options.device} ({name})"]
     if "RANK" in os.environ:
         join(options)

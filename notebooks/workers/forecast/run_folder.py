@@ -5,6 +5,7 @@ environment.json   with what, and on what          devices.jsonl  use of CPU and
 checkpoint.pt      all that the next step needs    metrics.json   the test, at the end
 """
 
+import hashlib
 import json
 import os
 import platform
@@ -84,16 +85,25 @@ def read_run(folder: str | Path) -> Run:
     return Run(folder, config, lines[0], found, lines[1])
 
 
-def commit() -> str | None:
-    """Return the commit of the program, with "-dirty" if it was changed since."""
-    command = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+def program() -> dict:
+    """Return a hash of each file that runs, and their commit, if git knows them."""
     here = Path(__file__).parent
-    try:
-        settings = {"capture_output": True, "text": True, "timeout": 5}
-        run = subprocess.run(command, cwd=here, **settings)
-    except (OSError, subprocess.SubprocessError):
-        return None  # there is no git
-    return run.stdout.strip() or None
+
+    def git(*words: str) -> str:
+        try:
+            settings = {"capture_output": True, "text": True, "timeout": 5}
+            return subprocess.run(
+                ["git", *words], cwd=here, **settings
+            ).stdout.strip()
+        except (OSError, subprocess.SubprocessError):
+            return ""  # there is no git
+
+    # In a copy that git ignores, the commit would be that of other files.
+    known = git("ls-files", Path(__file__).name)
+    describe = "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"
+    files = {path.name: path.read_bytes() for path in sorted(here.glob("*.py"))}
+    hashes = {name: hashlib.sha256(text).hexdigest() for name, text in files.items()}
+    return {"commit": (known and git(*describe)) or None, "program": hashes}
 
 
 def environment(ranks: list[str]) -> dict:
@@ -102,7 +112,7 @@ def environment(ranks: list[str]) -> dict:
     found |= {"host": socket.gethostname(), "system": platform.platform()}
     found |= {"python": platform.python_version(), "torch": torch.__version__}
     found |= {"numpy": np.__version__, "pandas": pd.__version__}
-    found |= {"cuda": torch.version.cuda, "commit": commit()}
+    found |= {"cuda": torch.version.cuda} | program()
     return found | {"started": datetime.now().isoformat(timespec="seconds")}
 
 

@@ -123,6 +123,7 @@ def hardware(root: str) -> dict[str, Any]:
         # SELinux: system_u:system_r:container_t
         "label": read(root, "proc/self/attr/current").partition(":s0")[0],
         "cpu_quota": cpu_quota(root),
+        "lspci": shutil.which("lspci") is not None,
         "fabric_manager": "nv-fabricmanage" in services(root),
     }
 

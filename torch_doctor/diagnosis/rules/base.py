@@ -15,6 +15,9 @@ from torch_doctor.diagnosis.evidence import Evidence, Line, joined, mentions
 
 SURE, LIKELY, POSSIBLE = 3, 2, 1
 
+# What `lspci -nnk -d 10de:` says, where it is not installed: the NVIDIA cards and their kernel drivers.
+LIST_CARDS = "grep -H . $(grep -l 0x10de /sys/bus/pci/devices/*/vendor | sed s/vendor/uevent/)"
+
 RuleResult = Optional["tuple[int, list[Line]]"]
 Rule = Callable[[Evidence], RuleResult]
 
@@ -171,6 +174,11 @@ def values(e: Evidence) -> dict[str, object]:
     return {
         "capability": f"{capability // 10}.{capability % 10}" if capability else "?",
         "driver_source": e.get("bus.driver_source") or "?",
+        "built_for": (e.get("bus.module_files") or ["?"])[-1],
+        "free_driver": next(
+            (c["driver"] for c in e.cards() if c.get("driver") not in (None, "", "nvidia")), "nouveau"
+        ),
+        "list_cards": LIST_CARDS if e.get("bus.lspci") is False else "lspci -nnk -d 10de:",
         "cuinit": e.cuinit if e.cuinit is not None else "?",
         "distro": e.environment("WSL_DISTRO_NAME") or "Ubuntu",
         "hides": place_of(hides[0]) if hides else "?",
