@@ -9,7 +9,7 @@ from bilingual import Bilingual
 from course_utils.claims import claim
 from course_utils.exercise_card import check
 from course_utils.fresh_process import run_fresh
-from course_utils.lesson_gpus import gpus
+from course_utils.lesson_gpus import choose_card, gpus
 from course_utils.lesson_setup import setup
 from course_utils.machine import smi_query, try_all_gpus, try_gpu
 from course_utils.measure import best_time, compare
@@ -22,6 +22,7 @@ __all__ = [
     "Bilingual",
     "best_time",
     "check",
+    "choose_card",
     "claim",
     "compare",
     "facts",

@@ -60,8 +60,10 @@ def card() -> str:
     return os.environ.get("COURSE_CARD") or (chosen if isinstance(chosen, str) else "T4")
 
 
-def choose_card(name: str) -> None:
-    """Let practice GPUs be modelled on another card from the next set-up cell on, in all notebooks.
+def choose_card(name: str) -> Bilingual:
+    """Let practice GPUs be modelled on another card from the next set-up cell on, in all notebooks; return which there are.
+
+    Published values beside yours are those of the same card, too.
 
     Args:
         name: ``"T4"``, ``"RTX 4090"``, ``"H100"`` …: a card that practice_gpu knows.
@@ -69,9 +71,14 @@ def choose_card(name: str) -> None:
     Raises:
         ValueError: It knows no such card.
     """
-    from practice_gpu.profiles import profile
+    from practice_gpu.profiles import profile, sources
 
-    settings.write("settings", settings.read("settings") | {"practice_gpu": profile(name).name})
+    chosen, known = profile(name).name, ", ".join(sources())
+    settings.write("settings", settings.read("settings") | {"practice_gpu": chosen})
+    return Bilingual(
+        f"From the next set-up cell on: {chosen}. There are: {known}.",
+        f"從下一次執行設定那一格起：{chosen}。可以選的有：{known.replace(', ', '、')}。",
+    )
 
 
 def gpus() -> list[torch.device]:

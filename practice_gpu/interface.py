@@ -48,6 +48,16 @@ def mem_get_info(device: Any = None) -> tuple[int, int]:
     return state.memory - memory.counts(state.index(device)).reserved, state.memory
 
 
+def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
+    """Let each device hold at most this share of the card's memory.
+
+    Args:
+        fraction: Between 0 and 1.
+        device: Which one; the limit is that of all.
+    """
+    state.fraction = fraction
+
+
 def manual_seed_all(seed: int) -> None:
     """Begin the random numbers of all devices anew."""
     for generator in generators.defaults:
@@ -89,7 +99,7 @@ def module() -> types.ModuleType:
     one = lambda value: lambda *_: value  # noqa: E731
     by_device = lambda device=None: generators.defaults[state.index(device)]  # noqa: E731
     for function in (
-        _sleep, reset_peak_memory_stats, memory_stats, mem_get_info, manual_seed_all, set_sync_debug_mode, get_device_name,
+        _sleep, reset_peak_memory_stats, memory_stats, mem_get_info, set_per_process_memory_fraction, manual_seed_all, set_sync_debug_mode, get_device_name,
         get_device_properties, streams.Stream, streams.Event, streams.current_stream, streams.set_stream,
         streams.synchronize, memory.empty_cache, torch.OutOfMemoryError, clock, Seconds,
     ):  # fmt: skip

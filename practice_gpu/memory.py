@@ -122,7 +122,7 @@ def _block(size: int, device: int) -> Block:
     if cached:
         block = cached.pop()
     else:
-        limit = state.memory
+        limit = int(state.fraction * state.memory)
         if counted.reserved + size > limit:
             empty_cache(device)
         if counted.reserved + size > limit:

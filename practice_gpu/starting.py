@@ -58,7 +58,7 @@ def start(
         forget()
         state.fresh()
         state.profile, state.count, state.memory = chosen, count, memory or chosen.memory
-        state.blocking, state.sync_debug, state.chosen.device = blocking, 0, 0
+        state.blocking, state.sync_debug, state.fraction, state.chosen.device = blocking, 0, 1.0, 0
         state.chosen.streams.clear()
         generators.defaults[:] = [generators.Generator(index) for index in range(count)]
         for generator in generators.defaults:

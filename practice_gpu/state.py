@@ -47,6 +47,7 @@ class State:
         races: What it found to be in no order.
         profile: The card.
         memory: Bytes of each device.
+        fraction: The share of them that may be used.
         count: How many devices there are; 0 before `start`.
         waits: How often the host waited, by line.
         errors: By device, the error that every later call on it reports.
@@ -59,7 +60,7 @@ class State:
 
     def __init__(self) -> None:
         self.chosen, self.count, self.memory = _Chosen(), 0, 0
-        self.blocking, self.sync_debug = False, 0
+        self.blocking, self.sync_debug, self.fraction = False, 0, 1.0
         self.fresh()
 
     def fresh(self) -> None:

@@ -62,10 +62,10 @@ def show_speeds(slow: float, fast: float) -> None:
         last = list(values["rates"].values())[-1]
         ratio = measured(number(last["finished"] / last["beginner"]))
         return Bilingual(
-            f"{place.en}, the finished program trains {ratio} times as many images per second as the beginner's. A CPU "
-            "computes with one thread. The scale is logarithmic: each line is ten times the one before.",
+            f"{place.en}, the finished program trains {ratio} times as many images per second as the beginner's. On a CPU "
+            "the course uses one thread, so that numbers can be compared. The scale is logarithmic: each line is ten times the one before.",
             f"在{place.zh}上，完成版每秒訓練的影像張數是初學者版的 {ratio} 倍。"
-            "CPU 只用一個執行緒計算。橫軸採對數刻度，每條格線的數值都是前一條的十倍。",
+            "本課程在 CPU 上只用一個執行緒，數字才能互相比較。橫軸採對數刻度，每條格線的數值都是前一條的十倍。",
         )
 
     figures.show_measured(

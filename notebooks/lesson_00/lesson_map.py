@@ -3,12 +3,17 @@
 import html
 import json
 import re
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+
+import torch
 
 from bilingual import Bilingual, measured
 from course_utils import lesson, settings
+from shared.scoreboard_picture import measured_both
 
 PATTERN = "[0-9][0-9]_*.ipynb"
 _CHECK = re.compile(r"^check\(\"(\w+)\"", re.M)
@@ -23,7 +28,6 @@ class Lesson:
         title: As in the notebook's heading.
         file: The notebook's file name.
         minutes: How long it takes.
-        needs: Which hardware it needs, and what more hardware adds.
         exercises: How many it has.
         solved: How many of them this learner has solved.
     """
@@ -32,7 +36,6 @@ class Lesson:
     title: Bilingual
     file: str
     minutes: int
-    needs: Bilingual
     exercises: int
     solved: int
 
@@ -50,7 +53,6 @@ def _read(path: Path) -> Lesson | None:
             Bilingual(**about["title"]),
             path.name,
             int(about["minutes"]),
-            Bilingual(**about["needs"]),
             len(names),
             len(names & settings.solved(number)),
         )
@@ -80,15 +82,22 @@ _HEAD = (
     Bilingual("Solved", "完成"),
 )
 
-_NOTHING = ("Nothing.", "什麼都不用準備。")  # what every lesson begins with; the page says it once
+
+@cache
+def _texts() -> dict[str, dict[str, dict[str, str]]]:
+    return tomllib.loads(Path(__file__).with_name("here.toml").read_text("utf-8"))
 
 
-def _beyond_nothing(needs: Bilingual) -> Bilingual | None:
-    """Return what hardware adds to a lesson, without the sentence that it needs none; None if it adds nothing."""
-    en, zh = (
-        text.removeprefix(start).strip() for text, start in zip((needs.en, needs.zh), _NOTHING, strict=True)
-    )
-    return Bilingual(en, zh) if en and zh else None
+def here(number: str, gpus: int) -> Bilingual | None:
+    """Return what a lesson does on a machine with so many CUDA GPUs; None where there is nothing to say.
+
+    Args:
+        number: The lesson, ``"05"``.
+        gpus: How many.
+    """
+    texts = _texts().get(number, {})
+    found = texts.get(("none", "one", "more")[min(gpus, 2)]) or texts.get("one")
+    return Bilingual(**found) if found else None
 
 
 def _solved(entry: Lesson) -> Bilingual:
@@ -109,9 +118,9 @@ class Map:
     def _row(self, entry: Lesson) -> str:
         title = f"{entry.number} {entry.title.html()}"
         link = f'<a href="{html.escape(entry.file, quote=True)}">{title}</a>'
-        more = _beyond_nothing(entry.needs)
-        needs = f"<br><small>{more.html()}</small>" if more else ""
-        return f"<tr><td>{link}{needs}</td><td>{entry.minutes}</td><td>{_solved(entry).html()}</td></tr>"
+        said = here(entry.number, torch.cuda.device_count())
+        below = f"<br><small>{measured_both(said).html()}</small>" if said else ""
+        return f"<tr><td>{link}{below}</td><td>{entry.minutes}</td><td>{_solved(entry).html()}</td></tr>"
 
     def _line(self, entry: Lesson) -> str:
         return f"{entry.number} {entry.title}: {entry.minutes} min, {_solved(entry)}"
@@ -129,7 +138,7 @@ class Map:
 
 
 def show_map() -> None:
-    """Show the lessons with their minutes, the hardware they need, and how many of their exercises are solved."""
+    """Show the lessons with their minutes, what they do on this machine, and how many of their exercises are solved."""
     from IPython.display import display
 
     display(Map(lessons()))

@@ -71,20 +71,25 @@ def training_bytes(
 
 
 @contextmanager
-def a_gigabyte_more(device: torch.device) -> Iterator[None]:
-    """Allow PyTorch to take 1 GiB of the GPU more than it holds already, and nothing else; a CPU has no such limit.
+def at_most(more: int, device: torch.device) -> Iterator[int]:
+    """Allow PyTorch to take no more than `more` bytes of the GPU above those that it holds already.
 
     What is left belongs to others: the desktop, other notebooks.
+
+    Args:
+        more: In bytes.
+        device: A GPU, or a practice GPU.
+
+    Yields:
+        How many bytes it may hold now.
     """
-    if device.type != "cuda":
-        yield
-        return
-    torch.cuda.empty_cache()
-    total = torch.cuda.get_device_properties(device).total_memory
-    allowed = torch.cuda.memory_reserved(device) + 2**30
-    torch.cuda.set_per_process_memory_fraction(min(1.0, allowed / total), device)
+    gpu = torch.get_device_module(device)
+    gpu.empty_cache()
+    total = gpu.get_device_properties(device).total_memory
+    allowed = min(total, gpu.memory_reserved(device) + more)
+    gpu.set_per_process_memory_fraction(allowed / total, device)
     try:
-        yield
+        yield allowed
     finally:
-        torch.cuda.set_per_process_memory_fraction(1.0, device)
-        torch.cuda.empty_cache()
+        gpu.set_per_process_memory_fraction(1.0, device)
+        gpu.empty_cache()

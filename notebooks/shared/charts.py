@@ -6,6 +6,7 @@ from typing import Any
 from bilingual import Bilingual, joined, measured
 from course_utils import figures
 from course_utils.lesson import text
+from course_utils.named_cards import named_card
 from course_utils.units import amount, quantity
 
 # One colour per rank: Okabe and Ito's, without black.
@@ -105,12 +106,15 @@ def _draw_columns(
         axes.legend()
 
 
-def panels(name: str, values: Mapping[str, Mapping[figures.Label, float]]) -> None:
+def panels(
+    name: str, values: Mapping[str, Mapping[figures.Label, float]], *, card: Mapping[str, str] | None = None
+) -> None:
     """Show several quantities of the same few items as bar charts side by side, the recorded GPU's below.
 
     Args:
         name: The figure's name: for its texts in the lesson's room, and for the recording.
         values: For each panel (a key of the figure's ``parts``): name (a text, or bilingual) → number, in SI units.
+        card: For one of the panels: the quantity that is published for a named card, by the same names.
 
     Raises:
         ValueError: There are no texts for `name`, or not exactly for these panels.
@@ -120,9 +124,13 @@ def panels(name: str, values: Mapping[str, Mapping[figures.Label, float]]) -> No
         raise ValueError(f"figure {name!r} has texts for {list(parts)}, but got values for {list(values)}.")
     numbers = {key: {figures.key(n): float(v) for n, v in panel.items()} for key, panel in values.items()}
     lettering = {figures.key(n): figures.lettering(n) for panel in values.values() for n in panel}
+    panel, other = next(((key, named_card(quantity)) for key, quantity in (card or {}).items()), ("", None))
 
     def draw(shown: figures.Groups) -> Any:
         groups = [(whose, found["panels"], figures.COLOURS[whose]) for whose, found in shown.items()]
+        if other:
+            numbers_of = {n: v for n, v in zip(other.x, other.y, strict=True) if n in lettering}
+            groups.append((figures.lettering(other.label), {panel: numbers_of}, figures.THIRD))
         names = list(dict.fromkeys(n for _, group, _ in groups for panel in group.values() for n in panel))
         lines = sum(lettering.get(n, n).count("\n") + 1 for n in names)
         height = 0.75 + (0.55 + 0.26 * lines) * len(groups)
@@ -147,6 +155,7 @@ def panels(name: str, values: Mapping[str, Mapping[figures.Label, float]]) -> No
         caption,
         alternative.format(titles=enumerated(parts.values())),
         series_vary=figures.series_vary(name),
+        card=other,
     )
 
 

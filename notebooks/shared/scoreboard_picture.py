@@ -122,6 +122,8 @@ def board(entries: Mapping[str, Entry], lesson: str) -> figures.Picture:
     beside = published.beside("scoreboard", whose if on_gpu else None)
     if whose and not on_gpu:  # what is published about GPUs stays beside it
         said = Bilingual(f"{said.en} {whose.en}", f"{said.zh}{whose.zh}")
+    if not all(entry.comparable(now) for entry in entries.values()):
+        said = Bilingual(f"{said.en} {TEXTS['hatched'].en}", f"{said.zh}{TEXTS['hatched'].zh}")
     both = measured_both(Bilingual("; ".join(numbers), "；".join(numbers)))
     caption = TEXTS["caption"].format(numbers=both, gain=measured_both(said))
     return figures.Picture(figure, caption, TEXTS["alternative"], beside=beside)

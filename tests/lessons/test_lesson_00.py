@@ -16,7 +16,7 @@ from course_utils import figures, recordings, settings
 from course_utils.exercises import examine, exercises_of, seen
 from course_utils.figures import Picture
 from lesson_00 import digit_pictures, first_speeds
-from lesson_00.lesson_map import Map, lessons
+from lesson_00.lesson_map import Map, here, lessons
 from shared import program, scoreboard
 from shared.digits import digits
 
@@ -79,7 +79,6 @@ def test_copies_that_a_learner_makes_are_not_lessons(tmp_path):
         notebook().replace("cells", "no cells").encode(),
         notebook(title="only one").encode(),
         notebook(minutes="long").encode(),
-        notebook(needs={"en": "a", "zh": ""}).encode(),
         b"[" * 200_000,
     ],
 )
@@ -125,13 +124,23 @@ def test_titles_are_escaped(tmp_path):
     assert "1 &lt; 2" in html and 'href="01_a&amp;b.ipynb"' in html
 
 
-def test_what_every_lesson_needs_is_not_repeated(tmp_path):
-    write(tmp_path, "01_a.ipynb", needs={"en": "Nothing.", "zh": "什麼都不用準備。"})
-    needs = {"en": "Nothing. With a GPU, more.", "zh": "什麼都不用準備。有 GPU 更好。"}
-    write(tmp_path, "02_b.ipynb", lesson="02", needs=needs)
-    html = page_of(tmp_path)["text/html"]
-    assert "Nothing" not in html and "什麼都不用準備" not in html
-    assert html.count("<small>") == 1 and "With a GPU, more." in html and ">有 GPU 更好。<" in html
+@pytest.mark.parametrize(("gpus", "said"), [
+    (0, "two practice GPUs"), (1, "two practice GPUs"), (2, "on your GPUs"), (8, "on your GPUs"),
+])  # fmt: skip
+def test_the_map_says_what_happens_on_this_machine(tmp_path, monkeypatch, gpus, said):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
+    write(tmp_path, "05_data_parallel.ipynb", lesson="05")
+    shown = page_of(tmp_path)["text/html"]
+    assert re.search(f'<small>.*<span class="measured">Here: [^<]*{said}', shown), shown
+    assert "With" not in shown and "Nothing" not in shown
+
+
+def test_every_lesson_says_what_it_does_without_a_gpu_and_with_one():
+    numbers = [entry.number for entry in lessons()][1:]
+    assert here("00", 0) is None
+    for gpus in (0, 1, 2):
+        assert all(here(number, gpus).en.startswith("Here: ") for number in numbers)
+        assert all(here(number, gpus).zh.startswith("在這裡：") for number in numbers)
 
 
 # --- pictures ------------------------------------------------------------------------------------------------

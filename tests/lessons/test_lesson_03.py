@@ -4,7 +4,6 @@ import ast
 import itertools
 import math
 import re
-import types
 from fractions import Fraction
 from operator import attrgetter
 from typing import Any
@@ -19,6 +18,7 @@ from bilingual import Bilingual
 from course_utils import lesson, try_gpu
 from course_utils.explorer import Explorer
 from course_utils.gpu_ratings import ratings
+from course_utils.lesson_gpus import ready
 from course_utils.tables import YOURS, table, value
 from lesson_03 import batch_size, float_formats, memory, number_formats, roofline_model, training
 from lesson_03.exercises import knee
@@ -456,19 +456,14 @@ def test_a_new_classifier_leaves_the_random_numbers_alone() -> None:
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_the_limit_of_memory_is_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[float] = []
-    gpu = types.SimpleNamespace(total_memory=2**33)
-    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
-    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: gpu)
-    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda _: 2**30)
-    monkeypatch.setattr(torch.cuda, "set_per_process_memory_fraction", lambda f, _: calls.append(f))
-    with pytest.raises(RuntimeError, match="full"), memory.a_gigabyte_more(torch.device("cuda")):
-        raise RuntimeError("full")
-    assert calls == [0.25, 1.0]
-    with memory.a_gigabyte_more(torch.device("cpu")):
-        pass
-    assert len(calls) == 2
+def test_the_limit_of_memory_is_put_back() -> None:
+    (card,) = ready(1)
+    held = torch.empty(2**20, dtype=torch.uint8, device=card)
+    with pytest.raises(torch.OutOfMemoryError), memory.at_most(2**20, card) as allowed:
+        assert allowed == torch.get_device_module(card).memory_reserved(card) + 2**20
+        torch.empty(2**20, dtype=torch.uint8, device=card)  # fits, and is given back
+        torch.empty(2**21, dtype=torch.uint8, device=card)
+    assert torch.empty(2**21, dtype=torch.uint8, device=card).nbytes == 2 * held.nbytes
 
 
 def test_training_is_repeatable_learns_and_leaves_the_threads_alone() -> None:

@@ -9,6 +9,7 @@ from course_utils import figures, lesson, run_mode
 from course_utils.figures.measured import beside
 from course_utils.named_cards import UNITS, NamedCard, data, named_card
 from practice_gpu.profiles import sources
+from shared.charts import panels
 from tools.check.text import Findings, check_pair
 
 
@@ -91,3 +92,14 @@ def test_its_source_stands_below_also_beside_a_recording() -> None:
     for recorded in (None, {"run": "an H200"}):
         html = beside("crossover", recorded, card)
         assert html.startswith(card.reference.html()) and html.count("course-published") == 1
+
+
+def test_panels_show_the_card_in_the_panel_whose_values_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[Any] = []
+    monkeypatch.setattr("IPython.display.display", shown.append)
+    monkeypatch.setattr(lesson, "_current", "03")
+    mine = {"float32": 1.0, "float16": 2.0}
+    panels("formats", {"bytes": mine, "scaling": mine, "product": mine}, card={"product": "matmul_dtypes"})
+    *_, empty, product = shown[0].figure.axes
+    assert len(empty.patches) == 0
+    assert [bar.get_width() for bar in product.patches] == [4.17e12, 41.91e12]  # no bfloat16: not asked for
