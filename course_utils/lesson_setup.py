@@ -7,6 +7,7 @@ from course_utils import class_mode, lesson, lesson_gpus
 from course_utils.front_end import front_end, notes
 from course_utils.language import choice, style, switch, use
 from course_utils.machine import badge, silence_cuda_toolkit_warning
+from course_utils.usable_gpus import hide_unusable
 from torch_doctor import hook
 from torch_doctor.style import use_page_styles
 
@@ -47,6 +48,7 @@ def setup(
     lesson.use(number)
     use_page_styles()
     os.environ.setdefault(LANGUAGE_VARIABLE, choice())
+    unusable = hide_unusable()
     lesson_gpus.start(gpus, enough)
     silence_cuda_toolkit_warning()
     if clinic:
@@ -54,6 +56,7 @@ def setup(
     else:
         hook.remove()
     machine = badge()
-    page = widgets.HTML(machine.html + notes(place, asked) + class_mode.extras(present))
+    said = f'<p class="course-small">{unusable.html()}</p>' if unusable else ""
+    page = widgets.HTML(machine.html + said + notes(place, asked) + class_mode.extras(present))
     box = widgets.VBox([widgets.HTML(style()) if only else switch(), page])
     display(Shown(box, machine.html, machine.text))

@@ -1,0 +1,59 @@
+"""A GPU that PyTorch lists and on which it cannot compute: the lesson goes on without it, and says so."""
+
+import os
+
+import torch
+
+from bilingual import Bilingual
+from course_utils.machine import smi_query
+from course_utils.needs import works
+from torch_doctor.diagnosis.cuda_tables import has_code_for
+
+# In a process of its own: once CUDA has started in this one, a GPU can no longer be hidden.
+_PRODUCT = """
+import torch
+
+def computes(index):
+    try:
+        x = torch.ones(8, 8, device=f"cuda:{index}")
+        return (x @ x).sum().item() == 512
+    except RuntimeError:
+        return False
+
+assert any(computes(index) for index in range(torch.cuda.device_count()))
+"""
+
+
+def doubtful() -> str | None:
+    """Return the names of this machine's GPUs if the driver lists one for whose generation PyTorch has no code.
+
+    It asks the driver and starts no CUDA. On AMD, where the code has other names, nothing is doubtful.
+    """
+    if not torch.cuda.device_count() or torch.cuda.is_initialized() or torch.version.hip:
+        return None
+    rows = [line.rsplit(", ", 1) for line in (smi_query("name,compute_cap") or "").splitlines()]
+    compiled = torch.cuda.get_arch_list()
+    known = [(name, told.replace(".", "")) for name, told in rows]
+    without = [name for name, told in known if told.isdigit() and not has_code_for(int(told), compiled)]
+    return ", ".join(without) or None
+
+
+def hide_unusable() -> Bilingual | None:
+    """Hide the GPUs of this machine if a small product fails on each of them.
+
+    The product is tried only where it is :func:`doubtful` that one succeeds: it takes some seconds.
+
+    Returns:
+        What to tell the learner; None if nothing was hidden.
+    """
+    names = doubtful()
+    if names is None or works(_PRODUCT):
+        return None
+    os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+    return Bilingual(
+        f"PyTorch lists the GPU of this machine ({names}) and cannot compute on it: a small product failed, since this "
+        "PyTorch has no code for it. The notebook goes on as if there were none (`CUDA_VISIBLE_DEVICES=-1`); section 1.8 "
+        "of lesson 01 says which PyTorch to install.",
+        f"PyTorch 看得到這台機器的 GPU（{names}），卻無法用它運算：一個小型矩陣乘法失敗了，因為這個 PyTorch 沒有它的機器碼。"
+        "這本筆記本會當作沒有 GPU，繼續執行（`CUDA_VISIBLE_DEVICES=-1`）；該改裝哪個 PyTorch，請看第 1 課的 1.8 節。",
+    )
