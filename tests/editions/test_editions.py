@@ -238,7 +238,7 @@ def test_explorers_draw_one_language(language: str, which: slice) -> None:
                 explorer.html(small=False, **explorer.defaults())
     finally:
         use(None)
-    assert len(words) > 100
+    assert len(words) > 80
     assert other_language(words, language[:2]) == []
 
 

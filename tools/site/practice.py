@@ -27,7 +27,7 @@ class Practice:
     """An explorer on the page.
 
     Attributes:
-        name: Its module, ``"copy_pipeline"``.
+        name: Its module, ``"batch_split"``.
         lesson: Two digits.
         section: The number of its section, ``"4.5"``.
         explorer: With the choices that the page offers.
@@ -54,7 +54,7 @@ def offered() -> dict[str, dict[str, Any]]:
 
 
 def room(name: str) -> Any:
-    """Return the module of a lesson's room, ``"lesson_04.copy_pipeline"``."""
+    """Return the module of a lesson's room, ``"lesson_05.batch_split"``."""
     if str(ROOT / "notebooks") not in sys.path:
         sys.path.insert(0, str(ROOT / "notebooks"))
     return import_module(name)
