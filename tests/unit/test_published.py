@@ -22,6 +22,7 @@ BY_NAME = {
     "speeds",
     "scoreboard",
     "journey",
+    "data-parallel-nvlink",
     "scaling-resnet",
     "scaling-horovod",
     "scaling-large-batch",
