@@ -148,9 +148,9 @@ def plan() -> Bilingual | None:
     return Bilingual(
         f"{alone_en}What is about GPUs runs on {'a practice GPU' if n == 1 else f'{n} practice GPUs'}: a device in "
         f"software, modelled on a {name}. Values, order and memory are computed; its times are a model, and say so. "
-        "Speed is measured on the CPU. Another card: `from course_utils.lesson_gpus import choose_card`, "
+        "Speed is measured on the CPU. Another card: `from course_utils import choose_card`, "
         '`choose_card("A100")`, and this cell again.',
         f"{alone_zh}與 GPU 有關的內容，在 {n} 張練習用 GPU 上執行：這是以軟體實作的裝置，依 {name} 的規格與量測值建立模型。"
         "數值、先後順序與記憶體都是實際算出來的；時間則是模型推算值，並且都會標明。速度在 CPU 上量測。想換一張卡："
-        '`from course_utils.lesson_gpus import choose_card`、`choose_card("A100")`，再執行這一格。',
+        '`from course_utils import choose_card`、`choose_card("A100")`，再執行這一格。',
     )

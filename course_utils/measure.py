@@ -83,9 +83,11 @@ def _warm_up(action: Action) -> int:
     return max(1, round(SAMPLE_SECONDS / max(fastest, 1e-8)))
 
 
-def is_modelled(number: object) -> bool:
-    """Return whether `number` comes from the clock of a practice GPU."""
-    return type(number).__module__.startswith("practice_gpu")
+def is_modelled(value: object) -> bool:
+    """Return whether `value`, or a number in it, comes from the clock of a practice GPU."""
+    if isinstance(value, (dict, list, tuple)):
+        return any(map(is_modelled, value.values() if isinstance(value, dict) else value))
+    return type(value).__module__.startswith("practice_gpu")
 
 
 def _modelled(action: Action) -> float | None:

@@ -47,15 +47,6 @@ assert compiled(torch.zeros(16, 16, device=device)).sum().item() == 256
 """
 
 
-def has_two_cores() -> bool:
-    """Return whether two processes can compute at once: on two GPUs, or on two idle threads of a CPU with two cores or more."""
-    import psutil
-
-    idle = {thread for thread, share in enumerate(psutil.cpu_percent(0.2, percpu=True)) if share < 50}
-    free = len(idle & os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else idle)
-    return torch.cuda.device_count() >= 2 or min(free, psutil.cpu_count(logical=False) or free) >= 2
-
-
 def can_compile() -> bool:
     """Return whether ``torch.compile`` works here: it needs a C++ compiler, on a GPU Triton as well.
 
@@ -97,17 +88,8 @@ def has_tensor_cores() -> bool:
 NEEDS: dict[str, Callable[[], bool]] = {
     "cuda": lambda: torch.cuda.is_available(),
     "two_gpus": lambda: torch.cuda.device_count() >= 2,
-    "two_cores": lambda: has_two_cores(),
     # This process takes the GPU first, so that another one which also can proves that both may.
     "shared_gpu": lambda: torch.cuda.is_available() and torch.ones(1).cuda().is_cuda and works(_USE_GPU),
-    "native_bf16": lambda: (
-        torch.cuda.is_available() and torch.cuda.is_bf16_supported(including_emulation=False)
-    ),
-    "emulated_bf16": lambda: (
-        torch.cuda.is_available()
-        and torch.cuda.is_bf16_supported()
-        and not torch.cuda.is_bf16_supported(including_emulation=False)
-    ),
     "tensor_cores": lambda: torch.cuda.is_available() and has_tensor_cores(),
     "tf32": lambda: torch.cuda.is_available() and torch.cuda.get_device_capability() >= (8, 0),
     "matrix_units": lambda: has_tensor_cores() if torch.cuda.is_available() else has_amx(),

@@ -15,9 +15,9 @@ from course_utils.figures.axes import (
     quoted,
     series_vary,
 )
-from course_utils.figures.measured import COLOURS, HERE, RECORDED_LABEL, Groups, modelled, show_measured
+from course_utils.figures.measured import COLOURS, HERE, RECORDED_LABEL, Groups, show_measured
 from course_utils.figures.picture import THIRD, new
-from course_utils.measure import Comparison
+from course_utils.measure import Comparison, is_modelled
 from course_utils.named_cards import NamedCard, named_card
 from course_utils.units import duration, number
 
@@ -74,7 +74,7 @@ def _close_up(text: str) -> str:
 
 def _number(value: Any) -> float:
     """Return a number as a float, which a modelled one is already: it keeps the word."""
-    return value if modelled([value]) else float(value)
+    return value if is_modelled(value) else float(value)
 
 
 def curves(
@@ -109,7 +109,7 @@ def curves(
                 if whose == HERE:
                     label = lettering(name, " · ")
                     style = "-"
-                    if modelled(ys):
+                    if is_modelled(ys):
                         label, style = f"{label} ({joined('modelled', '推算值')})", "-."
                     axes.plot(xs, ys, marker="o", linestyle=style, label=label)
                 else:

@@ -1,6 +1,6 @@
 """Show what was measured here beside what is recorded from another machine."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from bilingual import Bilingual, measured
@@ -29,17 +29,11 @@ def beside(name: str, recorded: dict[str, Any] | None, card: NamedCard | None = 
     return source + published.beside("" if card else name, said)
 
 
-def modelled(numbers: Sequence[object]) -> bool:
-    """Return whether the numbers of a curve come from the clock of a practice GPU."""
-    return any(map(is_modelled, numbers))
-
-
 def _measured_only(values: dict[str, Any]) -> dict[str, Any]:
-    """Return what may be recorded: all but the curves of practice GPUs; nothing if there are only such."""
-    if "lines" not in values:
-        return values
-    lines = {name: line for name, line in values["lines"].items() if not modelled(line[1])}
-    return {"lines": lines} if lines else {}
+    """Return what may be recorded: all but the curves of practice GPUs; nothing if other times are theirs."""
+    lines = {name: line for name, line in values.get("lines", {}).items() if not is_modelled(line)}
+    kept = values | ({"lines": lines} if lines else {})
+    return {} if is_modelled(kept) else kept
 
 
 def series(values: Any, name: str = "") -> list[str]:

@@ -1,8 +1,6 @@
-"""The host's clock, and how much longer the first use of a GPU takes than a later one."""
+"""How much longer the first use of a GPU takes than a later one."""
 
-import time
-
-from course_utils import lesson_gpus, run_fresh
+from course_utils import run_fresh
 
 PROGRAM = """
 import time, torch
@@ -16,12 +14,6 @@ def seconds():
 first = seconds()
 print(first / min(seconds() for _ in range(99)))
 """
-
-
-def clock() -> float:
-    """Return the host's time in seconds; where the lesson uses a practice GPU, by its modelled clock."""
-    modelled = lesson_gpus.clock(wait=False)
-    return time.perf_counter() if modelled is None else modelled
 
 
 def first_over_later() -> float:

@@ -1,20 +1,14 @@
 """When a call returns, and when its work is done."""
 
-import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from IPython.display import display
 
 from bilingual import Bilingual, measured
-from course_utils import figures, lesson_gpus
+from course_utils import figures
 from course_utils.measure import is_modelled
-
-
-def clock() -> float:
-    """Return the host's time in seconds; where the lesson uses a practice GPU, by its modelled clock."""
-    modelled = lesson_gpus.clock(wait=False)
-    return time.perf_counter() if modelled is None else modelled
+from shared.host_clock import clock
 
 
 def two_times(launch: Callable[[], Any], finish: Callable[[], Any], runs: int = 3) -> tuple[float, float]:
@@ -74,7 +68,7 @@ def returns(name: str, times: Mapping[str, tuple[float, float]]) -> None:
     if not times:
         raise ValueError("returns() needs at least one pair of times.")
 
-    modelled = any(is_modelled(t) for pair in times.values() for t in pair)
+    modelled = is_modelled(dict(times))
 
     def draw(groups: figures.Groups) -> Any:
         colours = figures.COLOURS | ({figures.HERE: _MODELLED} if modelled else {})

@@ -13,18 +13,12 @@ from course_utils import lesson_gpus
 from lesson_05.by_hand import gather, parallel_apply, scatter
 from shared import timeline
 from shared.timeline import Span, Timeline
+from shared.timeline.practice import log_of
 
 _CHINESE = {
     "work": "運算", "copy": "複製", "scatter": "分散", "gather": "收集", "loss": "損失", "backward": "反向傳播", "step": "更新",
 }  # fmt: skip
 Part = tuple[str, float]  # its name, and when it was over: modelled seconds
-
-
-def _log(begin: float) -> list[Any]:
-    """Return what practice GPUs did since `begin`, a time of their clock."""
-    import practice_gpu
-
-    return [entry for entry in practice_gpu.log() if entry.device >= 0 and entry.start >= begin]
 
 
 def busy(action: Callable[[], object], parts: list[Part] | None = None) -> Timeline:
@@ -35,7 +29,8 @@ def busy(action: Callable[[], object], parts: list[Part] | None = None) -> Timel
         parts: What `action` consists of, if its parts shall give the names; it fills in the list.
     """
     action()
-    if (begin := lesson_gpus.clock()) is None:
+    (parts or []).clear()
+    if (watched := log_of(action)) is None:
         found = timeline.record(action, warm_up=0)
         spans = [s for s in found.spans if s.lane.startswith("GPU")] or found.spans
         device = [re.search(r":(\d)", s.lane) for s in spans]
@@ -43,10 +38,8 @@ def busy(action: Callable[[], object], parts: list[Part] | None = None) -> Timel
         times = [(s.start, s.end) for s in spans]
         rows = [f"GPU {d[1] if d else 0}" for d in device]
     else:
-        (parts or []).clear()
-        action()
-        lesson_gpus.clock()  # waits
-        log = _log(begin)
+        begin, log = watched
+        log = [entry for entry in log if entry.device >= 0]
         times = [(float(e.start - begin), float(e.end - begin)) for e in log]
         names = ["copy" if e.kind == "copy" else "work" for e in log]
         if parts:
@@ -61,7 +54,7 @@ def busy(action: Callable[[], object], parts: list[Part] | None = None) -> Timel
             start, end = min(known.start, span.start), max(known.end, span.end)
             whole[span.lane, span.name] = Span(span.lane, span.name, start, end)
         spans = list(whole.values())
-    return Timeline(spans, modelled=begin is not None)
+    return Timeline(spans, modelled=watched is not None)
 
 
 def record_step(net: Any, x: torch.Tensor, y: torch.Tensor) -> Timeline:
@@ -108,13 +101,11 @@ def sent(action: Callable[[], object]) -> dict[str | Bilingual, object]:
 
     NCCL's transfers between real GPUs are parts of its kernels, which no log counts in bytes: then there is a word instead.
     """
-    if (begin := lesson_gpus.clock()) is None:
+    if (watched := log_of(action)) is None:
         unknown = Bilingual("not counted", "沒有計數")
         return {"GPU 0 → GPU 1": unknown, "GPU 1 → GPU 0": unknown}
-    action()
-    lesson_gpus.clock()  # waits
     moved: dict[str, list[int]] = {}
-    for entry in _log(begin):
+    for entry in watched[1]:
         if entry.kind == "copy" and " to GPU " in entry.name and entry.name.startswith("GPU"):
             moved.setdefault(entry.name.replace("to", "→"), []).append(entry.bytes)
     return {

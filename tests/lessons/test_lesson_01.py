@@ -18,6 +18,7 @@ from course_utils.gpu_ratings import ratings
 from course_utils.measure import is_modelled
 from lesson_01 import answers, matmul_crossover, nvidia_smi, processors, timing, visible_devices
 from lesson_01.processors import Processor
+from shared import host_clock
 
 pytestmark = pytest.mark.usefixtures("no_warnings")
 
@@ -294,9 +295,9 @@ def test_amd_gpus_whose_code_has_other_names_are_not_said_to_have_none(
 
 
 def test_beside_a_practice_gpu_the_clock_is_modelled_and_the_answer_names_it() -> None:
-    assert not is_modelled(timing.clock())
+    assert not is_modelled(host_clock.clock())
     lesson_gpus.ready()
-    assert is_modelled(timing.clock())
+    assert is_modelled(host_clock.clock())
     assert "the practice GPU" in answers.meaning("torch.accelerator.is_available()", True).en
 
 

@@ -18,7 +18,7 @@ from html_nesting import assert_nested
 from bilingual import Bilingual
 from course_utils import figures, recordings, run_mode
 from course_utils.figures import Picture, axes, new, picture, show_measured
-from course_utils.figures.measured import series
+from course_utils.figures.measured import _measured_only, series
 from course_utils.measure import Comparison
 from course_utils.units import amount, duration, quantity
 from practice_gpu import Seconds
@@ -251,6 +251,12 @@ def noted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     for module in (axes, charts):
         monkeypatch.setattr(module, "text", lambda *_: TEXT)
     return found
+
+
+@pytest.mark.parametrize("values", [{"seconds": [1.0, Seconds(2.0)]}, {"panels": {"a": {"b": Seconds(1.0)}}}])
+def test_what_is_modelled_is_not_recorded(values: dict[str, Any]) -> None:
+    assert _measured_only(values) == {}
+    assert _measured_only({"seconds": [1.0]}) == {"seconds": [1.0]}
 
 
 def test_what_is_measured_is_shown_and_noted(shown: list[Any], noted: list[Any]) -> None:

@@ -12,7 +12,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import psutil
 import pytest
 import torch
 
@@ -196,9 +195,6 @@ NEEDS = {
     # need: which machines have it
     "cuda": {"one", "four", "t4", "arm", "unknown"},
     "two_gpus": {"four"},
-    "two_cores": {"one", "four"},
-    "native_bf16": {"one", "four", "arm", "unknown"},
-    "emulated_bf16": {"t4"},
     "tensor_cores": {"one", "four", "t4", "arm", "unknown"},
     "tf32": {"one", "four", "arm", "unknown"},
     "matrix_units": {"one", "four", "t4", "arm", "unknown"},
@@ -239,7 +235,6 @@ def test_missing(need: str, where: str, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(needs, "has_amx", lambda: False)
     monkeypatch.setattr(needs, "can_compile", lambda: where in NEEDS["compiler"])
     monkeypatch.setattr(torch.Tensor, "cuda", lambda _: types.SimpleNamespace(is_cuda=True))
-    monkeypatch.setattr(needs, "has_two_cores", lambda: where in NEEDS["two_cores"])
     monkeypatch.setattr(needs, "works", lambda program: "cuda" in program and where != "t4")
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "DEFAULT")
     lacking = missing(need)
@@ -253,34 +248,6 @@ def test_an_unknown_need_is_answered_with_the_list() -> None:
     assert missing(None) is None
     with pytest.raises(ValueError, match="'gpu' is not known.*cuda.*two_gpus"):
         missing("gpu")
-
-
-@pytest.mark.parametrize(
-    "busy, allowed, physical, gpus, there",
-    [
-        ([0.0, 3.0], {0, 1}, 2, 0, True),
-        ([0.0, 99.0], {0, 1}, 2, 0, False),  # another program computes
-        ([0.0, 0.0, 0.0, 0.0], {2}, 4, 0, False),  # this process has one core
-        ([0.0, 0.0], {0, 1}, 1, 0, False),  # two threads of one core
-        ([0.0, 0.0], {0, 1}, None, 0, True),
-        ([99.0], {0}, 1, 2, True),
-    ],
-)
-def test_two_cores_are_free(
-    busy: list[float],
-    allowed: set[int],
-    physical: int | None,
-    gpus: int,
-    there: bool,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(psutil, "cpu_percent", lambda *_, **__: busy)
-    monkeypatch.setattr(psutil, "cpu_count", lambda logical: physical)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: allowed, raising=False)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
-    assert needs.has_two_cores() is there
-    monkeypatch.delattr(os, "sched_getaffinity")
-    assert needs.has_two_cores() is (there or len(allowed) == 1 < len(busy))
 
 
 @pytest.mark.parametrize("there", [True, False])

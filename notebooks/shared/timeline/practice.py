@@ -18,15 +18,27 @@ def recorded(action: Callable[[], Any]) -> Timeline | None:
     Args:
         action: Called without arguments; what it queues is waited for.
     """
+    if (watched := log_of(action)) is None:
+        return None
+    _, entries = watched
+    return from_log(entries) if any(e.kind != "wait" for e in entries) else None
+
+
+def log_of(action: Callable[[], Any]) -> tuple[float, list[Entry]] | None:
+    """Run `action` and return when it began, by the practice GPUs' clock, and their log of it; None without any.
+
+    Args:
+        action: Called without arguments where there are practice GPUs; what it queues is waited for.
+    """
     if (begin := lesson_gpus.clock()) is None:
         return None
     import practice_gpu
 
     action()
-    lesson_gpus.clock()  # waits
+    done = lesson_gpus.clock(wait=False)
+    lesson_gpus.clock()  # waits for what is queued; that is no part of `action`
     entries = [entry for entry in practice_gpu.log() if entry.start >= begin]
-    # What waits at the end is this function, once for each device.
-    return from_log(entries[: -len(lesson_gpus.gpus())]) if any(e.kind != "wait" for e in entries) else None
+    return begin, [entry for entry in entries if entry.kind != "wait" or entry.start < done]
 
 
 def from_log(entries: Sequence[Entry]) -> Timeline:
