@@ -35,9 +35,9 @@ def table(took: dict[Path, list[float]]) -> str:
     gpus = ", ".join(gpu["name"] for gpu in facts["gpus"])
     device = gpus or f"{facts['cpu']}, {facts['cores']} threads, no GPU"
     lines = [
-        f"{device}, PyTorch {facts['torch']}, {datetime.date.today()}. {slow} of {len(every)} code cells take "
-        f"{SECONDS:g} seconds or longer; all together {minutes:.0f} minutes. · {len(every)} 個程式碼儲存格裡，有 {slow} 個需要 "
-        f"{SECONDS:g} 秒以上；全部執行一次約 {minutes:.0f} 分鐘。",
+        f"{device}, PyTorch {facts['torch']}, {datetime.date.today()}. {slow} of {len(every)} code cells take",
+        f"{SECONDS:g} seconds or longer; all together {minutes:.0f} minutes. ·",
+        f"{len(every)} 個程式碼儲存格裡，有 {slow} 個需要 {SECONDS:g} 秒以上；全部執行一次約 {minutes:.0f} 分鐘。",
         "",
         "| Section · 節 | Cell · 儲存格 | Last line · 最後一行 | Seconds · 秒 |",
         "|---|--:|---|--:|",
