@@ -176,7 +176,7 @@ class Course:
         )
 
     def make(self, target: str) -> subprocess.Popen[str]:
-        """Start `make`, in a group of processes of its own, without the flags of the make that runs the tests."""
+        """Start `make`, in a group of processes of its own, without the flags and hashes of the make that runs the tests."""
         command = ["make", f".venv/{target}", f"PYTHON={self.python}"]
         how = {
             "stdout": subprocess.PIPE,
@@ -184,7 +184,9 @@ class Course:
             "text": True,
             "start_new_session": True,
             "env": {
-                name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))
+                name: value
+                for name, value in os.environ.items()
+                if not name.startswith(("MAKE", "MFLAGS", "HASHES"))
             },
         }
         self.running.append(subprocess.Popen(command, cwd=self.folder, **how))

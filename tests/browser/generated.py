@@ -102,6 +102,8 @@ def generate(folder: Path) -> Generated:
                     sources["solved"] = f"{own.solution.strip()}\n{check}"
                 answers += [Answer(lesson, exercise, state) for state in sources]
                 checks += sources.values()
+        if lesson == "08":  # its set-up cell makes the project importable
+            code("from lesson_08.own_project import own_copy", "own_copy();")
         # Few cells with many displays: JupyterLab draws them much faster than many cells.
         code(f'lesson.use("{lesson}")', *(f'predict("{name}")' for name in asked))
         code(*checks)

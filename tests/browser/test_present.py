@@ -42,7 +42,7 @@ CELLS = """() => window.course.widget().content.widgets.map(cell => {
     section: cell.model.type === 'markdown' && cell.node.querySelector('h1, h2') !== null,
     shown: shown('.jp-InputArea, .jp-OutputArea-output'),
     answers: shown('.course-question details'),
-    code: cell.model.type === 'code' ? cell.node.querySelector('.jp-InputArea-editor').clientHeight : 0,
+    code: (cell.model.type === 'code' && cell.node.querySelector('.jp-InputArea-editor')?.clientHeight) || 0,  // 0 if folded
   };
 })"""
 # As if the class had answered every question: nothing is hidden then.

@@ -655,7 +655,9 @@ def kernel(light: dict[str, str]) -> Iterator[Callable[..., subprocess.Popen]]:
     def start(worker: Path, file: Path, environment: dict[str, str], first: str = "") -> subprocess.Popen:
         words = f"{str(worker)!r}, {str(file)!r}, environment={environment}, show='quiet'"
         code = (
-            f"import os, threading, time\nfrom notebook_torchrun import launch\n{first}\n"
+            # A kernel can be interrupted, also where these tests run in the background and inherit that they cannot.
+            "import os, signal, threading, time\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+            f"from notebook_torchrun import launch\n{first}\n"
             f"try:\n    launch({words})\nexcept KeyboardInterrupt:\n    print('interrupted', flush=True)\n"
             "    time.sleep(600)"
         )
