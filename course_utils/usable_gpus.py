@@ -1,6 +1,7 @@
 """A GPU that PyTorch lists and on which it cannot compute: the lesson goes on without it, and says so."""
 
 import os
+from unittest.mock import patch
 
 import torch
 
@@ -32,7 +33,9 @@ def doubtful() -> str | None:
     if not torch.cuda.device_count() or torch.cuda.is_initialized() or torch.version.hip:
         return None
     rows = [line.rsplit(", ", 1) for line in (smi_query("name,compute_cap") or "").splitlines()]
-    compiled = torch.cuda.get_arch_list()
+    # Otherwise PyTorch 2.11 asks CUDA here, and once CUDA has counted the GPUs, none can be hidden any more.
+    with patch.dict(os.environ, {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}):
+        compiled = torch.cuda.get_arch_list()
     known = [(name, told.replace(".", "")) for name, told in rows]
     without = [name for name, told in known if told.isdigit() and not has_code_for(int(told), compiled)]
     return ", ".join(without) or None

@@ -102,8 +102,20 @@ graph.replay()
 assert y.tolist() == [4] * 4
 """
 
+HIDDEN = """
+import torch
+from course_utils import lesson_gpus, setup
+architectures = torch.cuda.get_arch_list()
+torch.cuda.get_arch_list = lambda: architectures if torch.cuda.is_available() else []  # as in PyTorch 2.11
+setup("05", gpus=2)
+assert [device.type for device in lesson_gpus.gpus()] == ["practice", "practice"]
+assert "single GPU" in lesson_gpus.plan().en
+"""
 
-@pytest.mark.parametrize("code", [DEVICES, MEMORY, STREAMS], ids=["devices", "memory", "streams"])
+
+@pytest.mark.parametrize(
+    "code", [DEVICES, MEMORY, STREAMS, HIDDEN], ids=["devices", "memory", "streams", "a hidden GPU"]
+)
 def test_the_stand_in_is_like_cuda(code: str, library: Path, tmp_path: Path) -> None:
     environment = kernel_environment("h100", library, tmp_path)
     done = subprocess.run(

@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable
+from functools import cache
 from importlib.machinery import ModuleSpec
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -76,8 +77,8 @@ def _devices(torch: ModuleType, profile: Profile, visible: int) -> dict[str, Cal
 
     torch.cuda._exchange_device = torch.cuda._maybe_exchange_device = exchange
     return {
-        # As on a real machine, one that was hidden before CUDA started is not there.
-        "_cuda_getDeviceCount": lambda: min(visible, torch.cuda._device_count_nvml()),
+        # As on a real machine: one that was hidden before CUDA was first asked is not there, and no other is.
+        "_cuda_getDeviceCount": cache(lambda: min(visible, torch.cuda._device_count_nvml())),
         "_cuda_init": start,
         "_cuda_getDevice": lib.standin_device,
         "_cuda_setDevice": exchange,
