@@ -124,7 +124,9 @@ def curves(
         axes.set_xlabel(x.label)
         axes.set_ylabel(y.label)
         if beside or len(lines) > 1 or RECORDED_LABEL in groups:
-            axes.legend()
+            # Many curves leave no empty place among them.
+            aside = {"loc": "upper left", "bbox_to_anchor": (1, 1)} if len(axes.lines) > 4 else {}
+            axes.legend(**aside)
         return figure
 
     show_measured(

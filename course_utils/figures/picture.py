@@ -24,6 +24,13 @@ from bilingual import Bilingual
 
 # Okabe & Ito's palette: distinguishable with the common forms of colour blindness, and in grey.
 YOURS, RECORDED, THIRD, FOURTH = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
+LINES = (
+    YOURS,
+    RECORDED,
+    FOURTH,
+    "#56B4E9",
+    "#E69F00",
+)  # of one picture; THIRD is what is published for a named card
 PALE, GREY = "#B8C4CC", "#5F6B76"
 
 COLOURS = 128  # in a picture: a dozen of its own, the others for smooth edges
@@ -50,7 +57,7 @@ def style() -> dict[str, Any]:
         "axes.grid": True,
         "grid.color": "#E4E8EB",
         "axes.axisbelow": True,
-        "axes.prop_cycle": mpl.cycler(color=[YOURS, RECORDED, THIRD, FOURTH]),
+        "axes.prop_cycle": mpl.cycler(color=LINES),
         "legend.frameon": False,
         "lines.linewidth": 2,
         "lines.markersize": 6,

@@ -1,6 +1,7 @@
 """Charts that two to four lessons use: columns, bar charts side by side, stacked bars. And the colours of ranks."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from textwrap import fill
 from typing import Any
 
 from bilingual import Bilingual, joined, measured
@@ -143,7 +144,8 @@ def panels(
                 axes.set_yticks(range(len(names)), [lettering.get(n, n) for n in names])
                 if place == 0:
                     axes.set_title(joined(part.en, part.zh, "\n"), fontsize=10)
-            row[0].set_ylabel(label, fontsize=9)
+            # It is written upwards, along one row of panels.
+            row[0].set_ylabel("\n".join(fill(line, 20) for line in str(label).splitlines()), fontsize=9)
         grid[0][0].invert_yaxis()
         return figure
 
