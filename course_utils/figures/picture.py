@@ -24,13 +24,7 @@ from bilingual import Bilingual
 
 # Okabe & Ito's palette: distinguishable with the common forms of colour blindness, and in grey.
 YOURS, RECORDED, THIRD, FOURTH = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
-LINES = (
-    YOURS,
-    RECORDED,
-    FOURTH,
-    "#56B4E9",
-    "#E69F00",
-)  # of one picture; THIRD is what is published for a named card
+LINES = (YOURS, RECORDED, FOURTH, "#56B4E9", "#E69F00")  # THIRD is what is published for a named card
 PALE, GREY = "#B8C4CC", "#5F6B76"
 
 COLOURS = 128  # in a picture: a dozen of its own, the others for smooth edges
