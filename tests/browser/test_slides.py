@@ -129,6 +129,13 @@ def test_an_exercise_comes_with_its_stub_and_without_its_solution(talk: list[Sli
 
 
 @pytest.mark.parametrize("name", LESSONS)
+def test_a_listing_with_empty_lines_stays_whole(name: str) -> None:
+    """And so a comment in it is no heading."""
+    first, *others = slides(lesson(name, "en", "instructor", outputs=True), marks(name[:2]), "en")
+    assert "<h1" in first.body and not [s.section for s in others if "<h1" in s.body]
+
+
+@pytest.mark.parametrize("name", LESSONS)
 def test_every_mark_is_a_cell_of_its_lesson(name: str) -> None:
     """And no more are marked than the lesson has minutes."""
     notebook = nbformat.read(ROOT / "notebooks" / name, 4)
