@@ -68,7 +68,8 @@ def _width(text: str) -> int:
 
 def _told(source: str, most: int = 260) -> str:
     """Return what a slide shows of a text cell, as Markdown: the first sentences, then its tables, lists and code."""
-    parts = re.findall(r"^```.*?^```$|^\S.*?(?=\n\s*\n|\Z)", source, re.M | re.S)  # a listing may have empty lines
+    # A listing may have empty lines; elsewhere they end a part.
+    parts = re.findall(r"^```.*?^```$|^\S.*?(?=\n\s*\n|\Z)", source, re.M | re.S)
     headings = [part for part in parts if part.startswith("#")]
     prose = [part for part in parts if re.match(r"[^#|\-*>`\d<]|\*\*|`[^`]", part)]
     rest = [part for part in parts if re.match(r"\||[-*] |\d+\. |```", part)]
