@@ -50,7 +50,7 @@ def style() -> dict[str, Any]:
         "axes.grid": True,
         "grid.color": "#E4E8EB",
         "axes.axisbelow": True,
-        "axes.prop_cycle": mpl.cycler(color=[YOURS, RECORDED, THIRD, FOURTH]),
+        "axes.prop_cycle": mpl.cycler(color=[YOURS, RECORDED, THIRD, FOURTH, GREY]),
         "legend.frameon": False,
         "lines.linewidth": 2,
         "lines.markersize": 6,

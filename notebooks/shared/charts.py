@@ -130,7 +130,7 @@ def panels(
         groups = [(whose, found["panels"], figures.COLOURS[whose]) for whose, found in shown.items()]
         if other:
             numbers_of = {n: v for n, v in zip(other.x, other.y, strict=True) if n in lettering}
-            groups.append((figures.lettering(other.label), {panel: numbers_of}, figures.THIRD))
+            groups.append(("", {panel: numbers_of}, figures.THIRD))
         names = list(dict.fromkeys(n for _, group, _ in groups for panel in group.values() for n in panel))
         lines = sum(lettering.get(n, n).count("\n") + 1 for n in names)
         height = 0.75 + (0.55 + 0.26 * lines) * len(groups)
@@ -144,6 +144,9 @@ def panels(
                 if place == 0:
                     axes.set_title(joined(part.en, part.zh, "\n"), fontsize=10)
             row[0].set_ylabel(label, fontsize=9)
+        if other:  # too long for the side of a row
+            title = figures.lettering(other.label)
+            grid[-1][list(parts).index(panel)].set_title(title, fontsize=9, loc="right")
         grid[0][0].invert_yaxis()
         return figure
 

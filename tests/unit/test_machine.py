@@ -117,7 +117,7 @@ def test_this_machines_badge() -> None:
 
 @pytest.mark.parametrize("count, en, zh", [
     (0, "Everything runs on the CPU", "全部在 CPU 上"),
-    (1, "needs two GPUs is simulated", "改用模擬"),
+    (1, "practice GPUs show it", "改用練習用 GPU"),
     (4, "Everything is measured on your GPUs", "全部在你的 GPU 上量"),
 ])  # fmt: skip
 def test_the_badge_says_what_will_be_measured(
