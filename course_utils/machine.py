@@ -165,8 +165,8 @@ def machine_rows(facts: dict[str, Any]) -> list[tuple[Bilingual, tuple[Bilingual
             f"{'先前在 GPU 上測得的參考紀錄或' if recorded else ''}公開數據，並註明出處。",
         ),
         Bilingual(
-            "Everything about one GPU is measured on yours. What needs two GPUs is simulated, and labelled so.",
-            "只需要一張 GPU 的內容，都在你的 GPU 上量測；需要兩張的部分改用模擬，並標明是模擬。",
+            "Everything about one GPU is measured on yours. Where it takes two, practice GPUs show it, and say so.",
+            "只需要一張 GPU 的內容，都在你的 GPU 上量測；非兩張不可的部分，改用練習用 GPU，並且會註明。",
         ),
         Bilingual("Everything is measured on your GPUs.", "全部在你的 GPU 上量測。"),
     ]

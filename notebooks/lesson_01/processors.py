@@ -144,7 +144,7 @@ def _caption(cpu: Processor, gpu: Processor) -> Bilingual:
     times = f"{gpu.bandwidth / cpu.bandwidth:.0f}"
     few, many = f"{cpu.blocks * cpu.units:,}", f"{gpu.blocks * gpu.units:,}"
     if gpu.measured:
-        whose = Bilingual("your GPU", "你的 GPU")
+        whose = Bilingual("your GPU", "你的 GPU ")
     else:
         whose = Bilingual(
             f"the {gpu.name} (published figures, since this machine has no GPU)",

@@ -256,9 +256,11 @@ def render(result: Batch) -> figures.Picture:
         _draw_memory(axes[1], result, result.memory)
     step, epoch = figures.duration(result.seconds), _time(result.epoch_seconds)
     speed = f"{number(result.throughput)}/s"
+    last = result.knee == result.points[0][-1]  # on a fast GPU: the curve still rises there
     knee = Bilingual(
-        f"Batch {result.knee} is the smallest that reaches {KNEE:.0%} of the best measured speed (the knee).",
-        f"速度達到實測最高值 {KNEE:.0%} 的最小批次是 {result.knee}（轉折點）。",
+        f"Batch {result.knee} is the smallest that reaches {KNEE:.0%} of the best measured speed (the knee"
+        f"{', or it lies beyond: no larger one was measured' * last}).",
+        f"速度達到實測最高值 {KNEE:.0%} 的最小批次是 {result.knee}（轉折點{'可能還在後面，因為未量測更大的批次' * last}）。",
     )
     measured_parts = [
         Bilingual(

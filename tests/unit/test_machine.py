@@ -117,7 +117,7 @@ def test_this_machines_badge() -> None:
 
 @pytest.mark.parametrize("count, en, zh", [
     (0, "Everything runs on the CPU", "全部在 CPU 上"),
-    (1, "needs two GPUs is simulated", "改用模擬"),
+    (1, "practice GPUs show it", "改用練習用 GPU"),
     (4, "Everything is measured on your GPUs", "全部在你的 GPU 上量"),
 ])  # fmt: skip
 def test_the_badge_says_what_will_be_measured(
@@ -419,7 +419,7 @@ def test_the_table_is_plausible() -> None:
         assert set(row) == {"multiprocessors", "cuda_cores", "memory", "bandwidth", "single", "half"}, name
         assert row["cuda_cores"] / row["multiprocessors"] in (64, 128), name
         assert 4e9 <= row["memory"] <= 1e12 and 1e11 <= row["bandwidth"] <= 1e13, name
-        assert 1e13 <= row["half"] <= 5e15 and 1.9 <= row["half"] / row["single"] <= 20, name
+        assert 1e13 <= row["half"] <= 5e15 and 1.9 <= row["half"] / row["single"] <= 29, name
         # Each lane multiplies and adds once per clock; boost clocks lie between 1.2 and 2.7 GHz.
         assert 1.2e9 <= row["single"] / row["cuda_cores"] / 2 <= 2.7e9, name
 

@@ -65,9 +65,14 @@ def _given(n: int) -> tuple[dict[str, Any], list[Any]]:
     (device,) = ready()
     gpu = torch.get_device_module(device)
     images = [torch.full((n, n), float(k)).pin_memory() for k in (1, 2)]
-    on_gpu = torch.zeros(n, n, device=device), torch.zeros((), device=device)
+    batch, loss = torch.zeros(n, n, device=device), torch.zeros((), device=device)
+    streams = {"copy": gpu.Stream(), "work": gpu.Stream()}
     gpu.synchronize()
-    return {"copy": gpu.Stream(), "work": gpu.Stream()}, [images, *on_gpu, torch.zeros(()).pin_memory()]
+    for stream in streams.values():  # CUDA prepares a stream's first product, and all others wait for that
+        with gpu.stream(stream):
+            loss += (batch @ batch).sum()  # still 0
+    gpu.synchronize()
+    return streams, [images, batch, loss, torch.zeros(()).pin_memory()]
 
 
 def _call(answer: Any, streams: dict[str, Any], memory: list[Any]) -> None:
