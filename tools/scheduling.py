@@ -20,7 +20,7 @@ from xdist.scheduler import LoadFileScheduling
 
 TIMED = re.compile(r"notebooks/(?!06_|09_)\w+\.ipynb|tests/unit/test_measure\w*\.py")
 
-BROWSER = "tests/browser/"
+TOGETHER = re.compile(r"tests/browser/|tests/lessons/test_(?=(script_)?exercises)")
 
 # Tests that need a GPU, and those for which the doctor examines this machine: without its GPU it is not as it should be.
 ON_GPU = re.compile(r"\bmark\.cuda\b|\breal_run\b")
@@ -52,10 +52,10 @@ class Scheduler(LoadFileScheduling):
         self.gpus = gpus()
 
     def _split_scope(self, nodeid: str) -> str:
-        """Return what runs in one process: a file; by day also all that drives a browser, with one JupyterLab."""
+        """Return what runs in one process: a file; by day also the files that share one JupyterLab, or one launch."""
         file = super()._split_scope(nodeid)
-        by_day = self.config.option.markexpr == "not nightly"
-        return BROWSER if by_day and file.startswith(BROWSER) else file
+        together = TOGETHER.match(file) if self.config.option.markexpr == "not nightly" else None
+        return together[0] if together else file
 
     def _first(self, file: str) -> bool:
         """Return whether `file` is for the first process."""
