@@ -57,6 +57,11 @@ def use(number: str | None) -> None:
     _current = number
 
 
+def number() -> str | None:
+    """Return the number of the current lesson, or None in a notebook without a room."""
+    return _current
+
+
 def current() -> str:
     """Return the number of the current lesson.
 

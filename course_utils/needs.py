@@ -95,7 +95,6 @@ NEEDS: dict[str, Callable[[], bool]] = {
     "matrix_units": lambda: has_tensor_cores() if torch.cuda.is_available() else has_amx(),
     "vectors": lambda: uses_vectors(),
     "compiler": lambda: can_compile(),
-    "cpu_only": lambda: not torch.cuda.is_available(),
 }
 
 

@@ -17,6 +17,8 @@ import json
 import os
 from typing import Any
 
+from course_utils import lesson
+
 
 def on(mode: str) -> bool:
     """Return whether ``COURSE_MODE`` names `mode`, ``"class"`` or ``"recorded"``.
@@ -41,7 +43,7 @@ def repetitions() -> int:
 
 
 def note(kind: str, key: str, values: dict[str, Any]) -> None:
-    """Append a measured result to the journal, if there is one.
+    """Append a measured result to the journal, if there is one, with the lesson that measured it.
 
     Args:
         kind: ``"claim"`` or ``"curve"``.
@@ -50,6 +52,7 @@ def note(kind: str, key: str, values: dict[str, Any]) -> None:
     """
     journal = os.environ.get("COURSE_RECORD")
     if journal:
-        line = json.dumps({"kind": kind, "key": key, "values": values}, ensure_ascii=False)
+        found = {"kind": kind, "key": key, "values": values, "lesson": lesson.number()}
+        line = json.dumps(found, ensure_ascii=False)
         with open(journal, "a", encoding="utf-8") as file:
             file.write(line + "\n")

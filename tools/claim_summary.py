@@ -19,7 +19,7 @@ from tools.outputs import whole_lines
 VERDICTS = ("holds", "unclear", "fails", "model", "needs")
 # What each kind of machine has for certain. Other needs (bfloat16 units, a compiler …) depend on its model.
 CLASSES = {
-    "CPU": {None, "cpu_only"},
+    "CPU": {None},
     "one GPU": {None, "cuda"},
     "two GPUs or more": {None, "cuda", "two_gpus"},
 }

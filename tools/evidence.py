@@ -1,7 +1,7 @@
 """Write what the lessons measured on a machine into the recorded runs: one JSON file per machine.
 
-A file holds the machine's facts, the date, every claim's verdict and values, and the points of every curve. It is
-written by ``make record`` and never by hand.
+A file holds the machine's facts, the date, every claim's verdict and values, and the points of every curve with
+its lesson. It is written by ``make record`` and never by hand.
 """
 
 import datetime
@@ -65,11 +65,11 @@ def write(
     """Write the lines of a journal to the file of a machine.
 
     What was not measured this time is kept from the machine's older file, if PyTorch is the same: the claims that the
-    lessons still make, and the curves. Of a claim noted twice the later note counts.
+    lessons still make, and the curves of lessons that were not run. Of a claim noted twice the later note counts.
 
     Args:
         lines: What :func:`course_utils.run_mode.note` wrote, for example
-            ``{"kind": "claim", "key": "2.2", "values": {"verdict": "holds", "value": 12.5}}``.
+            ``{"kind": "claim", "key": "2.2", "values": {"verdict": "holds", "value": 12.5}, "lesson": "02"}``.
         folder: Where the file goes.
         date: When it was measured, ``"2026-11-22"``; today if not given.
         facts: The machine, as :func:`course_utils.machine.machine_facts` describes it; this one if not given.
@@ -89,14 +89,19 @@ def write(
     if anew or old.get("machine", {}).get("torch") != facts["torch"]:
         old = {}
     today = claims_of_today()
+    ran, drawn_in = {line.get("lesson") for line in lines} - {None}, old.get("drawn_in", {})
+    kept = {key: values for key, values in old.get("curves", {}).items() if drawn_in.get(key) not in ran}
     run: dict[str, Any] = {
         "machine": facts,
         "date": date or datetime.date.today().isoformat(),
         "claims": {id: values for id, values in old.get("claims", {}).items() if id in today},  # noqa: A001
-        "curves": dict(old.get("curves", {})),
+        "curves": kept,
+        "drawn_in": {key: number for key, number in drawn_in.items() if key in kept},
     }
     for line in lines:
         run[f"{line['kind']}s"][line["key"]] = line["values"]
+        if line["kind"] == "curve" and line.get("lesson"):
+            run["drawn_in"][line["key"]] = line["lesson"]
     folder.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(run, ensure_ascii=False, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     return path

@@ -31,6 +31,12 @@ window.course = {
     old.dispose();
   },
 
+  async open_alone(path) {
+    for (const widget of [...window.jupyterapp.shell.widgets('main')]) widget.dispose();
+    await window.jupyterapp.commands.execute('docmanager:open', {path});
+    await window.course.bring_to_front(path);
+  },
+
   // What the command "Trust Notebook" does after its question.
   async trust() {
     const cells = window.course.widget().content.model.cells;

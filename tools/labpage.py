@@ -129,6 +129,7 @@ class Lab:
         self.token = secrets.token_urlsafe(32)
         self._process: subprocess.Popen[bytes] | None = None
         self._opened = 0
+        self._idle: Any = None  # a window that nobody uses any more
 
     def __enter__(self) -> Lab:
         shutil.copytree(
@@ -216,7 +217,9 @@ class Lab:
         return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
     def open_notebook(self, chromium: Any, name: str, width: int = 1280, height: int = 900) -> NotebookPage:
-        """Open `name` (a file of the served folder) in a browser window of its own; returns once it is ready.
+        """Open `name` (a file of the served folder) alone in a browser window; returns once it is ready.
+
+        A window that was left is used again: to load JupyterLab costs ten processor seconds.
 
         Args:
             chromium: what `browser()` yields.
@@ -224,8 +227,16 @@ class Lab:
             width: width of the window in CSS pixels.
             height: height of the window in CSS pixels.
         """
+        if self._idle:
+            page, self._idle = self._idle, None
+            page.set_viewport_size({"width": width, "height": height})
+            notebook = NotebookPage(self, page, name)
+            notebook.open_alone(name)
+            return notebook
         self._opened += 1
         page = chromium.new_page(viewport={"width": width, "height": height})
+        page.set_default_timeout(60_000)  # a busy machine takes seconds to answer
+        page.add_init_script(path=SCRIPT)
         notebook = NotebookPage(self, page, name)
         # The token in the address logs the window in; a cookie keeps it logged in.
         notebook.load(
@@ -260,10 +271,11 @@ class NotebookPage:
         self.name = name
         self.page_errors: list[str] = []
         self.console_errors: list[str] = []
-        page.set_default_timeout(60_000)  # a busy machine takes seconds to answer
-        page.add_init_script(path=SCRIPT)
-        page.on("pageerror", lambda error: self.page_errors.append(str(error)))
+        page.on("pageerror", self._error)
         page.on("console", self._console)
+
+    def _error(self, error: Any) -> None:
+        self.page_errors.append(str(error))
 
     def _console(self, message: Any) -> None:
         if message.type == "error" and not message.text.startswith(LEFT_TOO_SOON):
@@ -273,7 +285,12 @@ class NotebookPage:
         return self
 
     def __exit__(self, *ignored: object) -> None:
-        self.page.close()
+        self.page.remove_listener("pageerror", self._error)
+        self.page.remove_listener("console", self._console)
+        if self.lab._idle or self.page.is_closed() or self.page.locator(".jp-Dialog").count():
+            self.page.close()
+        else:
+            self.lab._idle = self.page
 
     def load(self, url: str) -> None:
         """Go to `url` and wait until the notebook is drawn and its kernel is idle."""
@@ -284,6 +301,11 @@ class NotebookPage:
     def open_beside(self, name: str) -> None:
         """Open another notebook of the same folder at the right of this one; it is then the one in front."""
         self.page.evaluate("path => window.course.open_beside(path)", f"{self.lab.notebooks.name}/{name}")
+        self.page.wait_for_function("() => window.course.ready()", timeout=60_000)
+
+    def open_alone(self, name: str) -> None:
+        """Close all that is open, unsaved, and open a notebook of the same folder with a kernel of its own."""
+        self.page.evaluate("path => window.course.open_alone(path)", f"{self.lab.notebooks.name}/{name}")
         self.page.wait_for_function("() => window.course.ready()", timeout=60_000)
 
     def open_instead(self, name: str) -> None:

@@ -20,6 +20,8 @@ from xdist.scheduler import LoadFileScheduling
 
 TIMED = re.compile(r"notebooks/(?!06_|09_)\w+\.ipynb|tests/unit/test_measure\w*\.py")
 
+TOGETHER = re.compile(r"tests/browser/|tests/lessons/test_(?=(script_)?exercises)")
+
 # Tests that need a GPU, and those for which the doctor examines this machine: without its GPU it is not as it should be.
 ON_GPU = re.compile(r"\bmark\.cuda\b|\breal_run\b")
 
@@ -34,7 +36,7 @@ def gpus() -> int:
 @cache
 def uses_gpu(file: Path) -> bool:
     """Return whether a file of tests, or a notebook, is to run where the GPU is seen."""
-    return file.suffix == ".ipynb" or bool(ON_GPU.search(file.read_text(encoding="utf-8")))
+    return file.suffix == ".ipynb" or file.is_file() and bool(ON_GPU.search(file.read_text(encoding="utf-8")))
 
 
 def number(node: Any) -> int:
@@ -48,6 +50,12 @@ class Scheduler(LoadFileScheduling):
     def __init__(self, config: pytest.Config, log: Any) -> None:
         super().__init__(config, log)
         self.gpus = gpus()
+
+    def _split_scope(self, nodeid: str) -> str:
+        """Return what runs in one process: a file; by day also the files that share one JupyterLab, or one launch."""
+        file = super()._split_scope(nodeid)
+        together = TOGETHER.match(file) if self.config.option.markexpr == "not nightly" else None
+        return together[0] if together else file
 
     def _first(self, file: str) -> bool:
         """Return whether `file` is for the first process."""

@@ -46,7 +46,7 @@ def take(archives: list[Path], folder: Path = FOLDER) -> tuple[Path, str]:
             f"these archives come from different machines ({'; '.join(sorted(machines))}). Take each alone."
         )
     lines = [
-        {"kind": kind, "key": key, "values": values}
+        {"kind": kind, "key": key, "values": values, "lesson": run.get("drawn_in", {}).get(key)}
         for run, _ in taken
         for kind in ("claim", "curve")
         for key, values in run[f"{kind}s"].items()

@@ -2,10 +2,12 @@
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
 
+from course_utils.language import EDITIONS
 from tools import labpage
 
 pytest.register_assert_rewrite("tests.browser.promises")
@@ -38,6 +40,28 @@ def lab(chromium: Any) -> Iterator[labpage.Lab]:
     """Return a running JupyterLab over a copy of the lessons."""
     with labpage.Lab() as running:
         yield running
+
+
+SOME = ("00", "05", "09")  # lessons of the site
+
+
+@pytest.fixture(scope="package")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the website with few lessons, slides of one, and a practice page with one explorer and eight pictures."""
+    from tools.site import build, practice
+
+    slides = tmp_path_factory.mktemp("slides")
+    for name in EDITIONS:
+        (slides / name).mkdir()
+        (slides / name / "00_start_here.html").write_text("<!doctype html><title>slides</title>")
+    folder = tmp_path_factory.mktemp("www") / "some" / "course"  # a static host may serve it below a path
+    folder.parent.mkdir()
+    about = practice.offered()["lesson_05.batch_split"]
+    about |= {"only": {"batch": ["8", "10"], "devices": ["1", "2", "3", "4"]}}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(practice, "offered", lambda: {"lesson_05.batch_split": about})
+        build.build(folder, only=SOME, slides=slides)
+    return folder
 
 
 @pytest.fixture

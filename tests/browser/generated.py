@@ -60,8 +60,8 @@ class Generated:
     answers: list[Answer]
 
 
-def generate(folder: Path) -> Generated:
-    """Return the notebook for the lessons in `folder`."""
+def generate(folder: Path, only: str = "") -> Generated:
+    """Return the notebook for the lessons in `folder`, or for one of them ("02")."""
     made: list[Any] = []
     questions: list[tuple[str, str]] = []
     shown: list[str] = []
@@ -82,7 +82,9 @@ def generate(folder: Path) -> Generated:
         code(source)
     cells = lesson_cells.everything()
     modules = list(explorers())
-    for lesson in sorted(path.parent.name[-2:] for path in folder.glob("lesson_[0-9][0-9]/exercises.toml")):
+    for lesson in sorted(
+        path.parent.name[-2:] for path in folder.glob(f"lesson_{only or '[0-9][0-9]'}/exercises.toml")
+    ):
         asked, checks = [], []
         for cell in cells:
             if cell.lesson != lesson or cell.kind != "code":
@@ -118,8 +120,8 @@ def generate(folder: Path) -> Generated:
     return Generated(new_notebook(cells=made, metadata=metadata), questions, shown, answers)
 
 
-def write(folder: Path) -> Generated:
+def write(folder: Path, only: str = "") -> Generated:
     """Write the notebook into `folder`, beside the lessons, and return it."""
-    generated = generate(folder)
+    generated = generate(folder, only)
     nbformat.write(generated.notebook, folder / NAME)
     return generated

@@ -127,6 +127,7 @@ def test_texts_of_the_wrong_language(faults: Any) -> None:
     ]
 
 
+@pytest.mark.nightly
 def test_nothing_is_left_behind(chromium: Any, folder: Path) -> None:
     """Neither processes (with a cell still running) nor changes in the folder that is shown."""
     before = fingerprints(folder)
@@ -163,6 +164,7 @@ def test_the_server_refuses_who_has_no_token(way: str, what: str, lab: labpage.L
         urllib.request.urlopen(urllib.request.Request(f"{lab.url}/api/{what}", data, method=way), timeout=30)
 
 
+@pytest.mark.nightly
 def test_a_page_of_another_site_cannot_use_the_login(lab: labpage.Lab, chromium: Any, folder: Path) -> None:
     """With the cookie of a window that is logged in, but without its XSRF token, nothing can be changed."""
     shutil.copy(folder / "good.ipynb", lab.notebooks / "login.ipynb")

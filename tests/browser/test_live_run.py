@@ -84,6 +84,7 @@ def test_the_button_stops_a_run_while_its_cell_runs(page: NotebookPage, lab: Lab
     assert page.page_errors == []
 
 
+@pytest.mark.nightly
 def test_the_first_interrupt_stops_it_too(page: NotebookPage, lab: Lab) -> None:
     cell = start(page, 3)
     interrupt(page)
@@ -94,6 +95,7 @@ def test_the_first_interrupt_stops_it_too(page: NotebookPage, lab: Lab) -> None:
     wait_until(lambda: ranks() == [], "the ranks to end")
 
 
+@pytest.mark.nightly
 def test_the_second_interrupt_kills_it(page: NotebookPage) -> None:
     """The script of this cell does not heed the file `stop`."""
     cell = start(page, 5)
@@ -109,6 +111,7 @@ def test_the_second_interrupt_kills_it(page: NotebookPage) -> None:
     wait_until(lambda: "KeyboardInterrupt" in text_of(page, 5), "the traceback")
 
 
+@pytest.mark.nightly
 def test_nothing_survives_the_kernel(page: NotebookPage, lab: Lab) -> None:
     shutil.rmtree(lab.notebooks / "a")
     assert page.run_cell(0)

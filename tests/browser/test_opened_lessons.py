@@ -1,4 +1,4 @@
-"""Every lesson as it is stored: opened in JupyterLab, untrusted and trusted; only its setup cell is run."""
+"""A lesson, at night every lesson, as it is stored: opened in JupyterLab, untrusted and trusted; only its setup cell is run."""
 
 import re
 import statistics
@@ -9,6 +9,7 @@ from typing import Any
 
 import nbformat
 import pytest
+from sample import lessons
 
 from tests.browser.promises import CHOICES, LESSONS, NARROW, assert_language, assert_no_raw_markup
 from tools.labpage import Lab, NotebookPage
@@ -16,6 +17,7 @@ from tools.labpage import Lab, NotebookPage
 pytestmark = pytest.mark.browser
 
 SWITCHING_MS = 100
+DAY = LESSONS[1]
 
 
 @dataclass
@@ -31,12 +33,12 @@ class Opened:
 @pytest.fixture(scope="module")
 def window(lab: Lab, chromium: Any) -> Iterator[NotebookPage]:
     """Return one browser window for all lessons; they are opened one after the other with one kernel."""
-    with lab.open_notebook(chromium, LESSONS[0].name, width=NARROW) as page:
+    with lab.open_notebook(chromium, DAY.name, width=NARROW) as page:
         yield page
     lab.shut_kernels_down()
 
 
-@pytest.fixture(scope="module", params=LESSONS, ids=lambda path: path.stem)
+@pytest.fixture(scope="module", params=lessons(LESSONS, DAY.stem[:2]))
 def lesson(request: pytest.FixtureRequest, lab: Lab, window: NotebookPage) -> Opened:
     path: Path = request.param
     cells = nbformat.read(lab.notebooks / path.name, as_version=4).cells

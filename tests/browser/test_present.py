@@ -1,6 +1,6 @@
 """Class mode in a real JupyterLab: type for the last row, folded code, no answer before its click, keyboard only.
 
-Lesson 01 on each change, every lesson nightly.
+Lesson 00 on each change, every lesson nightly.
 """
 
 import re
@@ -11,6 +11,7 @@ from typing import Any
 
 import nbformat
 import pytest
+from sample import lessons
 
 from tests.browser.promises import CHOICES, LESSONS, NARROW
 from tools.labpage import REPOSITORY, Lab, NotebookPage
@@ -93,12 +94,7 @@ class Class:
         )
 
 
-NIGHTLY = [
-    pytest.param(path, id=path.stem, marks=pytest.mark.nightly) for path in LESSONS if path != LESSONS[1]
-]
-
-
-@pytest.fixture(scope="module", params=[pytest.param(LESSONS[1], id=LESSONS[1].stem), *NIGHTLY])
+@pytest.fixture(scope="module", params=lessons(LESSONS, "00"))
 def lesson(request: pytest.FixtureRequest, lab: Lab, chromium: Any) -> Iterator[Class]:
     path: Path = request.param
     cells = nbformat.read(lab.notebooks / path.name, as_version=4).cells

@@ -10,6 +10,7 @@ from typing import Any
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from sample import lessons
 
 from course_utils.exercises import exercises_of
 from tests.browser.promises import (
@@ -27,7 +28,6 @@ from tools.labpage import Lab, NotebookPage
 pytestmark = pytest.mark.browser
 
 PROGRESS = {"01": {"on_gpu": "2026-01-01", "no such exercise": "2026-01-01"}}
-NIGHTLY = [pytest.param(path, id=path.stem, marks=pytest.mark.nightly) for path in LESSONS[1:]]
 
 
 @dataclass
@@ -40,7 +40,7 @@ class Run:
     complete: bool  # whether "run all" reached the end
 
 
-@pytest.fixture(scope="module", params=[pytest.param(LESSONS[0], id=LESSONS[0].stem), *NIGHTLY])
+@pytest.fixture(scope="module", params=lessons(LESSONS, "00"))
 def run(request: pytest.FixtureRequest, lab: Lab, chromium: Any) -> Iterator[Run]:
     path: Path = request.param
     cells = nbformat.read(lab.notebooks / path.name, as_version=4).cells

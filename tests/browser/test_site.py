@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sample import sample
 
-from tests.test_site_pages import few_pictures
 from tools.site.build import build
 
 axe_runner = pytest.importorskip("axe_playwright_python.sync_playwright")
@@ -19,15 +19,6 @@ pytestmark = pytest.mark.browser
 
 WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 PHONE, LAPTOP, A4 = (360, 740), (1280, 800), (688, 970)  # A4 without its margins, at 96 pixels per inch
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("www") / "some" / "course"  # a static host may serve it below a path
-    folder.parent.mkdir()
-    with few_pictures():
-        build(folder, only=("00", "05", "09"))
-    return folder
 
 
 @pytest.fixture(scope="module")
@@ -99,9 +90,10 @@ def examine(chromium: Any, paths: list[Path], size: tuple[int, int], scheme: str
 def test_pages_are_accessible_and_not_too_wide(
     chromium: Any, site: Path, language: str, size: tuple[int, int], scheme: str
 ) -> None:
-    """The catalogue of errors, 130 cards of one kind, is left to the night."""
+    """By day every fifth page; the catalogue of errors, 130 cards of one kind, is left to the night."""
     paths = [path for path in sorted((site / language).glob("*.html")) if path.stem != "errors"]
     assert len(paths) == 9
+    paths = paths[language != "en" :: 5]
     assert examine(chromium, paths, size, scheme) == []
 
 
@@ -185,14 +177,18 @@ def results(page: Any, address: str, query: str) -> list[str]:
 
 @pytest.mark.parametrize(
     ("language", "query", "first"),
-    [
-        ("en", "scoreboard", "0.2 As a beginner writes it"),
-        ("en", "out of memory", "CUDA out of memory"),
-        ("en", "no_such_word_anywhere", None),
-        ("zh-TW", "計分板", "0.2 初學者的寫法"),
-        ("zh-TW", "額外負擔太大", "0.2 初學者的寫法"),  # stands nowhere, its parts do
-        ("zh-CN", "计分板", "0.2 初学者的写法"),
-    ],
+    sample(
+        [
+            ("en", "scoreboard", "0.2 As a beginner writes it"),
+            ("en", "out of memory", "CUDA out of memory"),
+            ("en", "no_such_word_anywhere", None),
+            ("zh-TW", "計分板", "0.2 初學者的寫法"),
+            ("zh-TW", "額外負擔太大", "0.2 初學者的寫法"),  # stands nowhere, its parts do
+            ("zh-CN", "计分板", "0.2 初学者的写法"),
+        ],
+        ["scoreboard", "no_such_word_anywhere", "額外負擔太大"],
+        lambda case: case[1],
+    ),
 )
 def test_the_search_finds_words_and_chinese_without_a_server(
     chromium: Any, site: Path, host: str, language: str, query: str, first: str | None

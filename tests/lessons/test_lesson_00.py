@@ -26,7 +26,6 @@ COURSE = {
     "lesson": "01",
     "title": {"en": "A title", "zh": "課名"},
     "minutes": 30,
-    "needs": {"en": "Nothing.", "zh": "不需要準備。"},
 }
 
 

@@ -131,6 +131,7 @@ def said(done: subprocess.CompletedProcess[str]) -> list[str]:
     return sorted(done.stdout.split("\n"))
 
 
+@pytest.mark.nightly  # by day lesson 06 runs the same scripts, and its outputs are compared
 def test_four_culprits_and_no_more(tmp_path: Path) -> None:
     text = torchrun(tmp_path, "culprits").stdout
     for name, verdict in {
@@ -143,7 +144,8 @@ def test_four_culprits_and_no_more(tmp_path: Path) -> None:
         assert text.count(f"{name}: {verdict}") == 1, text
 
 
-@pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("ranks", [2, 4])
 def test_gradients_averaged_by_hand_are_those_of_the_whole_batch(tmp_path: Path, ranks: int) -> None:
     text = torchrun(tmp_path, "by_hand", ranks).stdout
     for line in ("mine False", "by hand True", "DDP True"):
@@ -158,6 +160,7 @@ def test_the_first_step_sends_one_bucket(tmp_path: Path) -> None:
     assert f"cap 1, step 1: {', '.join(['1.00 MiB'] * 6)}" in lines
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(
     not hasattr(torch._C._distributed_c10d, "_dump_fr_trace"),
     reason="this PyTorch records no collectives of gloo",

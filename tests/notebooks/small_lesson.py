@@ -77,7 +77,6 @@ def write(root: Path) -> Path:
         "lesson": "01",
         "title": {"en": "A small lesson", "zh": "一堂小課"},
         "minutes": 5,
-        "needs": {"en": "Nothing special.", "zh": "不需要特別的硬體。"},
     }
     path = root / "notebooks" / NAME
     write_room(path.parent)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from course_utils import recordings
+from course_utils import lesson, recordings
 from course_utils.recordings import label, recorded
 from course_utils.run_mode import note
 from tools import evidence
@@ -36,7 +36,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def claim_line(key: str, value: float, kind: str = "claim") -> dict[str, Any]:
-    return {"kind": kind, "key": key, "values": {"verdict": "holds", "value": value}}
+    return {"kind": kind, "key": key, "values": {"verdict": "holds", "value": value}, "lesson": key[:2]}
 
 
 # --- noting -------------------------------------------------------------------------------------------
@@ -48,11 +48,12 @@ def test_notes_are_lines_of_the_journal(tmp_path: Path, monkeypatch: pytest.Monk
     assert not journal.exists(), "without COURSE_RECORD nothing is written"
     monkeypatch.setenv("COURSE_RECORD", str(journal))
     note("claim", "2.2", {"value": 12.5, "verdict": "holds"})
+    lesson.use("02")
     note("curve", "時間", {"lines": {"CPU": [[1.0], [2.0]]}})
     lines = [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()]
     assert lines == [
-        {"kind": "claim", "key": "2.2", "values": {"value": 12.5, "verdict": "holds"}},
-        {"kind": "curve", "key": "時間", "values": {"lines": {"CPU": [[1.0], [2.0]]}}},
+        {"kind": "claim", "key": "2.2", "values": {"value": 12.5, "verdict": "holds"}, "lesson": None},
+        {"kind": "curve", "key": "時間", "values": {"lines": {"CPU": [[1.0], [2.0]]}}, "lesson": "02"},
     ]
 
 
@@ -97,10 +98,11 @@ def test_lessons_that_were_not_run_keep_their_values_while_pytorch_is_the_same(
         run = json.loads(write(list(lines), folder, **options).read_text(encoding="utf-8"))
         return {key: entry["value"] for key, entry in (run["claims"] | run["curves"]).items()}
 
-    old = (claim_line("1.1", 1.0), claim_line("2.2", 2.0), claim_line("curve", 9.0, "curve"))
+    old = (claim_line("1.1", 1.0), claim_line("2.2", 2.0), claim_line("1. curve", 9.0, "curve"))
+    old += (claim_line("2. a curve that is no longer drawn", 8.0, "curve"),)
     new = (claim_line("2.2", 3.0), claim_line("2.2", 4.0), claim_line("3.1", 5.0))
     written(*old, claim_line("no longer made", 2.0))
-    assert written(*new) == {"1.1": 1.0, "2.2": 4.0, "3.1": 5.0, "curve": 9.0}
+    assert written(*new) == {"1.1": 1.0, "2.2": 4.0, "3.1": 5.0, "1. curve": 9.0}
     assert written(*new[:1], anew=True) == {"2.2": 3.0}
     written(*old)
     assert written(*new[:1], facts=ON_GPU | {"torch": "2.14.0+cu130"}) == {"2.2": 3.0}

@@ -201,7 +201,6 @@ NEEDS = {
     "vectors": {"one", "four", "t4", "arm", "unknown"},
     "shared_gpu": {"one", "four", "arm", "unknown"},
     "compiler": {"one", "four", "arm"},
-    "cpu_only": {"none"},
 }
 NO_CLOCK = {"memory_clock_rate": 0, "memory_bus_width": 0}
 MACHINES: dict[str, tuple[int, str, str, dict[str, Any]]] = {

@@ -135,16 +135,14 @@ def _check_lesson(notebook: NotebookNode, name: str, findings: Findings) -> None
         findings.add("lesson", f"lesson is {course.get('lesson')!r}, the file says {name[:2]!r}", advice)
     if not isinstance(course.get("minutes"), int) or course.get("minutes", 0) <= 0:
         findings.add("lesson", f"minutes is {course.get('minutes')!r}", advice)
-    for key in sorted(set(course) - {"lesson", "title", "minutes", "needs"}):
+    for key in sorted(set(course) - {"lesson", "title", "minutes"}):
         findings.add("lesson", f"unknown entry {key!r}", advice)
-    for key in ("title", "needs"):
-        pair = course.get(key)
-        texts_given = isinstance(pair, dict) and {key: type(text) for key, text in pair.items()}
-        if texts_given != {"en": str, "zh": str}:
-            findings.add("lesson", f"{key} is {pair!r}, not a text in both languages", advice)
-        else:
-            texts.check_pair(pair["en"], pair["zh"], findings)
     title = course.get("title")
+    given = isinstance(title, dict) and {key: type(text) for key, text in title.items()}
+    if given != {"en": str, "zh": str}:
+        findings.add("lesson", f"title is {title!r}, not a text in both languages", advice)
+    else:
+        texts.check_pair(title["en"], title["zh"], findings)
     first = notebook.cells[0].source if notebook.cells and notebook.cells[0].cell_type == "markdown" else ""
     heading = re.match(r"# (?:\d+\.? )?(.+?) · (.+)", first)
     if not heading:

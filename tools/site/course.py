@@ -45,7 +45,6 @@ class Lesson:
         name: The name of its files, "01_cuda_check".
         title: Its title, without the number.
         minutes: How long it takes.
-        needs: What the reader needs.
         goals: "After this lesson you can …": a list as HTML, or "".
         page: Its cells as HTML.
         summary: Its last section as HTML, for the cheat sheets; "" if there is none.
@@ -55,7 +54,6 @@ class Lesson:
     name: str
     title: str
     minutes: int
-    needs: str
     goals: str
     page: Page
     summary: str
@@ -124,7 +122,6 @@ def lesson(path: Path, language: str, pages: list[str]) -> Lesson:
         name=path.stem,
         title=_own(about["title"]),
         minutes=about["minutes"],
-        needs=_own(about["needs"]),
         goals=str(goals or ""),
         page=whole,
         summary=summary,

@@ -10,8 +10,6 @@ from tools.verify_gpu.ranks import cases
 from torch_doctor.errors.catalogue import entries
 
 TWO_GPUS = "two_gpus"
-# What a claim needs that says something about a CPU only.
-ON_CPU = ("cpu_only",)
 
 
 def claims() -> dict[str, dict[str, Any]]:
@@ -41,9 +39,8 @@ def table(run: dict[str, Any] | None, clinic: dict[str, str | None], ranks: dict
     """
     rows, sentences = [], claims()
     for id, claim in sorted(claims_of_today().items()):  # noqa: A001
-        if claim.needs not in ON_CPU:
-            lacking = "not yet run (two GPUs)" if claim.needs == TWO_GPUS else "not yet run"
-            rows.append((f"claim {id}", sentences[id]["en"], seen(run, id, claim.limits) or lacking))
+        lacking = "not yet run (two GPUs)" if claim.needs == TWO_GPUS else "not yet run"
+        rows.append((f"claim {id}", sentences[id]["en"], seen(run, id, claim.limits) or lacking))
     for name, entry in entries().items():
         if entry.requires == "special" or (entry.requires in ("cpu", "cpu_build") and not entry.provoke_cuda):
             continue

@@ -1,5 +1,5 @@
 """The website as files: complete, in one language a page, without anything from elsewhere. What a browser makes of it
-is tested in tests/browser/test_site.py."""
+is tested in test_site.py."""
 
 import json
 import math
@@ -9,8 +9,6 @@ import runpy
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from urllib.parse import unquote
@@ -22,6 +20,7 @@ from nbformat import v4
 
 from course_utils import language
 from course_utils.figures import key
+from tests.browser.conftest import SOME
 from tools import links
 from tools.editions import chosen
 from tools.site import course, practice, verification
@@ -29,30 +28,7 @@ from tools.site.build import LOOK_UP, NOTEBOOKS, build
 from tools.site.notebook import markdown, page, plain
 from torch_doctor.errors.catalogue import entries
 
-SOME = ("00", "05", "09")
 HAN = re.compile("[\u4e00-\u9fff]")
-
-
-@contextmanager
-def few_pictures() -> Iterator[None]:
-    """The practice page with one explorer and eight pictures."""
-    name = "lesson_05.batch_split"
-    about = practice.offered()[name] | {"only": {"batch": ["8", "10"], "devices": ["1", "2", "3", "4"]}}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(practice, "offered", lambda: {name: about})
-        yield
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("site")
-    slides = tmp_path_factory.mktemp("slides")
-    for name in language.EDITIONS:
-        (slides / name).mkdir()
-        (slides / name / "00_start_here.html").write_text("<!doctype html><title>slides</title>")
-    with few_pictures():
-        build(folder, only=SOME, slides=slides)
-    return folder
 
 
 @cache
