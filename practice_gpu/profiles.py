@@ -15,6 +15,7 @@ class Profile:
     Attributes:
         name: The name of the card (``"T4"``).
         memory: Its memory, in bytes.
+        capability: Its compute capability (``7.5``).
         multiprocessors: How many streaming multiprocessors it has.
         bandwidth: What a large copy inside its memory reaches, read and written, in bytes per second.
         rates: What the best matrix product reaches, in FLOP/s, by dtype (``"float16"``) and ``"tf32"``.
@@ -29,6 +30,7 @@ class Profile:
 
     name: str
     memory: int
+    capability: float
     multiprocessors: int
     bandwidth: float
     rates: Mapping[str, float]
