@@ -20,6 +20,7 @@ class Profile:
         bandwidth: What a large copy inside its memory reaches, read and written, in bytes per second.
         rates: What the best matrix product reaches, in FLOP/s, by dtype (``"float16"``) and ``"tf32"``.
         pinned: Between pinned memory of the host and the card, in bytes per second.
+        latency: From the start of such a copy until its bytes move, in seconds.
         pageable: The same for ordinary memory of the host.
         peer: Between two such cards, in bytes per second, one direction.
         shortest: The shortest kernel, in seconds.
@@ -35,6 +36,7 @@ class Profile:
     bandwidth: float
     rates: Mapping[str, float]
     pinned: float
+    latency: float
     pageable: float
     peer: float
     shortest: float
