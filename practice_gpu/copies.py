@@ -77,7 +77,7 @@ def _over_the_bus(target: torch.Tensor, source: torch.Tensor, non_blocking: bool
     uses: list = []
     to, of = lend(target, True, uses), lend(source, False, uses)
     if locked:
-        low = host.data_ptr() - locked.address
+        low = host.data_ptr()
         uses.append((locked, low, low + form_of(host).bytes, not down))
         watch_the_host()
     elif down:
@@ -157,7 +157,7 @@ class _Uses(TorchDispatchMode):
 def _host_use(tensor: torch.Tensor, write: bool) -> None:
     memory = pinned_of(tensor)
     if memory is not None:
-        low = tensor.data_ptr() - memory.address
+        low = tensor.data_ptr()
         state.races.host(memory, low, low + form_of(tensor).bytes, write, users_line())
 
 

@@ -18,11 +18,10 @@ if TYPE_CHECKING:
     from practice_gpu.profiles import Profile
 
 # Of a tile: its sides, and the share of the best rate that it reaches. These shares and _START were chosen on published
-# products of an RTX 4090 and an RTX 4060 Ti, no others; _COPY_LATENCY is assumed.
+# products of an RTX 4090 and an RTX 4060 Ti, no others.
 _TILES = ((256, 128, 1.0), (128, 128, 1.0), (128, 64, 0.85), (64, 64, 0.7), (32, 32, 0.6))
 _SPLITS = (1, 2, 4, 8, 16)
 _START = 2.5e-6  # to fill and to drain the pipelines of a product, beyond the shortest kernel
-_COPY_LATENCY = 8e-6  # from the start of a copy over the bus until its bytes move
 _PER_MULTIPROCESSOR = 8192  # numbers that one multiprocessor handles at a time: 2048 threads with four each
 _FILLS = "fill_ zero_ normal_ uniform_ bernoulli_ random_ exponential_ geometric_ log_normal_ cauchy_".split()
 _PICKS = "embedding index index_select gather take".split()  # read what they return, not the whole table
@@ -152,4 +151,4 @@ def copy_seconds(
     """
     if route == "inside":
         return profile.shortest + 2 * size / profile.bandwidth
-    return _COPY_LATENCY + size / getattr(profile, route)
+    return profile.latency + size / getattr(profile, route)

@@ -85,12 +85,22 @@ def get_device_name(device: Any = None) -> str:
 
 
 def get_device_properties(device: Any = None) -> types.SimpleNamespace:
-    """Return the name, the memory and the number of multiprocessors of a device."""
-    state.index(device)
-    units = state.profile.multiprocessors
+    """Return the name, the memory, the number of multiprocessors and the compute capability of a device."""
+    units, (major, minor) = state.profile.multiprocessors, get_device_capability(device)
     return types.SimpleNamespace(
-        name=get_device_name(), total_memory=state.memory, multi_processor_count=units, major=0, minor=0
+        name=get_device_name(), total_memory=state.memory, multi_processor_count=units, major=major, minor=minor
     )
+
+
+def get_device_capability(device: Any = None) -> tuple[int, int]:
+    """Return the compute capability of the card that is modelled."""
+    state.index(device)
+    return divmod(round(10 * state.profile.capability), 10)
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """Return whether the card computes in bfloat16; any can emulate it."""
+    return including_emulation or state.profile.capability >= 8
 
 
 def module() -> types.ModuleType:
@@ -100,7 +110,7 @@ def module() -> types.ModuleType:
     by_device = lambda device=None: generators.defaults[state.index(device)]  # noqa: E731
     for function in (
         _sleep, reset_peak_memory_stats, memory_stats, mem_get_info, set_per_process_memory_fraction, manual_seed_all, set_sync_debug_mode, get_device_name,
-        get_device_properties, streams.Stream, streams.Event, streams.current_stream, streams.set_stream,
+        get_device_capability, get_device_properties, is_bf16_supported, streams.Stream, streams.Event, streams.current_stream, streams.set_stream,
         streams.synchronize, memory.empty_cache, torch.OutOfMemoryError, clock, Seconds,
     ):  # fmt: skip
         setattr(made, function.__name__, function)
@@ -115,7 +125,7 @@ def module() -> types.ModuleType:
         manual_seed=lambda seed: by_device().manual_seed(seed), initial_seed=lambda: by_device().initial_seed(),
         get_rng_state=lambda device=None: by_device(device).get_state(),
         set_rng_state=lambda new, device=None: by_device(device).set_state(new),
-        get_sync_debug_mode=lambda: state.sync_debug, get_device_capability=one((0, 0)), is_bf16_supported=one(True),
+        get_sync_debug_mode=lambda: state.sync_debug,
         get_amp_supported_dtype=lambda: [torch.float16, torch.bfloat16, torch.float32],
         _is_in_bad_fork=one(False), _lazy_init=one(None),
     )  # fmt: skip

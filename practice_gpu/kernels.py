@@ -65,7 +65,8 @@ def _set_empty(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _record_stream(tensor: torch.Tensor, stream: Any) -> None:
-    block_of(tensor).users.add((stream.device_index, stream.stream_id))
+    if tensor.untyped_storage().nbytes():
+        block_of(tensor).users.add((stream.device_index, stream.stream_id))
 
 
 def _resize_as_(tensor: torch.Tensor, template: torch.Tensor, *, memory_format: Any = None) -> torch.Tensor:
@@ -87,7 +88,7 @@ KERNELS: dict[str, Callable[..., Any]] = {
 }
 
 
-# --- cells of RNNs: PyTorch calls fused kernels that the CPU does not have --------------------------------------------
+# --- cells of RNNs and attention: PyTorch calls kernels that the CPU does not have, or of several the slowest ----------
 
 
 def _lstm_cell(gates: Any, hidden: Any, state: Any, bias: Any = None, other: Any = None) -> Any:
@@ -103,4 +104,16 @@ def _gru_cell(gates: Any, hidden_gates: Any, hidden: Any, bias: Any = None, othe
     return n + u * (hidden - n), torch.empty_like(gates)
 
 
-CELLS = {"_thnn_fused_lstm_cell": _lstm_cell, "_thnn_fused_gru_cell": _gru_cell}
+def _attention(q: Any, k: Any, v: Any, mask: Any = None, drop: float = 0.0, *causal: bool, **options: Any) -> Any:
+    op, scale = torch.ops.aten.scaled_dot_product_attention.default, options.get("scale")
+    alike = len({(t.dim(), t.dtype, t.shape[:2], t.size(-1), t.stride(-1)) for t in (q, k, v)}) == 1 and k.numel()
+    if not alike or q.dim() != 4 or mask is not None or drop or not torch.backends.cuda.flash_sdp_enabled():
+        return op.decompose(q, k, v, mask, drop, *causal, **options)
+    return torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(q, k, v, drop, *causal, scale=scale)[0]
+
+
+CELLS = {
+    "_thnn_fused_lstm_cell": _lstm_cell,
+    "_thnn_fused_gru_cell": _gru_cell,
+    "scaled_dot_product_attention": _attention,
+}

@@ -1,6 +1,8 @@
 """Memory of the practice GPUs, which are buffers of the host; and the pinned memory of the host."""
 
+import bisect
 import dataclasses
+import operator
 import weakref
 from collections import defaultdict, deque
 from typing import Any
@@ -14,16 +16,33 @@ from practice_gpu.state import NAME, state
 
 
 class Block(Memory):
-    """A buffer and who has it. `users` are other streams that `record_stream` named."""
+    """Bytes of a segment and who has them. `users` are other streams that `record_stream` named."""
 
-    __slots__ = ("host", "address", "size", "key", "users", "owner", "_lent", "__weakref__")
+    __slots__ = ("segment", "address", "size", "key", "users", "owner", "free", "before", "behind", "_lent", "__weakref__")
 
-    def __init__(self, size: int, key: Key) -> None:
+    def __init__(self, segment: torch.Tensor, address: int, size: int, key: Key) -> None:
         super().__init__()
-        # Zeros: what is read too early is the same in every run.
-        self.host = torch.zeros(size, dtype=torch.uint8)
-        self.address, self.size, self.key, self.users = self.host.data_ptr(), size, key, set()
+        self.segment, self.address, self.size, self.key, self.users = segment, address, size, key, set()
+        self.free, self.before, self.behind = False, None, None
         self._lent: tuple[Form | None, int, Any] = None, 0, None
+
+    def cut(self, size: int) -> "Block":
+        """Keep so many bytes, and return the block of the others."""
+        rest = Block(self.segment, self.address + size, self.size - size, self.key)
+        rest.before, rest.behind, self.behind, self.size = self, self.behind, rest, size
+        if rest.behind:
+            rest.behind.before = rest
+        rest.uses = [use for use in self.uses if use.high > rest.address]
+        self.uses = [use for use in self.uses if use.low < rest.address]
+        return rest
+
+    def join(self) -> None:
+        """Take in the block behind."""
+        other = self.behind
+        self.behind, self.size = other.behind, self.size + other.size
+        if self.behind:
+            self.behind.before = self
+        self.uses = [*dict.fromkeys(self.uses + other.uses)]
 
     def lend(self, shape: Form, address: int) -> torch.Tensor:
         """Return a tensor of the CPU of a form at an address in it; mostly it is the one that was asked for last."""
@@ -55,11 +74,14 @@ class Statistics:
         self.allocated_peak, self.reserved_peak = self.allocated, self.reserved
 
 
+# As CUDA's allocator has it: up to 1 MiB comes from segments of 2 MiB, up to 10 MiB from those of 20, more has its own.
+_SMALL, _SEGMENT, _LARGE = 1 << 20, 2 << 20, 10 << 20
 blocks: dict[int, Block] = {}  # by address, those in use
 pinned: dict[int, Pinned] = {}  # by address
 statistics: defaultdict[int, Statistics] = defaultdict(Statistics)
 _freed: deque[int] = deque()  # addresses of storages that are gone
-_cache: defaultdict[tuple[Key, int], list[Block]] = defaultdict(list)
+_pools: defaultdict[tuple[Key, bool], list[Block]] = defaultdict(list)  # free ones of a stream, small or not, by size
+_size = operator.attrgetter("size")
 _late: list[tuple[list[Work], Block]] = []  # freed, but another stream still uses them
 
 
@@ -73,7 +95,21 @@ def reap() -> None:
         if users:
             _late.append((users, block))
         else:
-            _cache[block.key, block.size].append(block)
+            _give_back(block)
+
+
+def _give_back(block: Block) -> None:
+    pool, known = _pools[block.key, block.segment.numel() == _SEGMENT], state.machine.known
+    if block.behind and block.behind.free:
+        pool.remove(block.behind)
+        block.join()
+    if block.before and block.before.free:
+        block = block.before
+        pool.remove(block)
+        block.join()
+    block.uses = [use for use in block.uses if known.get(use.work.key, -1) < use.work.order]
+    block.free = True
+    bisect.insort(pool, block, key=_size)
 
 
 def counts(device: int) -> Statistics:
@@ -88,19 +124,24 @@ def _return_late() -> None:
         if all(map(state.machine.done, users)):
             _late.remove((users, block))
             block.uses.clear()  # the allocator has seen that they are over
-            _cache[block.key, block.size].append(block)
+            _give_back(block)
 
 
 def empty_cache(device: int | None = None) -> None:
-    """Give back what is reserved but not allocated, and wait for the devices as cudaFree does."""
+    """Give back the segments that nobody has a part of, and wait for the devices as cudaFree does."""
     reap()
-    keys = [key for key in _cache if _cache[key] and device in (None, key[0][0])]
-    if keys or _late:
-        machine = state.machine
-        machine.wait(state.last(range(state.count) if device is None else [device]), "empty_cache")
+    whole = _whole(device)
+    if whole or _late:
+        state.machine.wait(state.last(range(state.count) if device is None else [device]), "empty_cache")
         _return_late()
-    for key in [key for key in _cache if device in (None, key[0][0])]:
-        statistics[key[0][0]].reserved -= key[1] * len(_cache.pop(key))
+    for pool, block in _whole(device):
+        pool.remove(block)
+        statistics[block.key[0]].reserved -= block.size
+
+
+def _whole(device: int | None) -> list[tuple[list[Block], Block]]:
+    pools = [pool for (key, _), pool in _pools.items() if device in (None, key[0])]
+    return [(pool, block) for pool in pools for block in pool if not (block.before or block.behind)]
 
 
 def forget() -> None:
@@ -113,32 +154,42 @@ def forget() -> None:
 
 
 def _block(size: int, device: int) -> Block:
-    size, key, counted = max(512, -(-size // 512) * 512), state.key(device), statistics[device]
+    size, key = -(-size // 512) * 512, state.key(device)
+    small = size <= _SMALL
     if _freed:
         reap()
     if _late:
         _return_late()
-    cached = _cache[key, size]
-    if cached:
-        block = cached.pop()
-    else:
-        limit = int(state.fraction * state.memory)
-        if counted.reserved + size > limit:
-            empty_cache(device)
-        if counted.reserved + size > limit:
-            counted.ooms += 1
-            raise torch.OutOfMemoryError(
-                f"{NAME} out of memory. Tried to allocate {_shown(size)}. GPU {device} has a total capacity of {_shown(limit)} "
-                f"of which {_shown(limit - counted.reserved)} is free. Of the allocated memory {_shown(counted.allocated)} is "
-                f"allocated by PyTorch, and {_shown(counted.reserved - counted.allocated)} is reserved by PyTorch but unallocated."
-            )
-        block = Block(size, key)
-        counted.reserved += size
-        counted.reserved_peak = max(counted.reserved_peak, counted.reserved)
-    counted.allocated += size
-    if counted.allocated > counted.allocated_peak:
-        counted.allocated_peak = counted.allocated
+    pool = _pools[key, small]
+    place = bisect.bisect_left(pool, size, key=_size)
+    block = pool.pop(place) if place < len(pool) else _segment(size, key)
+    block.free, left = False, block.size - size
+    if left >= 512 if small else left > _SMALL:
+        rest = block.cut(size)
+        rest.free = True
+        bisect.insort(pool, rest, key=_size)
+    counted = statistics[device]
+    counted.allocated += block.size
+    counted.allocated_peak = max(counted.allocated_peak, counted.allocated)
     return block
+
+
+def _segment(size: int, key: Key) -> Block:
+    device, counted, limit = key[0], statistics[key[0]], int(state.fraction * state.memory)
+    size = _SEGMENT if size <= _SMALL else 2 * _LARGE if size < _LARGE else -(-size // _SEGMENT) * _SEGMENT
+    if counted.reserved + size > limit:
+        empty_cache(device)
+    if counted.reserved + size > limit:
+        counted.ooms += 1
+        raise torch.OutOfMemoryError(
+            f"{NAME} out of memory. Tried to allocate {_shown(size)}. GPU {device} has a total capacity of {_shown(limit)} "
+            f"of which {_shown(limit - counted.reserved)} is free. Of the allocated memory {_shown(counted.allocated)} is "
+            f"allocated by PyTorch, and {_shown(counted.reserved - counted.allocated)} is reserved by PyTorch but unallocated."
+        )
+    counted.reserved += size
+    counted.reserved_peak = max(counted.reserved_peak, counted.reserved)
+    segment = torch.zeros(size, dtype=torch.uint8, device="cpu")  # zeros: what is read too early is the same in every run
+    return Block(segment, segment.data_ptr(), size, key)
 
 
 def _shown(size: int) -> str:
@@ -148,8 +199,10 @@ def _shown(size: int) -> str:
     return f"{size} bytes"
 
 
-def room(shape: Form, device: int) -> tuple[torch.Tensor, Block]:
-    """Return a tensor of a form on a practice GPU, which holds whatever was there before, and the block it lies in."""
+def new(shape: Form, device: int) -> torch.Tensor:
+    """Return a tensor of a form on a practice GPU, which holds whatever was there before."""
+    if not shape.bytes:
+        return shape.tensor(0, device)
     with state.lock:
         block = _block(shape.bytes, device)
         address = block.address
@@ -157,12 +210,7 @@ def room(shape: Form, device: int) -> tuple[torch.Tensor, Block]:
         # PyTorch keeps the Python object of a storage as long as the storage: its end is the end of the memory.
         block.owner = weakref.ref(made.untyped_storage(), lambda _: _freed.append(address))
         blocks[address] = block
-        return made, block
-
-
-def new(shape: Form, device: int) -> torch.Tensor:
-    """Return a tensor of a form on a practice GPU, which holds whatever was there before."""
-    return room(shape, device)[0]
+        return made
 
 
 def block_of(tensor: torch.Tensor) -> Block:
@@ -176,8 +224,7 @@ def lent(tensor: torch.Tensor, write: bool, uses: list[tuple[Memory, int, int, b
     if not shape.numel:
         return torch.empty_like(shape.meta, device="cpu")
     address, block = tensor.data_ptr(), block_of(tensor)
-    low = address - block.address
-    uses.append((block, low, low + shape.bytes, write))
+    uses.append((block, address, address + shape.bytes, write))
     made = block.lend(shape, address)
     if tensor.is_neg():
         made = torch._neg_view(made)

@@ -8,8 +8,8 @@ import torch
 from practice_gpu import generators
 from practice_gpu.forms import ON_CPU, Form, form_of
 from practice_gpu.kernels import resize
-from practice_gpu.memory import lent, room
-from practice_gpu.plans import SCALARS_ANYWHERE, Plan, plan_of, refuse_layouts, swapped, tensors_in
+from practice_gpu.memory import lent, new
+from practice_gpu.plans import INDEXING, SCALARS_ANYWHERE, Plan, plan_of, refuse_layouts, swapped, tensors_in
 from practice_gpu.simulation import Work
 from practice_gpu.state import Uses, plain, state
 
@@ -64,6 +64,8 @@ class Operator:
             return self._call(dict(zip(self.arguments, args, strict=False)) | kwargs)
 
     def _call(self, given: dict[str, Any]) -> Any:
+        if self.name in INDEXING and (mask := _brought(given)) is not None:
+            return given["self"].masked_fill_(mask, given["values"].item())
         plan = plan_of(self, given)
         device, written = plan.device, self.written
         if state.errors or state.once:
@@ -113,14 +115,14 @@ class Operator:
             try:
                 results.append(self.op._op(**host))
             except Exception as error:
+                error.args = (str(error).replace("expected m1 and m2", "expected mat1 and mat2"),)  # CUDA's words
                 errors.append(error)
 
         kind, engine = ("copy", "from GPU") if self.name == "_local_scalar_dense" else ("kernel", "compute")
         key = state.key(plan.device)
         work = state.launch(Work(kind, self.name, key, plan.seconds, engine, action=action), uses)
-        state.wait([work], self.name, plan.device)
-        if errors:
-            raise errors[0]
+        for _ in range(plan.waits):
+            state.wait([work], self.name, plan.device, errors=errors)
         for name in self.outs:
             target, made = given[name], host[name]
             if target.size() != made.size():
@@ -143,13 +145,32 @@ class Operator:
         return results[0] if len(results) == 1 else results
 
 
+def _brought(given: dict[str, Any]) -> torch.Tensor | None:
+    """Bring indices and numbers of the host to the device as CUDA does; or return a mask that alone says what to fill."""
+    tensor, values, found = given["self"], given.get("values"), []
+    if tensor.is_cpu:
+        return None
+    for index in given["indices"]:
+        mask = index is not None and index.dtype in (torch.bool, torch.uint8)
+        if mask and index.is_cpu:
+            found += index.nonzero().to(tensor.device, non_blocking=True).unbind(1)
+        else:
+            found.append(index.to(tensor.device) if index is not None and index.is_cpu else index)
+    if values is not None and values.is_cpu and values.numel() == 1:
+        *nothing, last = found
+        if not any(i is not None for i in nothing) and last.dtype == torch.bool and not given.get("accumulate"):
+            return last.reshape(*last.shape, *[1] * (tensor.dim() - len(nothing) - last.dim()))
+        given["values"] = values.to(tensor.device)
+    given["indices"] = found
+    return None
+
+
 def _rooms(made: Any, device: int, targets: list[torch.Tensor], uses: list) -> Any:
     """Return tensors of the forms in `made`, and add to `targets` the same of the CPU."""
 
     def in_room(shape: Form) -> torch.Tensor:
-        tensor, block = room(shape, device)
-        targets.append(block.lend(shape, block.address))
-        uses.append((block, 0, shape.bytes, True))
+        tensor = new(shape, device)
+        targets.append(lent(tensor, True, uses))
         return tensor
 
     return swapped(made, in_room, Form)

@@ -92,6 +92,7 @@ def _replacements() -> Iterator[tuple[Any, str, Any]]:
     # Module.to keeps its Parameter objects only where `parameter.data = ...` may change the device.
     name = "_has_compatible_shallow_copy_type"
     yield torch, name, stand_ins.compatible(getattr(torch, name))
+    yield torch.Tensor, "__setitem__", stand_ins.item_setter(torch.Tensor.__setitem__)
     yield torch.Tensor, "data", stand_ins.data_property(torch.Tensor.data)
     # There is no allocator in C++ that could make a storage (torch.load, copy.deepcopy) or pinned memory.
     yield torch.UntypedStorage, "__new__", stand_ins.storage_maker(torch.UntypedStorage.__new__)

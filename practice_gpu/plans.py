@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
-from practice_gpu.costs import copy_seconds, kernel_seconds
+from practice_gpu.costs import _kind, copy_seconds, kernel_seconds
 from practice_gpu.forms import Form, form, form_of
 from practice_gpu.state import NAME, plain, state
 
@@ -15,13 +15,12 @@ if TYPE_CHECKING:
     from practice_gpu.operators import Operator
 
 # Where CUDA, too, takes tensors of the CPU: indices, lengths, and numbers beside tensors.
-_HOST_INDICES = set("index index_put_ _index_put_impl_ _unsafe_index _unsafe_index_put".split())
+INDEXING = {"index", "_index_put_impl_"}
 _ON_THE_HOST = set("lengths input_lengths target_lengths scalars batch_sizes".split())
 SCALARS_ANYWHERE = set("floor_divide index_fill index_fill_ masked_fill masked_fill_ where isin".split())
 # Their rules for shapes are not those of the kernels: what the kernel makes of zeros is looked at.
-_BY_TRIAL = set(
-    "native_batch_norm _native_batch_norm_legit _embedding_bag _embedding_bag_forward_only".split()
-)
+_BY_TRIAL = set("native_batch_norm _native_batch_norm_legit _embedding_bag _embedding_bag_forward_only".split())
+_WAITS = {"bincount": 2, "histc": 2, "_linalg_svd": 2, "_linalg_eigh": 1}  # how often CUDA's kernels look at a value
 _TO_HOST = {"_local_scalar_dense", "equal", "is_nonzero"}  # a number comes back, by a copy
 
 
@@ -30,7 +29,7 @@ class Plan(NamedTuple):
 
     Attributes:
         device: The practice GPU that runs it.
-        waits: Whether the host must wait: only the values tell what there is to return.
+        waits: How often the host waits for a value, which may tell what there is to return.
         seconds: How long the kernel takes.
         share: How much of the card it keeps busy.
         made: Forms of the results.
@@ -38,7 +37,7 @@ class Plan(NamedTuple):
     """
 
     device: int
-    waits: bool
+    waits: int
     seconds: float
     share: float = 1.0
     made: Any = None
@@ -120,22 +119,22 @@ def _new_plan(operator: Operator, given: dict[str, Any]) -> Plan:
     on_gpu = [t for t in tensors_in(given.values()) if t.device.type == NAME]
     device = on_gpu[0].device.index if on_gpu else state.index(given.get("device"))
     change = _trial if name in _BY_TRIAL else as_meta
-    meta = {key: swapped(value, change) for key, value in given.items() if key != operator.generator}
+    meta = {key: None if key == operator.generator else swapped(v, change) for key, v in given.items()}
     if "device" in meta:
         meta["device"] = torch.device("meta")
-    waits = _waits(operator, given)
+    waits = _waits(operator, given, on_gpu)
     if not waits:
         try:
             with plain():
                 results = operator.op(**meta)
         except (NotImplementedError, RuntimeError, IndexError, TypeError, ValueError, AssertionError):
-            waits = True  # the CPU will say what is wrong, or do it all the same
+            waits = 1  # the CPU will say what is wrong, or do it all the same
     if waits:
         size = sum(t.numel() * t.itemsize for t in on_gpu)
         seconds = copy_seconds(profile, 16, "pinned") if name in _TO_HOST else 0.0
         if name != "_local_scalar_dense":
             seconds = 2 * size / profile.bandwidth
-        return Plan(device, True, profile.shortest + seconds)
+        return Plan(device, waits, profile.shortest + seconds)
     if operator.back:
         listed = results if isinstance(results, (list, tuple)) else [results]
         results = tuple(r for name, r in zip(operator.back, listed, strict=True) if not name)
@@ -151,18 +150,24 @@ def _new_plan(operator: Operator, given: dict[str, Any]) -> Plan:
     inputs = [*tensors_in([value for key, value in meta.items() if key not in operator.outs])]
     outputs = [*tensors_in([meta[key] for key in operator.written]), *tensors_in((results,))]
     costs = kernel_seconds(profile, name, inputs, outputs, tf32)
-    return Plan(device, False, *costs, swapped(results, form_of), tuple(resized))
+    return Plan(device, 0, *costs, swapped(results, form_of), tuple(resized))
 
 
 def _trial(tensor: torch.Tensor) -> torch.Tensor:
     return torch.zeros_like(as_meta(tensor), device="cpu")
 
 
-def _waits(operator: Operator, given: dict[str, Any]) -> bool:
-    """Return whether only values tell what there is to return, or an index first has to come from the host."""
-    if operator.name not in _HOST_INDICES:
-        return operator.waits
-    return any(t.is_cpu or t.dtype in (torch.bool, torch.uint8) for t in tensors_in((given["indices"],)))
+def _waits(operator: Operator, given: dict[str, Any], on_gpu: list[torch.Tensor]) -> int:
+    """Return how often the host waits for values; also once where the CPU has to say what is wrong with the arguments."""
+    name = operator.name
+    if name in INDEXING:
+        return any(t.dtype in (torch.bool, torch.uint8) for t in tensors_in((given["indices"],)))
+    if name == "multinomial":
+        return given["num_samples"] > given["self"].size(-1) and not given.get("replacement")
+    if name == "nll_loss_forward":
+        return given["target"].dtype != torch.int64
+    mixed = not operator.pointwise and len({t.dtype for t in on_gpu}) > 1
+    return _WAITS.get(name, operator.waits or (mixed and _kind(name) == "product"))
 
 
 def _check_devices(operator: Operator, given: dict[str, Any]) -> None:
@@ -175,13 +180,9 @@ def _check_devices(operator: Operator, given: dict[str, Any]) -> None:
             where = tensor.device
             if where == first or (numbers and tensor.is_cpu and tensor.dim() == 0):
                 continue
-            if name == "indices" and operator.name in _HOST_INDICES:
-                if not tensor.is_cpu:
-                    raise RuntimeError(
-                        "indices should be either on cpu or on the same device as the indexed tensor "
-                        f"({first})"
-                    )
-            elif first is None:
+            if name == "indices" and operator.name in INDEXING:
+                raise RuntimeError(f"indices should be either on cpu or on the same device as the indexed tensor ({first})")
+            if first is None:
                 first = where
             elif operator.pointwise:
                 pair = (first, where) if first.type == NAME else (where, first)

@@ -15,10 +15,12 @@ class Profile:
     Attributes:
         name: The name of the card (``"T4"``).
         memory: Its memory, in bytes.
+        capability: Its compute capability (``7.5``).
         multiprocessors: How many streaming multiprocessors it has.
         bandwidth: What a large copy inside its memory reaches, read and written, in bytes per second.
         rates: What the best matrix product reaches, in FLOP/s, by dtype (``"float16"``) and ``"tf32"``.
         pinned: Between pinned memory of the host and the card, in bytes per second.
+        latency: From the start of such a copy until its bytes move, in seconds.
         pageable: The same for ordinary memory of the host.
         peer: Between two such cards, in bytes per second, one direction.
         shortest: The shortest kernel, in seconds.
@@ -29,10 +31,12 @@ class Profile:
 
     name: str
     memory: int
+    capability: float
     multiprocessors: int
     bandwidth: float
     rates: Mapping[str, float]
     pinned: float
+    latency: float
     pageable: float
     peer: float
     shortest: float

@@ -69,11 +69,24 @@ def pinned_maker(original: Callable[..., torch.Tensor]) -> Callable[..., torch.T
     @functools.wraps(original)
     def make(*args: Any, pin_memory: bool = False, **kwargs: Any) -> torch.Tensor:
         made = original(*args, **kwargs)
-        if not (pin_memory and made.is_cpu):
+        if not pin_memory:
             return made
+        if not made.is_cpu:
+            raise RuntimeError("Only dense CPU tensors can be pinned")
         return copies.pin_memory(made.detach()).requires_grad_(made.requires_grad)
 
     return make
+
+
+def item_setter(original: Callable[..., None]) -> Callable[..., None]:
+    """Return `Tensor.__setitem__`, which as on CUDA takes numbers from the host."""
+
+    def set_item(tensor: torch.Tensor, index: Any, value: Any) -> None:
+        if isinstance(value, (bool, int, float, complex)) and tensor.device.type == NAME:
+            value = torch.tensor(value, dtype=tensor.dtype, device="cpu")
+        original(tensor, index, value)
+
+    return set_item
 
 
 def generator_class(original: type) -> Any:

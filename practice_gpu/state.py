@@ -91,7 +91,8 @@ class State:
             device = self.chosen.device if device.index is None else device.index
         if not 0 <= device < self.count:
             raise torch.AcceleratorError(
-                f"{NAME} error: invalid device ordinal: {NAME}:{device}, but practice_gpu has {self.count}"
+                f"{NAME} error: invalid device ordinal\nGPU device may be out of range, do you have enough GPUs?\n"
+                f"practice_gpu has {self.count}, not {NAME}:{device}"
             )
         return device
 
@@ -101,6 +102,8 @@ class State:
                 try:
                     work.action()
                 except Exception as error:
+                    if "ZeroDivisionError" in str(error):  # what a GPU makes of that is undefined, and no error
+                        continue
                     text = f"{type(error).__name__}: {error} ({work.name}, called at {work.place})"
                     if isinstance(error, NotImplementedError) or "not implemented for" in str(error):
                         self.once.setdefault(work.key[0], NotImplementedError(f"practice_gpu: {text}"))
@@ -142,7 +145,9 @@ class State:
             self.check(work.key[0])
         return work
 
-    def wait(self, works: Iterable[Work], name: str, device: int, asked: bool = False) -> None:
+    def wait(
+        self, works: Iterable[Work], name: str, device: int, asked: bool = False, errors: Sequence[Exception] = ()
+    ) -> None:
         """Let the host wait, count where, and raise what went wrong on the device meanwhile.
 
         Args:
@@ -150,16 +155,19 @@ class State:
             name: What the log calls the wait.
             device: Whose errors are raised.
             asked: Whether the program asked to wait; sync_debug looks at the other waits only.
+            errors: Where the work puts what is wrong with a call; that is raised, and was no wait.
 
         Raises:
             RuntimeError: The program did not ask to wait, and sync_debug refuses that.
         """
+        self.machine.wait(works, name, self.profile.wait)
+        if errors:
+            raise errors[0]
         if not asked and self.sync_debug:
             if self.sync_debug == 2:
                 raise RuntimeError(f"called a synchronizing {NAME} operation: {name}")
             warnings.warn(f"called a synchronizing {NAME} operation: {name}", stacklevel=3)
         self.waits[users_line()] += 1
-        self.machine.wait(works, name, self.profile.wait)
         self.check(device)
 
     def last(self, devices: Iterable[int]) -> list[Work]:

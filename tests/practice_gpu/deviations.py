@@ -1,4 +1,4 @@
-"""Hold practice_gpu's times against published measurements: ``python tests/practice_gpu/deviations.py`` writes the table.
+"""Hold practice_gpu's times against measurements: ``python tests/practice_gpu/deviations.py`` writes the table.
 
 ``published_times.csv`` holds all measurements of the collection for which this holds: the card is named, and has a profile
 (products, launches and the shortest kernel: or is of the same chip); what is measured is a matrix product, a pointwise
@@ -54,15 +54,18 @@ def modelled(row: dict[str, str]) -> float:
         value = max(_product(card.name, dtype, n, n, n) for n in sizes)
     elif kind.startswith("product"):
         sizes = [int(n) for n in size.split("x")]
-        value = _product(card.name, dtype, *(sizes * 3)[:3], launched="C++" not in kind)
+        value = _product(card.name, dtype, *(sizes * 3)[:3], launched="C++" not in kind and "graph" not in kind)
     elif dtype:  # pointwise; from Python the host cannot launch faster
         number = _empty(dtype, int(size))
         seconds, _ = kernel_seconds(card, "mul", [number] * (1 + ("+" in kind)), [number], False)
-        seconds = max(seconds, card.launch * (kind == "a * 1.2"))
+        seconds = max(seconds, card.launch * kind.startswith("a * 1.2"))
         value = seconds if row["unit"] == "µs" else 2 * number.nbytes / seconds
     else:
-        route, twice = ("inside", 2) if kind == "copy inside" else ("pinned", 1)
-        value = twice * int(size) / copy_seconds(card, int(size), route)
+        route = next(route for route in ("inside", "pinned", "pageable") if route in kind)
+        host = {"inside": card.launch, "pinned": card.copy_call, "pageable": card.copy_call + card.wait}[route]
+        seconds = copy_seconds(card, int(size), route)
+        seconds = seconds + host if route == "pageable" else max(seconds, host)
+        value = (1 + (route == "inside")) * int(size) / seconds
     return value / UNITS[row["unit"]]
 
 
@@ -104,7 +107,9 @@ def tables() -> str:
         published = f"{float(row['value']):.4g} {row['unit']}"
         kind = f"{row['kind']} {row['dtype']}".strip()
         what = [row["card"], row["measured_on"], kind, row["size"], published]
-        source = f"[{row['date'] or 'link'}]({row['link']})"
+        source = f"{row['date']}, the authors"
+        if row["link"] != "own":
+            source = f"[{row['date'] or 'link'}]({row['link']})"
         text += "| " + " | ".join([*what, f"{modelled(row):.3g}", f"{time:.2f}×", part, source]) + " |\n"
     lines = ((name, len(ratios), *summary(ratios)) for name, ratios in groups.items())
     head = "".join(f"| {name} | {n} | {median:.0%} | {near:.0%} |\n" for name, n, median, near in lines)

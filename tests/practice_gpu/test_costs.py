@@ -135,7 +135,7 @@ def test_what_holds_for_every_card(card: Profile) -> None:
     assert all(0 < share <= 1 for _, share in times) and times[0][0] > card.shortest
     small, large, half = _mm(card, 256)[0], _mm(card, 8192)[0], _mm(card, 8192, torch.float16)[0]
     assert 32**2 < large / small < 32**3  # small ones do not fill the card
-    assert max(half, 2 * 8192**3 / card.rates["float32"]) < large < 1.02 * _mm(card, 8192, torch.float64)[0]
+    assert max(half, 2 * 8192**3 / card.rates["float32"]) < large < 1.1 * _mm(card, 8192, torch.float64)[0]
     assert (_mm(card, 8192, tf32=True)[0] < large) == ("tf32" in card.rates)
     copies = [copy_seconds(card, 1 << 28, route) for route in ("inside", "pinned", "pageable")]
     assert copies == sorted(copies) and kernel_seconds(card, "empty", [], [], False)[0] == card.shortest
