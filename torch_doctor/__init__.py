@@ -30,7 +30,7 @@ def doctor(question: str = "cuda", *, patience: float = 1.0, python: str | None 
     Args:
         question: ``"cuda"`` (why is it not available?), ``"slow"`` (why is it slow?) or ``"hang"`` (why does training
             with several processes hang?).
-        patience: Factor on all time limits; with 1 the answer comes within ten seconds.
+        patience: Factor on all time limits; with 1 the answer comes within ten seconds (`slow`: 21).
         python: Another Python to examine: its file, or the folder of its environment. Nothing has to be installed
             there. Default: the Python of this process.
 

@@ -35,7 +35,7 @@ from torch_doctor.diagnosis.diagnose import Diagnosis
 from torch_doctor.diagnosis.plain_text import plain_text
 from torch_doctor.diagnosis.rules.base import SURE
 
-FILES = ("real_open", "real_held_back", "real_questions")  # in the folder `cases`
+FILES = ("real_open", "real_held_back", "real_questions", "real_slow_and_hang")  # in the folder `cases`
 
 
 @dataclass(frozen=True)

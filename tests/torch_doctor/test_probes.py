@@ -14,7 +14,7 @@ from torch_doctor import explain
 from torch_doctor.diagnosis import probes as probes_package
 from torch_doctor.diagnosis.evidence import Evidence
 from torch_doctor.diagnosis.places import places_of
-from torch_doctor.diagnosis.probes import bus, driver, interpreter, kernel, nvml, place, pytorch
+from torch_doctor.diagnosis.probes import bus, driver, interpreter, kernel, nvml, place, pytorch, speed
 from torch_doctor.diagnosis.rules.base import hiding_programs
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the made-up machines are Linux machines")
@@ -276,9 +276,38 @@ def test_programs_that_hide_gpus_are_noticed(tmp_path: Path) -> None:
     (tmp_path / "lesson.ipynb").write_text('{"source": ["os.environ[\\"CUDA_VISIBLE_DEVICES\\"] = \\"5\\""]}')
     (tmp_path / "folder.py").mkdir()
     os.mkfifo(tmp_path / "pipe.py")
-    found = [(line["file"], line["line"], line["value"]) for line in pytorch.hides(str(tmp_path))]
+    lines = pytorch.settings(pytorch._SETS, str(tmp_path))
+    found = [(line["file"], line["line"], line["value"]) for line in lines]
     assert found == [("lesson.ipynb", 1, "5"), ("run.sh", 1, "0,1"), ("run.sh", 3, ""), ("train.py", 2, "2"),
                      ("train.py", 6, "")]  # fmt: skip
-    assert pytorch.hides(str(tmp_path / "none")) == []
-    two = Evidence(healthy(pytorch__hides=pytorch.hides(str(tmp_path))))
+    assert pytorch.settings(pytorch._SETS, str(tmp_path / "none")) == []
+    two = Evidence(healthy(pytorch__hides=lines))
     assert [line["value"] for line in hiding_programs(two)] == ["5", "", "2", ""], "0,1 exist here"
+
+
+@pytest.mark.parametrize(
+    "line, slow",
+    [
+        ('os.environ["CUDA_LAUNCH_BLOCKING"] = "1"', True),
+        ("export CUDA_LAUNCH_BLOCKING=1", True),
+        ("torch.autograd.set_detect_anomaly(True)", True),
+        ('if os.environ["CUDA_LAUNCH_BLOCKING"] == "1": pass', False),
+        ("# torch.autograd.set_detect_anomaly(True)", False),
+        ("torch.autograd.set_detect_anomaly(False)", False),
+    ],
+)
+def test_a_line_for_finding_errors_is_noticed(tmp_path: Path, line: str, slow: bool) -> None:
+    (tmp_path / "train.py").write_text(f"import torch\n{line}\n")
+    assert [one["line"] for one in pytorch.settings(pytorch._SLOWS, str(tmp_path))] == [2] * slow
+
+
+def test_the_link_of_a_card_is_read_and_unknown_values_are_not_guessed(tmp_path: Path) -> None:
+    folder = tmp_path / "sys/bus/pci/devices/0000:41:00.0"
+    folder.mkdir(parents=True)
+    for name, text in (("current_link_speed", "5.0 GT/s PCIe"), ("max_link_speed", "32.0 GT/s PCIe"),
+                       ("current_link_width", "16"), ("max_link_width", "16")):  # fmt: skip
+        (folder / name).write_text(text + "\n")
+    found = speed.link(str(tmp_path), "0000:41:00.0")
+    assert found == {"speed": 5.0, "max_speed": 32.0, "width": 16.0, "max_width": 16.0}
+    (folder / "current_link_speed").write_text("Unknown\n")
+    assert speed.link(str(tmp_path), "0000:41:00.0") == {} == speed.link(str(tmp_path), "0000:42:00.0")

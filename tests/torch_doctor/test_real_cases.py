@@ -28,15 +28,16 @@ def test_a_real_case_is_diagnosed_and_cured(name: str, machine: Machine, compile
         pytest.skip("needs a C compiler: the path of a loaded library is evidence")
     found, missing = diagnosis_of(case, machine), case.table.get("missing", [])
     got = score(case, found)
-    assert not got.false_sure, got
+    assert not got.false_sure or "cause" in missing, got
     assert got.right or "cause" in missing, got  # the doctor may only get better
     assert got.works or "step" in missing, (got, steps_of(found))
 
 
 def test_every_case_says_where_it_comes_from() -> None:
     threads = [one.table for one in CASES.values()]
-    assert len(threads) >= 85 and len(cases(*FILES)) == len(threads), "two cases have one name"
-    assert sum("missing" in one for one in threads) <= 4
+    assert len(threads) >= 127 and len(cases(*FILES)) == len(threads), "two cases have one name"
+    assert sum("missing" in one for one in threads) <= 9
+    assert all(sum(one.get("question") == q for one in threads) >= 20 for q in ("slow", "hang"))
     for one in threads:
         assert one["address"].startswith("https://github.com/"), one["name"]
         assert one["symptoms"] and one["confirmed"] and one["causes"] and one["cures"], one["name"]

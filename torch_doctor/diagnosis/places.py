@@ -40,6 +40,7 @@ def places_of(e: Evidence) -> frozenset[str]:
         "system-python": e.get("interpreter.managed"),  # its packages belong to the system's package manager
         "embedded": e.get("interpreter.embedded"),
         "no-torch": e.torch == "missing",
+        "nameless": str(e.get("job.resolves")).startswith("not found"),
         "free-gpu": free_gpu(e) is not None,  # of several GPUs, one has much free memory
         # asked with `--patience 6`, and still no answer
         "patient": any(e.hung(probe) and e.get(f"{probe}.seconds", 0) >= 30 for probe in e.found),

@@ -1,6 +1,6 @@
 """Probe torch: does the import work, for which CUDA was it built, and does it find GPUs?
 
-And the programs beside it: which of them hide GPUs from themselves?
+And the programs beside it: which of them hide GPUs from themselves, or slow themselves down?
 """
 
 from __future__ import annotations
@@ -18,12 +18,17 @@ _SETS = (
     re.compile(r"""CUDA_VISIBLE_DEVICES\\?["']\]\s*=\s*\\?["']([\w,. -]*)\\?["']"""),
     re.compile(r"""CUDA_VISIBLE_DEVICES=["']?([\d,-]*)["']?(?=[\s;"\\]|$)"""),
 )
+# What is for finding errors only, and slows a program down.
+_SLOWS = (
+    re.compile(r"""(CUDA_LAUNCH_BLOCKING)(?:\\?["']\])?\s*=\s*\\?["']?1"""),
+    re.compile(r"(set_detect_anomaly)\((?:mode=)?True"),
+)
 
 
-def hides(folder: str = ".") -> list[dict[str, Any]]:
-    """Return the lines that set CUDA_VISIBLE_DEVICES in the programs of `folder`: ``[{"file": "train.py", "line": 3, …}]``.
+def settings(patterns: tuple[re.Pattern[str], ...], folder: str = ".") -> list[dict[str, Any]]:
+    """Return the lines with one of `patterns` in the programs of `folder`: ``[{"file": "train.py", "line": 3, …}]``.
 
-    At most 50 files and 100 000 characters of each; no subfolders.
+    `value` is the first group. At most 50 files and 100 000 characters of each; no subfolders.
     """
     found: list[dict[str, Any]] = []
     try:
@@ -40,7 +45,7 @@ def hides(folder: str = ".") -> list[dict[str, Any]]:
         except OSError:
             continue
         for number, line in enumerate(lines, 1):
-            match = next(filter(None, (pattern.search(line) for pattern in _SETS)), None)
+            match = next(filter(None, (pattern.search(line) for pattern in patterns)), None)
             if match and not line.lstrip(' \t"').startswith("#"):
                 found.append({"file": name, "line": number, "value": match.group(1).strip()})
     return found[:20]
@@ -83,7 +88,7 @@ def _by_arch(codes: Any) -> dict[str, list[int]]:
 
 def probe(root: str, emit: Callable[..., None]) -> None:
     """Report step by step: import, build, number of GPUs, is_available(), and the error of the initialization."""
-    emit(hides=hides())
+    emit(hides=settings(_SETS), slows=settings(_SLOWS))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:

@@ -1,4 +1,4 @@
-"""Measure a matrix product on the CPU and on the GPU, and report threads, battery and the disk of the current folder."""
+"""Measure a matrix product on the CPU and on the GPU; report threads, battery, the GPU's link and the folder's disk."""
 
 from __future__ import annotations
 
@@ -68,6 +68,37 @@ def remote_disk(root: str, folder: str) -> str:
     return kind if kind in REMOTE else ""
 
 
+def link(root: str, card: str) -> dict[str, float]:
+    """Return speed (GT/s for each lane) and width (lanes) of a card's PCIe link, now and at most; ``{}`` if not known.
+
+    Args:
+        root: The folder with the machine's files.
+        card: The card's address (``"0000:41:00.0"``).
+    """
+    found = {}
+    for key, file in (("speed", "link_speed"), ("width", "link_width")):
+        for prefix, path in (("", f"current_{file}"), ("max_", f"max_{file}")):
+            text = read(os.path.join(root, "sys/bus/pci/devices", card, path)).split(" ")[0]
+            if not text.replace(".", "", 1).isdigit():  # "Unknown"
+                return {}
+            found[prefix + key] = float(text)
+    return found
+
+
+def _link_at_work(root: str, properties: Any, work: Callable[[], Any]) -> dict[str, float]:
+    """Return the fastest link of the first GPU within half a second of `work`; without work a GPU slows its link down."""
+    names = ("pci_domain_id", "pci_bus_id", "pci_device_id")
+    if not all(hasattr(properties, name) for name in names):  # releases before 2.7
+        return {}
+    domain, bus, device = (int(getattr(properties, name)) for name in names)
+    found: list[dict[str, float]] = []
+    end = time.perf_counter() + 0.5
+    while time.perf_counter() < end:
+        work()
+        found.append(link(root, f"{domain:04x}:{bus:02x}:{device:02x}.0"))
+    return max(found, key=lambda one: one.get("speed", 0) * one.get("width", 0))
+
+
 def probe(root: str, emit: Callable[..., None]) -> None:
     """Report battery, disk, threads and cores, and the time of a 1024 × 1024 product on the CPU and on the first GPU."""
     emit(battery=on_battery(root), disk=remote_disk(root, os.getcwd()))
@@ -83,3 +114,5 @@ def probe(root: str, emit: Callable[..., None]) -> None:
         b = a.cuda()
         on_gpu = best(lambda: b @ b, torch.cuda.synchronize)
         emit(gpu_over_cpu=on_cpu / on_gpu)
+        work = [torch.cuda.get_device_properties(0), lambda: best(lambda: b @ b, torch.cuda.synchronize)]
+        emit(link=_link_at_work(root, *work))

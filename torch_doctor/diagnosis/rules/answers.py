@@ -6,7 +6,7 @@ from typing import Optional
 
 from torch_doctor.diagnosis.evidence import Evidence, Line, joined, no_answer
 from torch_doctor.diagnosis.rules import hang, slow, slow_cpu
-from torch_doctor.diagnosis.rules.base import LIKELY, bus_line
+from torch_doctor.diagnosis.rules.base import LIKELY, bus_line, place_of
 
 RULES = {"slow": {**slow.RULES, **slow_cpu.RULES}, "hang": hang.RULES}
 
@@ -60,6 +60,9 @@ def _measured(e: Evidence) -> list[Line]:
     if e.get("speed.cpu_gflops") is not None:
         lines.append(Line("speed", f"CPU: {e.get('speed.cpu_gflops'):.0f} GFLOP/s"))
     if e.hung("speed"):
+        gpus = [gpu for gpu in e.get("nvml.devices", [])[:4] if gpu.get("temperature")]
+        for gpu in gpus:
+            lines.append(Line("nvml", f"GPU {gpu['index']}: {gpu['temperature']} °C, {gpu.get('busy')} %"))
         lines.append(no_answer(e, "speed"))
     return lines or [Line("speed", e.ended("speed"))]
 
@@ -95,6 +98,8 @@ def values(e: Evidence) -> dict[str, object]:
         "unset": " ".join(switches) or "CUDA_LAUNCH_BLOCKING",
         "pop": "\n".join(["import os", *[f'os.environ.pop("{name}", None)' for name in switches]]),
         "idle": slow.idle(e) or 0,
+        "slows": next(map(place_of, e.get("pytorch.slows", [])), "train.py"),
+        "slows_by": next((line["value"] for line in e.get("pytorch.slows", [])), "set_detect_anomaly"),
         "temperature": max(temperatures, default=0) or "?",
         "quota": max(int(e.get("bus.cpu_quota", 0)), 1),
         "cores": cores or e.get("bus.cores", "?"),

@@ -11,6 +11,7 @@ from typing import Any
 from bilingual import Bilingual
 from torch_doctor.diagnosis import cuda_tables
 from torch_doctor.diagnosis.evidence import Evidence, Line, joined
+from torch_doctor.diagnosis.rules import base
 from torch_doctor.diagnosis.rules.base import LIKELY, POSSIBLE, SURE, Rule, RuleResult, explained, rule, seen
 from torch_doctor.diagnosis.rules.memory import filled, used_line
 from torch_doctor.diagnosis.rules.slow_cpu import battery
@@ -36,6 +37,13 @@ def debugging(e: Evidence) -> RuleResult:
     """A variable for debugging is set; it concerns the GPU only."""
     lines = [Line("interpreter", f"{name} = {value}") for name, value in switches(e).items()]
     return (SURE, lines) if lines and e.works else None
+
+
+@rule(RULES, "slow-switch")
+def switch(e: Evidence) -> RuleResult:
+    """A program in this folder switches on what is for finding errors; whether it is the slow one is not known."""
+    lines = [Line("pytorch", f"{base.place_of(line)}: {line['value']}") for line in e.get("pytorch.slows", [])[:3]]
+    return (LIKELY, lines) if lines and e.works else None
 
 
 # Settings of this notebook. Deterministic algorithms are often slower; that may be intended.
@@ -128,6 +136,16 @@ def _at_lower_clock(reasons: dict[int, Bilingual]) -> Rule:
 
 hot = RULES["slow-hot"] = _at_lower_clock(HOT)
 power = RULES["slow-power"] = _at_lower_clock(POWER)
+
+
+@rule(RULES, "slow-link")
+def slow_link(e: Evidence) -> RuleResult:
+    """While the GPU computes, its PCIe link has less than a third of its speed; local-inference-lab/rtx6kpro#88."""
+    link = e.get("speed.link")
+    if not link or link["speed"] * link["width"] > 0.3 * link["max_speed"] * link["max_width"]:
+        return None
+    now, most = (f"{link[p + 'speed']:g} GT/s x{link[p + 'width']:g}" for p in ("", "max_"))
+    return LIKELY, [Line("speed", f"PCIe: {now} of {most}", f"PCIe：{now}，最高 {most}")]
 
 
 @rule(RULES, "slow-compiling")
