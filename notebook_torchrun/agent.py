@@ -1,5 +1,8 @@
 """Run torchrun for the notebook and leave nothing behind: no process, no port, no file.
 
+To import PyTorch takes two seconds of a processor. On Linux, where a fork copies a process in milliseconds, that is done
+once: `Template` forks the ranks. They are processes as torchrun starts them, but for the modules that are loaded already.
+
 The notebook's kernel may be interrupted, restarted or killed at any moment, so torchrun runs in a session of its own,
 in this process. As soon as the kernel is gone, or has removed the file `WANTED` from the run's folder, all that was
 started is killed, and the folder is removed.
@@ -8,6 +11,7 @@ started is killed, and the folder is removed.
 import ctypes
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -20,6 +24,8 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+
+from notebook_torchrun import rank
 
 # Environment variables; the first identifies the run.
 FOLDER, LIMIT, KERNEL = "COURSE_RUN_FOLDER", "COURSE_RUN_LIMIT", "COURSE_RUN_KERNEL"
@@ -122,6 +128,75 @@ def watch(folder: Path, parent: int, outcome: list[Any], stopping: threading.Eve
     os._exit(0)
 
 
+class Template:
+    """A child of this process without other threads, which has imported PyTorch and forks a rank when asked for one.
+
+    Args:
+        script: The worker. What DistributedDataParallel and optimizers import when the first is made is imported, too,
+            if it names them.
+        writing: What the ranks must not hold: this process's end of the pipe that tells them when it has ended.
+    """
+
+    def __init__(self, script: str, writing: int) -> None:
+        if re.search(rb"Distributed|optim|fully_shard", Path(script).read_bytes()):
+            import torch._dynamo  # noqa: F401
+        self._asking, asked = socket.socketpair()
+        self._one_at_a_time = threading.Lock()
+        agent = os.getpid()
+        if os.fork():
+            asked.close()
+            return
+        os.close(writing)
+        self._asking.close()
+        for line in asked.makefile():
+            if middle := os.fork():  # it ends at once, and its child becomes one of the agent, a "subreaper"
+                os.waitpid(middle, 0)
+            elif os.fork():
+                os._exit(0)
+            else:
+                while os.getppid() != agent:
+                    time.sleep(0.001)
+                self._become_rank(asked, *json.loads(line))
+        os._exit(0)
+
+    def _become_rank(self, asked: socket.socket, words: list[str], environment: dict[str, str]) -> None:
+        os.setsid()
+        asked.sendall(os.getpid().to_bytes(4, "big"))
+        asked.close()
+        for name in os.environ.keys() - environment.keys():
+            del os.environ[name]
+        os.environ |= environment
+        if numpy_random := sys.modules.get("numpy.random"):
+            numpy_random.seed()  # Python's own has been seeded anew
+        if "PYTHONSAFEPATH" not in environment:
+            sys.path.insert(0, "")
+        sys.argv = words[2:]  # after Python and its -u
+        rank.main()
+
+    def fork(self, words: list[str], environment: dict[str, str]) -> int:
+        """Fork a rank with the command line `words`, and return its number as a process."""
+        with self._one_at_a_time:
+            self._asking.sendall(json.dumps([words, environment]).encode() + b"\n")
+            return int.from_bytes(self._asking.recv(4), "big")
+
+
+def use_template(writing: int) -> None:
+    """Let torchrun take its ranks from a template, which must not hold the end `writing` of a pipe."""
+    from torch.distributed.elastic.multiprocessing.subprocess_handler.subprocess_handler import (
+        SubprocessHandler,
+    )
+
+    template = Template([word for word in sys.argv[1:] if word[:2] != "--"][1], writing)
+
+    class Rank(subprocess.Popen):
+        """A process that this one has not started, but that is its child."""
+
+        def _execute_child(self, words: list[str], *given: Any) -> None:
+            self.pid, self._child_created = template.fork(words, given[5]), True
+
+    SubprocessHandler._popen = lambda _, words, environment: Rank(words, env=environment)
+
+
 def use_loopback(stopping: threading.Event) -> None:
     """Let every store listen on 127.0.0.1 only, and each start of the ranks have a store of its own.
 
@@ -163,9 +238,12 @@ def main() -> None:
         for descriptor in (1, 2):
             os.dup2(log.fileno(), descriptor)
     # The ranks hold this end of a pipe; they end with the other one, in case this process is killed.
-    os.dup2(os.pipe()[0], 0)
+    reading, writing = os.pipe()
+    os.dup2(reading, 0)
     if sys.platform == "linux":  # a process that loses its parent becomes a child of this one
         ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+        with suppress(ImportError):  # in tests, a small program stands in for PyTorch
+            use_template(writing)
     threading.Thread(target=watch, args=(folder, os.getppid(), outcome, stopping), daemon=True).start()
     try:
         with suppress(ImportError):  # in tests, a small program stands in for PyTorch

@@ -110,7 +110,7 @@ def main() -> None:
     """Run the worker that the command line names, with its arguments."""
     script = os.path.abspath(sys.argv[1])
     del sys.argv[0]
-    if not sys.flags.safe_path:
+    if "PYTHONSAFEPATH" not in os.environ:
         sys.path[0] = os.path.dirname(script)  # as Python sets it for a script
     rank, folder = os.environ["RANK"], Path(os.environ["COURSE_RUN_FOLDER"])
     start = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")

@@ -538,10 +538,12 @@ def test_the_cause_is_found(case: str, tmp_path: Path) -> None:
 # The second start must not meet the addresses of the first, even if rank 0 is late. Each start reports where all
 # processes of the launch listen after the ranks have found each other; only Linux shows the sockets of others.
 LAUNCHES["restarts"] = """
+imported = "torch" in sys.modules
 from datetime import timedelta
-import psutil, torch, torch.distributed as dist
+import numpy, psutil, torch, torch.distributed as dist
 from notebook_torchrun import report
 start = os.environ["TORCHELASTIC_RESTART_COUNT"]
+report(had_pytorch=imported, random=float(numpy.random.rand()))
 print("start", start)
 if (start, rank) == ("1", 0):
     time.sleep(1.5)
@@ -565,6 +567,11 @@ def test_torchrun_restarts_all_ranks(runs: dict[str, Future[Run]]) -> None:
     assert run.ok and run.restarts == 1, run.failure
     assert [(result["start"], result["x"]) for result in run.results] == [("1", 2.0)] * 2
     assert {"start 0", "start 1"} == {text for _, text in run.lines}
+    linux = (
+        sys.platform == "linux"
+    )  # where ranks are forked: with PyTorch, but not with the same random numbers
+    assert {result["had_pytorch"] for result in run.results} == {linux}
+    assert len({result["random"] for result in run.results}) == 2
     shown = box(run)["text/html"]
     assert shown.index("[rank 0] start 0") < shown.index("started anew (1)") < shown.index("[rank 0] start 1")
     assert "start 0" not in sanitized(shown), "which ranks came how far before is chance"
@@ -641,10 +648,9 @@ def test_exceptions_of_a_signal_handler_clean_up(
 
 
 def wait_for(number: int) -> int:
-    """Wait until `number` processes are alive, and return the agent."""
+    """Wait until `number` processes are alive, and return the agent: the oldest of what it has forked."""
     wait_until(lambda: len(alive(os.environ[TRACE])) >= number)
-    (running,) = [line for line in alive(os.environ[TRACE]) if "agent.py" in line]
-    return int(running.split()[0])
+    return min(int(line.split()[0]) for line in alive(os.environ[TRACE]) if "agent.py" in line)
 
 
 @pytest.fixture
@@ -730,11 +736,15 @@ def test_torchrun_is_killed_as_well(
     shutil.rmtree(left)
 
 
-def test_only_torchrun_is_killed(script: Write, quick: dict[str, str], tmp_path: Path) -> None:
-    worker, never = script(WAITING), tmp_path / "never"
+@pytest.mark.parametrize("torchrun, processes", [("quick", 3), ("light", 3 + (sys.platform == "linux"))])
+def test_only_torchrun_is_killed(
+    script: Write, torchrun: str, processes: int, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """The stand-in, and the real one with its template."""
+    worker, never, where = script(WAITING), tmp_path / "never", request.getfixturevalue(torchrun)
     with ThreadPoolExecutor() as pool:
-        run = pool.submit(launch, worker, never, environment=quick, show="quiet")
-        os.kill(wait_for(3), signal.SIGKILL)
+        run = pool.submit(launch, worker, never, environment=where, show="quiet")
+        os.kill(wait_for(processes), signal.SIGKILL)
         assert run.result(WAIT_SECONDS).failure.rank is None, "and nothing is left"
 
 
