@@ -90,7 +90,7 @@ def gpus() -> list[torch.device]:
     if not _devices:
         raise RuntimeError(
             "this notebook has no GPUs yet: run its first code cell (with `setup(…, gpus=…)`) · "
-            "這本筆記本還沒有 GPU：請先執行第一個程式碼儲存格（`setup(…, gpus=…)`）"
+            "這份筆記本還沒有 GPU：請先執行第一個程式碼儲存格（`setup(…, gpus=…)`）"
         )
     return list(_devices)
 

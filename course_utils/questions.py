@@ -57,8 +57,9 @@ class Number:
 
     def with_unit(self, value: float) -> Bilingual:
         """Return `value` with the unit."""
-        gap = "" if self.unit.en == "%" else " "
-        return Bilingual(*(f"{written(value)}{gap}{unit}" for unit in (self.unit.en, self.unit.zh)))
+        both = self.unit.en, self.unit.zh
+        gaps = ("" if unit.startswith(("%", "（")) else " " for unit in both)
+        return Bilingual(*(f"{written(value)}{gap}{unit}" for gap, unit in zip(gaps, both, strict=True)))
 
 
 @dataclass(frozen=True)

@@ -58,5 +58,5 @@ def hide_unusable() -> Bilingual | None:
         "PyTorch has no code for it. The notebook goes on as if there were none (`CUDA_VISIBLE_DEVICES=-1`); section 1.8 "
         "of lesson 01 says which PyTorch to install.",
         f"PyTorch 看得到這台機器的 GPU（{names}），卻無法用它運算：一個小型矩陣乘法失敗了，因為這個 PyTorch 沒有它的機器碼。"
-        "這本筆記本會當作沒有 GPU，繼續執行（`CUDA_VISIBLE_DEVICES=-1`）；該改裝哪個 PyTorch，請看第 1 課的 1.8 節。",
+        "這份筆記本會當作沒有 GPU，繼續執行（`CUDA_VISIBLE_DEVICES=-1`）；該改裝哪個 PyTorch，請看第 1 課的 1.8 節。",
     )

@@ -11,7 +11,7 @@ import practice_gpu
 
 _DESCRIPTION = """\
 Run a device-agnostic script (torch.accelerator, or practice_gpu.device()) on practice GPUs, and say what they did.
-用練習 GPU 執行不限定裝置種類的程式（torch.accelerator 或 practice_gpu.device()），再列出 GPU 做了什麼。
+用練習用 GPU 執行不限定裝置種類的程式（torch.accelerator 或 practice_gpu.device()），再列出 GPU 做了什麼。
 """
 _EPILOG = """\
 Other options belong to the script, and so does everything after "--".
