@@ -14,19 +14,20 @@ NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("[0-9][0-9]_*.
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell: its lesson ("01"), its id, its kind ("code" or "markdown") and its text."""
+    """One cell: its lesson ("01"), its id, its kind ("code" or "markdown"), its text, and whether that is folded."""
 
     lesson: str
     id: str
     kind: str
     text: str
+    folded: bool
 
 
 @cache
 def everything() -> list[Cell]:
     """Return all cells, in the order of the course; read once."""
     return [
-        Cell(path.name[:2], cell["id"], cell["cell_type"], "".join(cell["source"]))
+        Cell(path.name[:2], cell["id"], cell["cell_type"], "".join(cell["source"]), "jupyter" in cell["metadata"])
         for path in NOTEBOOKS
         for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]
     ]

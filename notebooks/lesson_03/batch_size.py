@@ -256,7 +256,7 @@ def render(result: Batch) -> figures.Picture:
         _draw_memory(axes[1], result, result.memory)
     step, epoch = figures.duration(result.seconds), _time(result.epoch_seconds)
     speed = f"{number(result.throughput)}/s"
-    last = result.knee == result.points[0][-1]  # on a fast GPU: the curve still rises there
+    last = bool(result.knee == result.points[0][-1])  # on a fast GPU: the curve still rises there
     knee = Bilingual(
         f"Batch {result.knee} is the smallest that reaches {KNEE:.0%} of the best measured speed (the knee"
         f"{', or it lies beyond: no larger one was measured' * last}).",

@@ -8,7 +8,7 @@ from typing import Any
 import ipywidgets
 import pytest
 from html_nesting import assert_nested
-from lesson_cells import NOTEBOOKS, cells, first_arguments
+from lesson_cells import NOTEBOOKS, calls, cells, first_arguments
 
 from bilingual import CHOICES, markup, plain
 from course_utils import figures, lesson, predict
@@ -72,6 +72,18 @@ def test_names_of_recorded_values_are_unique_in_the_whole_course() -> None:
 def test_claims_are_numbered_by_lesson() -> None:
     for number, name in first_arguments("claim"):
         assert name.startswith(f"{int(number)}."), name
+
+
+def test_what_only_a_gpu_measures_is_folded() -> None:
+    """Without one, a cell whose claims all need a GPU shows nothing but their cards."""
+    of_gpus = {"cuda", "two_gpus", "shared_gpu", "tensor_cores", "tf32", "matrix_units"}
+    needs: dict[Any, list[bool]] = {}
+    for cell, call in calls("claim"):
+        words = {getattr(word.value, "value", "") for word in call.keywords if word.arg == "needs"}
+        needs.setdefault(cell, []).append(bool(words & of_gpus))
+    only_there = {cell for cell, found in needs.items() if all(found)}
+    folded = {cell for cell in cells("code") if cell.folded}
+    assert {cell for cell in only_there if "def " in cell.text} <= folded <= only_there
 
 
 # --- complete -----------------------------------------------------------------------------------------
