@@ -20,6 +20,7 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
+from tabled import tabled
 
 from tools import open_lab
 
@@ -140,14 +141,7 @@ def stand_in(path: Path, script: str) -> None:
 
 
 @needs_make
-@pytest.mark.parametrize(
-    ("python", "told"),
-    [
-        ("/nowhere/python", "needs Python 3.11"),
-        ("old", "needs Python 3.11"),
-        ("bare", "apt install python3-venv"),
-    ],
-)
+@tabled
 def test_an_unsuitable_python_is_explained_in_both_languages(tmp_path: Path, python: str, told: str) -> None:
     copied(tmp_path)
     stand_in(tmp_path / "old", "exit 1")
@@ -305,16 +299,7 @@ def test_options_of_make_lab_win_over_its_defaults() -> None:
     assert "tools.open_lab" in result.stdout
 
 
-@pytest.mark.parametrize(
-    ("header", "found"),
-    [
-        ("zh-TW,zh;q=0.9,en-US;q=0.8", "zh"),
-        ("en-GB,en;q=0.9", "en"),
-        ("de-CH, fr;q=0.9, en;q=0.3, zh;q=0.2", "en"),
-        ("de", None),
-        ("", None),
-    ],
-)
+@tabled
 def test_the_language_of_a_browser(header: str, found: str | None) -> None:
     assert open_lab.language(header) == found
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from grade_submissions import handed_in, hostile
 from published import PUBLISHED
+from tabled import tabled
 
 from tools.grade import __main__ as command
 from tools.grade import code, course, grading, submission
@@ -209,18 +210,7 @@ def test_points_follow_the_level() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "options, words",
-    [
-        ("{0}/none.ipynb", "no file or folder {0}/none.ipynb"),
-        ("{0}/empty", "no notebook (.ipynb) in {0}/empty"),
-        ("{0}/a.ipynb {0}/empty", "no notebook (.ipynb) in {0}/empty"),
-        ("{0}/a.ipynb --lesson 1", "no lesson 1. Give two digits: 00, 01"),
-        ("{0}/a.ipynb --lesson 77", "no lesson 77."),
-        ("{0}/a.ipynb --csv {0}/missing/c.csv", "{0}/missing/c.csv cannot be written"),
-        ("{0}/a.ipynb --json {0}/empty", "{0}/empty cannot be written"),
-    ],
-)
+@tabled
 def test_bad_options_are_refused_before_the_work(
     options: str,
     words: str,

@@ -12,6 +12,7 @@ from typing import Any
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from tabled import tabled
 
 from notebook_torchrun import _find
 from tools.my_course.merge import merged
@@ -49,27 +50,9 @@ def parsed(text: str) -> list[tuple[str, str]]:
 # --- one notebook --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("base", "mine", "course", "result"),
-    [
-        ("a:1 b:1 c:1", "a:1 b:1 c:1", "a:1 b:2 c:1", "a:1 b:2 c:1"),  # only the course
-        ("a:1 b:1 c:1", "a:1 b:9 c:1", "a:1 b:1 c:1", "a:1 b:9 c:1"),  # only the learner
-        ("a:1 b:1 c:1", "a:1 b:9 c:1", "a:2 b:1 c:2", "a:2 b:9 c:2"),  # different cells
-        ("a:1 b:1 c:1", "a:1 b:9 c:1", "a:1 b:2 c:1", "a:1 b:9 new:b c:1"),  # the same cell
-        ("a:1 b:1 c:1", "a:1 b:2 c:1", "a:1 b:2 c:1", "a:1 b:2 c:1"),  # the same change
-        ("a:1 c:1", "a:1 x:1 c:1", "a:1 b:1 c:1 d:1", "a:1 x:1 b:1 c:1 d:1"),  # both add
-        ("a:1 c:1", "x:1 a:1 c:1 y:1 z:1", "b:1 a:1 c:1", "x:1 b:1 a:1 c:1 y:1 z:1"),  # at the ends
-        ("a:1 b:1 c:1", "a:1 c:1", "a:1 b:2 c:1", "a:1 c:1"),  # deleted by the learner
-        ("a:1 b:1 c:1", "a:1 b:1 c:1", "a:1 c:1", "a:1 c:1"),  # deleted by the course
-        ("a:1 b:1 c:1", "a:1 b:9 x:1 c:1", "a:1 c:1", "a:1 b:9 x:1 c:1"),  # the learner's work in it
-        ("a:1 b:1 c:1", "c:1 a:1 b:1", "a:1 b:1 n:1 c:2", "c:2 a:1 b:1 n:1"),  # the learner's order
-        ("a:1 b:1 c:1", "a:1 x:1 b:9 c:1", "c:1 b:1 a:2", "c:1 b:9 a:2 x:1"),  # the course's order
-        ("a:1 b:3 c:1", "a:1 c:1 q:3", "a:1 b:4 c:1", "a:1 c:1 b:4"),  # cut and pasted
-        (None, "a:1 b:9 x:7", "a:1 b:1 c:1", "a:1 b:9 new:b x:7 c:1"),  # what was delivered is not known
-    ],
-)  # fmt: skip
-def test_cells_are_merged(base: str | None, mine: str, course: str, result: str) -> None:
-    before = None if base is None else notebook(*parsed(base))
+@tabled
+def test_cells_are_merged(base: str, mine: str, course: str, result: str) -> None:
+    before = None if base == "-" else notebook(*parsed(base))
     found, both = merged(before, notebook(*parsed(mine)), notebook(*parsed(course)))
     assert cells(found) == parsed(result)
     assert both == [about for name, about in parsed(result) if name == "new"]

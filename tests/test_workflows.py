@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tabled import tabled
 
 ROOT = Path(__file__).parents[1]
 WORKFLOWS = ROOT / ".github" / "workflows"
@@ -206,19 +207,7 @@ def test_the_settings_that_protect_a_runner_are_in_the_readme_and_in_the_workflo
 # --- .ci/run ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("system", "present", "expected"),
-    [
-        ('ID="debian"', "", ["apt-get update", "apt-get install chromium", "make test"]),
-        (
-            "ID=ubuntu\nID_LIKE=debian",
-            "",
-            ["make .venv/test", "playwright install", "make test with its own"],
-        ),
-        ("ID=ubuntu\nID_LIKE=debian", "google-chrome", ["make test"]),
-        ("ID=debian", "chromium", ["make test"]),
-    ],
-)
+@tabled
 def test_a_browser_is_installed_the_way_of_the_system(
     tmp_path: Path, system: str, present: str, expected: list[str]
 ) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+from tabled import tabled
 
 from bilingual import Bilingual, Shown, plain
 from course_utils import front_end, language, lesson, predict, setup
@@ -51,18 +52,7 @@ def gpus(monkeypatch: pytest.MonkeyPatch, *names: str, capability: tuple[int, in
 # --- where the notebook is shown ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "variables, module, found",
-    [
-        ([], False, None),
-        (["JPY_PARENT_PID"], False, None),
-        (["COLAB_RELEASE_TAG"], True, "colab"),
-        (["KAGGLE_KERNEL_RUN_TYPE", "COLAB_RELEASE_TAG"], True, "kaggle"),  # its image is made from Colab's
-        (["VSCODE_PID"], False, "vscode"),
-        (["VSCODE_CWD"], False, "vscode"),  # in WSL and containers the other one is not set
-        (["VSCODE_PID", "JPY_PARENT_PID"], False, None),  # JupyterLab, started in VS Code's terminal
-    ],
-)
+@tabled
 def test_the_front_end_is_recognized(
     variables: list[str], module: bool, found: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -241,15 +231,7 @@ def test_colab_meets_every_requirement() -> None:
 
 @pytest.mark.nightly
 @pytest.mark.skipif(os.name == "nt", reason="Colab runs Linux")
-@pytest.mark.parametrize(
-    "name, edition, where",
-    [
-        ("00_start_here.ipynb", "en", "colab"),
-        ("01_cuda_check.ipynb", "zh-TW", "colab"),
-        ("05_data_parallel.ipynb", "zh-CN", "kaggle"),
-        ("06_distributed_data_parallel.ipynb", "en", "kaggle"),
-    ],
-)
+@tabled
 def test_a_lesson_runs_with_colabs_versions(name: str, edition: str, where: str, tmp_path: Path) -> None:
     from tools.colab.stage import errors, executed
     from tools.editions import lesson as made

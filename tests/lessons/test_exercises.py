@@ -12,6 +12,7 @@ from html_nesting import assert_nested
 from lesson_cells import NOTEBOOKS
 from published import PUBLISHED, Published, run
 from sample import sample
+from tabled import tabled
 from torch import nn
 
 from bilingual import Bilingual
@@ -63,30 +64,7 @@ def test_the_notebook_has_the_stub_and_the_solution(key: str) -> None:
     assert PUBLISHED[key].file == f"mine/{key[3:]}.py"
 
 
-ALSO_RIGHT = [
-    ("02/empty_mask", "def empty_mask(scores):\n    return scores.new_zeros(scores.shape, dtype=torch.bool)"),
-    ("02/to_device", "def to_device(rows, device):\n    return torch.stack(rows).to(device).unbind()"),
-    (
-        "02/scores_of",
-        "def scores_of(model, batch):\n    where = model.weight.device\n    return model(batch.to(where))",
-    ),
-    ("01/on_gpu", "def on_gpu(tensor):\n    return tensor.is_cuda"),
-    ("01/on_gpu", "def on_gpu(tensor):\n    return str(tensor.device).startswith('cuda')"),
-    (
-        "01/freest_gpu",
-        """def freest_gpu(gpus):
-    best, most = None, -1
-    for index, (name, free, total) in enumerate(gpus):
-        if free > most:
-            best, most = index, free
-    return best""",
-    ),
-    ("01/intensity", "def intensity(n):\n    return n / 6"),
-    ("01/physical", "def physical(visible, i):\n    return dict(enumerate(visible)).get(i)"),
-]
-
-
-@pytest.mark.parametrize("key, source", ALSO_RIGHT)
+@tabled
 def test_other_right_answers_pass(key: str, source: str) -> None:
     answer = examine(PUBLISHED[key].exercise, PUBLISHED[key].answer(source))
     assert answer.state == "solved", answer.message.en

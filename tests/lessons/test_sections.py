@@ -9,6 +9,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from ruff_findings import ruff_findings
+from tabled import tabled
 
 from tools.minutes import BUDGETS, lessons
 from tools.notebook_file import Cell, cells
@@ -120,16 +121,7 @@ def test_scripts_are_files_of_their_own(source: list[str], missing: set[str], tm
     assert list(scripts(path).values()) == ["print(never)\n"] * ("never" in source[0])
 
 
-@pytest.mark.parametrize(
-    "source, found",
-    [
-        ("import torch\nprint(torch)", []),
-        ("print(later)\nlater = 3", ["x: Undefined name `later`"]),
-        ("def f():\n    return later\n\n\nlater = 3\nf()", []),
-        ("def f():\n    return never", ["x: Undefined name `never`"]),
-        ("[a for a in (1, 2)]\nprint(a)", ["x: Undefined name `a`"]),
-    ],
-)
+@tabled
 def test_undefined_names_are_found(source: str, found: list[str], tmp_path: Path) -> None:
     assert undefined({"x": source}, tmp_path) == found
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import psutil
 import pytest
+from tabled import tabled
 
 from tools.machines import __main__ as command
 from tools.machines import environments, probe, results, staging
@@ -212,17 +213,7 @@ def test_the_smallest_margin_of_all_machines_is_kept_and_a_narrow_one_reported()
     assert ["same on every machine" in line for line in lines] == [True, False]
 
 
-@pytest.mark.parametrize(
-    ("status", "printed", "passed", "failed"),
-    [
-        (0, "...\n3 passed, 1 skipped in 0.5s", 3, 0),
-        (1, "F\n2 failed, 3 passed, 1 error in 0.5s", 3, 3),
-        (1, "3 passed in 0.5s", 3, 1),  # claims that were not judged, say
-        (0, "2 skipped in 0.5s", 0, 1),
-        (-9, "one\ntwo", 0, 1),
-        (137, "", 0, 1),
-    ],
-)
+@tabled
 def test_what_a_run_gave(status: int, printed: str, passed: int, failed: int, tmp_path: Path) -> None:
     journal = tmp_path / "journal"
     journal.write_text('{"kind": "claim", "key": "1.1", "values": {"value": 2}}\n{"kind": "cla', "utf-8")

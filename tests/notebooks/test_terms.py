@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tabled import tabled
 
 from tools.check import check_file
 from tools.check.terms import check_glosses, check_words, glossed
@@ -47,31 +48,7 @@ def first_uses(path: Path) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize(
-    "text, term",
-    [
-        ("用執行緒（thread）計算，執行緒很多。", None),
-        ("用**執行緒**（thread）計算。", None),
-        ("用執行緒（`thread`，作業系統排程的單位）計算。", None),
-        ("用 thread（執行緒）計算。", None),
-        ("這是梯度累積（gradient accumulation）。", None),
-        ("有 CUDA 串流（CUDA stream）與核心函式（kernel）。", None),
-        ("只要一行程式，或三行程式。", None),
-        ("all-reduce（全歸約）很常用，all-reduce 很快。", None),
-        ("這裡呼叫 `dist.broadcast(x, 0)`，設定 `broadcast_buffers`。", None),
-        ("卡住（hang）的行程（process）用監看執行緒（watchdog）找。", None),
-        ("沒有名詞。", None),
-        ("`執行緒`", "執行緒"),  # code is read as well
-        ("用執行緒計算，執行緒（thread）很多。", "執行緒"),
-        ("用執行緒（CPU 的）計算。", "執行緒"),
-        ("每個行程都有自己的記憶體。", "行程"),
-        ("額外負擔很大。", "額外負擔"),
-        ("先用鎖頁記憶體，再說（pinned memory）。", "鎖頁記憶體"),
-        ("先呼叫 all-reduce，也就是全歸約。", "all-reduce"),
-        ("之後呼叫 broadcast。", "broadcast"),
-        ("程式卡住了。", "卡住"),
-    ],
-)
+@tabled
 def test_a_term_without_its_english_is_found(text: str, term: str | None, tmp_path: Path) -> None:
     assert first_uses(write(tmp_path, block(text))) == ([f"c0 {term}"] if term else [])
 
@@ -105,37 +82,7 @@ def test_each_glossed_term_is_in_the_glossary_with_the_english_that_is_asked_for
         assert gloss.search(f"{term}（{word}）"), english
 
 
-@pytest.mark.parametrize(
-    "text, found",
-    [
-        ("呼叫馬上傳回，工作還沒做完。", "傳回"),
-        ("呼叫傳回之後，來源可以改。", "傳回"),
-        ("等工作做完才傳回", "傳回"),
-        ("呼叫傳回的時候，", "傳回"),
-        ("函式傳回一個張量。", None),
-        ("都不是的，就原樣傳回。", None),
-        ("把它傳回。", None),
-        ("這台機器沒有量", "沒有量"),
-        ("這台機器沒有量測", None),
-        ("在別台機器上錄下的結果", "錄下"),
-        ("先把這些啟動錄下來", None),
-        ("這筆費用", "費用"),
-        ("改成演練", "演練"),
-        ("正確率", "正確率"),
-        ("16 位元的副本", "副本"),
-        ("最高點", "最高點"),
-        ("先還原，再由縮放器更新", "縮放器"),
-        ("由梯度縮放器更新", None),
-        ("攔下例外", "攔下"),
-        ("重新啟動核心。", "核心"),
-        ("這個核心記得舊的答案", "核心"),
-        (
-            "重新啟動 Jupyter 核心（kernel）；用兩個核心；**核心**（core）；8 個 CPU 核心；核心函式；張量核心",
-            None,
-        ),
-        ("返回、額外負擔、模擬、準確率、複本、峰值", None),
-    ],
-)
+@tabled
 def test_words_decided_against(text: str, found: str | None) -> None:
     findings = Findings()
     check_words(f"a\n{text}", "a.py", findings)

@@ -7,6 +7,7 @@ import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from ruff_findings import ruff_findings
+from tabled import tabled
 
 from tools.check import files
 from tools.check.code import check_code
@@ -27,25 +28,7 @@ def findings(source: str) -> list[str]:
     return [f"{one.rule}: {one.what}" for one in found]
 
 
-@pytest.mark.parametrize(
-    "source, found",
-    [
-        ("import torch.distributed as dist\nimport os, train\nfrom torch import nn\n", []),
-        ("print(1)\n" * 44, []),
-        ("print(1)\n" * 45, ["length: 46 lines, allowed are 45"]),
-        (f"x = '{'a' * 82}'", []),
-        (f"\nx = '{'a' * 83}'", ["length: line 3 has 89 characters, allowed are 88"]),
-        ("import numpy as np", ["script: imports numpy"]),
-        ("def f():\n    from course_utils import facts", ["script: imports course_utils"]),
-        ("from shared.program import images", ["script: imports shared.program"]),
-        ("from . import other", ["script: imports ."]),
-        ("x = 1\ny = = 2", ["script: line 3: invalid syntax"]),
-        ("print('損失')", []),
-        ("print('裝置ABC')", ["spacing: no space between Chinese and Latin"]),
-        ("x = '/home/someone/data'", ["machine path: /home/someone"]),
-        ("%timeit f()", ["code: %timeit prints what differs in each run", "script: line 2: invalid syntax"]),
-    ],
-)  # fmt: skip
+@tabled
 def test_a_script_is_checked_as_a_file(source: str, found: list[str]) -> None:
     assert [one[: len(wanted)] for one, wanted in zip(findings(SCRIPT + source), found, strict=True)] == found
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from html_nesting import assert_nested
+from tabled import tabled
 
 from bilingual import (
     Bilingual,
@@ -29,38 +30,12 @@ def test_the_nesting_check_can_fail() -> None:
 # --- markup -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "text, expected",
-    [
-        ("a `b` c", "a <code>b</code> c"),
-        ("a **b** c", "a <strong>b</strong> c"),
-        ("takes ⟨3⟩ times", 'takes <span class="measured">3</span> times'),
-        ("**use `x` now**", "<strong>use <code>x</code> now</strong>"),
-        ("`<b>` & <i>", "<code>&lt;b&gt;</code> &amp; &lt;i&gt;"),
-        ("`f(**a)` and `g(**b)`", "<code>f(**a)</code> and <code>g(**b)</code>"),
-        ("`a ⟨3⟩ b`", '<code>a <span class="measured">3</span> b</code>'),
-        ("2 * 3 * 4 and a ` alone", "2 * 3 * 4 and a ` alone"),
-        ("**a** and **b**", "<strong>a</strong> and <strong>b</strong>"),
-        ("", ""),
-    ],
-)
+@tabled
 def test_markup(text: str, expected: str) -> None:
     assert markup(text) == expected
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "`a ** b` and `c ** d`",
-        "**a `b**c` d**",
-        "`**`**`**`",
-        "⟨`a`⟩ **⟨b⟩**",
-        "⟨**a**⟩",
-        "`⟨`⟩`",
-        "**⟨**⟩",
-        "<`>**<**",
-    ],
-)
+@tabled
 def test_markup_never_gives_broken_html(text: str) -> None:
     assert_nested(markup(text))
 

@@ -7,6 +7,7 @@ from typing import Any
 import ipywidgets
 import pytest
 from html_nesting import assert_nested
+from tabled import tabled
 
 from bilingual import CHOICES
 from course_utils import lesson, predict, predictions, reveal
@@ -195,15 +196,7 @@ def test_a_number_that_no_slider_can_show_is_found(changes: dict[str, Any], expe
     assert expected in str(found)
 
 
-@pytest.mark.parametrize(
-    "changes, expected",
-    [
-        ({}, "has choices and a number, or neither"),
-        ({"number": NUMBER, "choices": [CHOICE, CHOICE]}, "has choices and a number, or neither"),
-        ({"choices": [CHOICE | {"right": True}]}, "has one choice, or no right one"),
-        ({"choices": [CHOICE | {"right": False}] * 2}, "has one choice, or no right one"),
-    ],
-)
+@tabled
 def test_a_question_that_nobody_can_answer_is_found(changes: dict[str, Any], expected: str) -> None:
     findings = Findings()
     check_questions({"question": {"q": TEXT | {"choices": [CHOICE | {"right": True}, CHOICE]}}}, findings)

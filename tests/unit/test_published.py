@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from html_nesting import assert_nested
 from lesson_cells import cells
+from tabled import tabled
 
 from bilingual import Bilingual
 from course_utils import published
@@ -113,24 +114,7 @@ GOOD = {
 COMMIT = "0123456789" * 4
 
 
-@pytest.mark.parametrize("change, problem", [
-    ({}, None),
-    ({"read": " "}, "read is missing"),
-    ({"value_zh": ""}, "value is missing"),
-    ({"colour": "red"}, "colour is not known"),
-    ({"hardware": "一張 T4"}, "hardware has words, which need both languages"),
-    ({"url": "http://a.b/c"}, "url is no plain https address"),
-    ({"url": 'https://a.b/"c'}, "url is no plain https address"),
-    ({"url": "https://github.com/a/b/blob/main/c"}, "url names a branch, which changes; name a commit"),
-    ({"url": f"https://github.com/a/b/blob/{COMMIT}/c"}, None),
-    ({"date": "2024-05-06"}, None), ({"date": "read 2024"}, None), ({"date": "May 2024"}, "date is none"),
-    ({"value_zh": "12.5 GB/s，規格 21"}, "the Chinese value has other numbers"),
-    ({"quote": "we saw 12,600 of 20,000 MB/s"}, "12.5 does not stand in the quote"),
-    ({"value_en": "12.5 GB/s (1.6 times); float32, n = 5, rated 20"}, None),
-    ({"value_en": "12.53 of 20 GB/s", "value_zh": "12.53 GB/s"}, "12.53 does not stand in the quote"),
-    ({"quote": "we saw 12,540 of 20,000 MB/s"}, None),
-    ({"value_en": "never", "value_zh": "從不", "quote": "it never did"}, None),
-])  # fmt: skip
+@tabled
 def test_what_is_wrong_is_noticed(change: dict[str, str], problem: str | None) -> None:
     assert problems("1.1", GOOD | change) == ([problem] if problem else [])
 
