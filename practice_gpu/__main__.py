@@ -33,12 +33,9 @@ def _size(text: str) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        "python -m practice_gpu",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+        "python -m practice_gpu", description=_DESCRIPTION, epilog=_EPILOG, allow_abbrev=False
     )
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     add = parser.add_argument
     add("script", help="the script · 要執行的程式")
     card = "the card that is modelled (default: T4) · 要模擬的顯示卡（預設為 T4）"

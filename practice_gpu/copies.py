@@ -101,15 +101,9 @@ def _bytes(tensor: torch.Tensor) -> int:
 
 
 def to_copy(
-    tensor: torch.Tensor,
-    *,
-    dtype: torch.dtype | None = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: bool | None = None,
-    non_blocking: bool = False,
-    memory_format: torch.memory_format | None = None,
-) -> torch.Tensor:
+    tensor: torch.Tensor, *, dtype: Any = None, device: Any = None, pin_memory: Any = None, non_blocking: bool = False,
+    memory_format: Any = None, **_: Any,
+) -> torch.Tensor:  # fmt: skip
     """Return a copy with another dtype or on another device: the kernel of ``Tensor.to``."""
     device = tensor.device if device is None else torch.device(device)
     memory_format = memory_format or torch.preserve_format

@@ -92,13 +92,8 @@ def _kind(name: str) -> str:
 
 def _traffic(tensors: Sequence[torch.Tensor]) -> tuple[int, int]:
     """Return how many bytes they have together, and how many numbers the largest has."""
-    size = most = 0
-    for tensor in tensors:
-        numbers = tensor.numel()
-        size += numbers * tensor.itemsize
-        if numbers > most:
-            most = numbers
-    return size, most
+    numbers = [tensor.numel() for tensor in tensors]
+    return sum(n * t.itemsize for n, t in zip(numbers, tensors, strict=True)), max(numbers, default=0)
 
 
 def kernel_seconds(

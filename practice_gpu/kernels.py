@@ -104,12 +104,17 @@ def _gru_cell(gates: Any, hidden_gates: Any, hidden: Any, bias: Any = None, othe
     return n + u * (hidden - n), torch.empty_like(gates)
 
 
-def _attention(q: Any, k: Any, v: Any, mask: Any = None, drop: float = 0.0, *causal: bool, **options: Any) -> Any:
-    op, scale = torch.ops.aten.scaled_dot_product_attention.default, options.get("scale")
-    alike = len({(t.dim(), t.dtype, t.shape[:2], t.size(-1), t.stride(-1)) for t in (q, k, v)}) == 1 and k.numel()
-    if not alike or q.dim() != 4 or mask is not None or drop or not torch.backends.cuda.flash_sdp_enabled():
-        return op.decompose(q, k, v, mask, drop, *causal, **options)
-    return torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(q, k, v, drop, *causal, scale=scale)[0]
+def _attention(
+    q: Any, k: Any, v: Any, mask: Any = None, drop: float = 0.0, *causal: bool, **named: Any
+) -> Any:
+    forms = {(t.dim(), t.dtype, t.shape[:2], t.size(-1), t.stride(-1)) for t in (q, k, v)}
+    plain = len(forms) == 1 and q.dim() == 4 and k.numel() and mask is None and not drop
+    if not plain or not torch.backends.cuda.flash_sdp_enabled():
+        return torch.ops.aten.scaled_dot_product_attention.default.decompose(
+            q, k, v, mask, drop, *causal, **named
+        )
+    fused = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
+    return fused(q, k, v, drop, *causal, scale=named.get("scale"))[0]
 
 
 CELLS = {

@@ -1,10 +1,9 @@
 """Memory of the practice GPUs, which are buffers of the host; and the pinned memory of the host."""
 
 import bisect
-import dataclasses
 import operator
 import weakref
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from typing import Any
 
 import torch
@@ -17,8 +16,6 @@ from practice_gpu.state import NAME, state
 
 class Block(Memory):
     """Bytes of a segment and who has them. `users` are other streams that `record_stream` named."""
-
-    __slots__ = ("segment", "address", "size", "key", "users", "owner", "free", "before", "behind", "_lent", "__weakref__")
 
     def __init__(self, segment: torch.Tensor, address: int, size: int, key: Key) -> None:
         super().__init__()
@@ -59,28 +56,15 @@ class Pinned(Memory):
         self.address, self.size = address, size
 
 
-@dataclasses.dataclass(slots=True)
-class Statistics:
-    """Bytes of one device, now and at most; and how often there were too few."""
-
-    allocated: int = 0
-    reserved: int = 0
-    allocated_peak: int = 0
-    reserved_peak: int = 0
-    ooms: int = 0
-
-    def reset_peaks(self) -> None:
-        """Let the peaks be what there is now."""
-        self.allocated_peak, self.reserved_peak = self.allocated, self.reserved
-
-
 # As CUDA's allocator has it: up to 1 MiB comes from segments of 2 MiB, up to 10 MiB from those of 20, more has its own.
 _SMALL, _SEGMENT, _LARGE = 1 << 20, 2 << 20, 10 << 20
+ALLOCATED, RESERVED = "allocated_bytes.all.current", "reserved_bytes.all.current"
 blocks: dict[int, Block] = {}  # by address, those in use
 pinned: dict[int, Pinned] = {}  # by address
-statistics: defaultdict[int, Statistics] = defaultdict(Statistics)
+statistics: defaultdict[int, Counter[str]] = defaultdict(Counter)  # of each device, by PyTorch's names
 _freed: deque[int] = deque()  # addresses of storages that are gone
-_pools: defaultdict[tuple[Key, bool], list[Block]] = defaultdict(list)  # free ones of a stream, small or not, by size
+# What is free, the smallest first: by stream, and whether it is of a segment for small tensors.
+_pools: defaultdict[tuple[Key, bool], list[Block]] = defaultdict(list)
 _size = operator.attrgetter("size")
 _late: list[tuple[list[Work], Block]] = []  # freed, but another stream still uses them
 
@@ -89,7 +73,7 @@ def reap() -> None:
     """Take back the blocks that nobody holds any more, as PyTorch's own allocator does: for their stream."""
     while _freed:
         block = blocks.pop(_freed.popleft())
-        statistics[block.key[0]].allocated -= block.size
+        _count(block.key[0], ALLOCATED, -block.size)
         users = [last for key in block.users if (last := state.machine.queues[key].last)]
         block.users, block.owner = set(), None
         if users:
@@ -112,11 +96,25 @@ def _give_back(block: Block) -> None:
     bisect.insort(pool, block, key=_size)
 
 
-def counts(device: int) -> Statistics:
-    """Return the bytes of a device."""
+def counts(device: int) -> Counter[str]:
+    """Return the bytes of a device, now and at most, and how often there were too few."""
     with state.lock:
         reap()
         return statistics[device]
+
+
+def _count(device: int, what: str, size: int) -> None:
+    counted = statistics[device]
+    counted[what] += size
+    if counted[what] > counted[peak := what.replace("current", "peak")]:
+        counted[peak] = counted[what]
+
+
+def reset_peaks(device: int) -> None:
+    """Let the peaks of a device be what there is now."""
+    counted = counts(device)
+    for what in (ALLOCATED, RESERVED):
+        counted[what.replace("current", "peak")] = counted[what]
 
 
 def _return_late() -> None:
@@ -136,7 +134,7 @@ def empty_cache(device: int | None = None) -> None:
         _return_late()
     for pool, block in _whole(device):
         pool.remove(block)
-        statistics[block.key[0]].reserved -= block.size
+        _count(block.key[0], RESERVED, -block.size)
 
 
 def _whole(device: int | None) -> list[tuple[list[Block], Block]]:
@@ -149,8 +147,8 @@ def forget() -> None:
     empty_cache()
     for block in blocks.values():
         block.uses.clear()
-    for counted in statistics.values():
-        counted.reset_peaks()
+    for device in statistics:
+        reset_peaks(device)
 
 
 def _block(size: int, device: int) -> Block:
@@ -168,27 +166,26 @@ def _block(size: int, device: int) -> Block:
         rest = block.cut(size)
         rest.free = True
         bisect.insort(pool, rest, key=_size)
-    counted = statistics[device]
-    counted.allocated += block.size
-    counted.allocated_peak = max(counted.allocated_peak, counted.allocated)
+    _count(device, ALLOCATED, block.size)
     return block
 
 
 def _segment(size: int, key: Key) -> Block:
     device, counted, limit = key[0], statistics[key[0]], int(state.fraction * state.memory)
     size = _SEGMENT if size <= _SMALL else 2 * _LARGE if size < _LARGE else -(-size // _SEGMENT) * _SEGMENT
-    if counted.reserved + size > limit:
+    if counted[RESERVED] + size > limit:
         empty_cache(device)
-    if counted.reserved + size > limit:
-        counted.ooms += 1
+    allocated, reserved = counted[ALLOCATED], counted[RESERVED]
+    if reserved + size > limit:
+        counted["num_ooms"] += 1
         raise torch.OutOfMemoryError(
             f"{NAME} out of memory. Tried to allocate {_shown(size)}. GPU {device} has a total capacity of {_shown(limit)} "
-            f"of which {_shown(limit - counted.reserved)} is free. Of the allocated memory {_shown(counted.allocated)} is "
-            f"allocated by PyTorch, and {_shown(counted.reserved - counted.allocated)} is reserved by PyTorch but unallocated."
+            f"of which {_shown(limit - reserved)} is free. Of the allocated memory {_shown(allocated)} is allocated by "
+            f"PyTorch, and {_shown(reserved - allocated)} is reserved by PyTorch but unallocated."
         )
-    counted.reserved += size
-    counted.reserved_peak = max(counted.reserved_peak, counted.reserved)
-    segment = torch.zeros(size, dtype=torch.uint8, device="cpu")  # zeros: what is read too early is the same in every run
+    _count(device, RESERVED, size)
+    # Zeros: what is read too early is the same in every run.
+    segment = torch.zeros(size, dtype=torch.uint8, device="cpu")
     return Block(segment, segment.data_ptr(), size, key)
 
 

@@ -99,12 +99,8 @@ class Operator:
             return lambda: target.copy_(numbers)
         if not targets:
             return lambda: op(**host)
-
-        if len(targets) == 1:
-            return lambda: targets[0].copy_(*tensors_in((op(**host),)))
-        return lambda: [
-            target.copy_(made) for target, made in zip(targets, tensors_in(op(**host)), strict=True)
-        ]
+        pairs = lambda: zip(targets, tensors_in((op(**host),)), strict=True)  # noqa: E731
+        return lambda: [target.copy_(made) for target, made in pairs()]
 
     def _wait(self, plan: Plan, given: dict[str, Any], uses: Uses, host: dict[str, Any]) -> Any:
         """Compute at once, behind everything in the stream: the values decide what there is to return."""
@@ -115,7 +111,7 @@ class Operator:
             try:
                 results.append(self.op._op(**host))
             except Exception as error:
-                error.args = (str(error).replace("expected m1 and m2", "expected mat1 and mat2"),)  # CUDA's words
+                error.args = (str(error).replace("m1 and m2", "mat1 and mat2"),)  # CUDA's words
                 errors.append(error)
 
         kind, engine = ("copy", "from GPU") if self.name == "_local_scalar_dense" else ("kernel", "compute")
@@ -157,9 +153,9 @@ def _brought(given: dict[str, Any]) -> torch.Tensor | None:
         else:
             found.append(index.to(tensor.device) if index is not None and index.is_cpu else index)
     if values is not None and values.is_cpu and values.numel() == 1:
-        *nothing, last = found
-        if not any(i is not None for i in nothing) and last.dtype == torch.bool and not given.get("accumulate"):
-            return last.reshape(*last.shape, *[1] * (tensor.dim() - len(nothing) - last.dim()))
+        *others, last = found
+        if others == [None] * len(others) and last.dtype == torch.bool and not given.get("accumulate"):
+            return last.reshape(*last.shape, *[1] * (tensor.dim() - len(others) - last.dim()))
         given["values"] = values.to(tensor.device)
     given["indices"] = found
     return None

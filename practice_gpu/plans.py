@@ -19,29 +19,21 @@ INDEXING = {"index", "_index_put_impl_"}
 _ON_THE_HOST = set("lengths input_lengths target_lengths scalars batch_sizes".split())
 SCALARS_ANYWHERE = set("floor_divide index_fill index_fill_ masked_fill masked_fill_ where isin".split())
 # Their rules for shapes are not those of the kernels: what the kernel makes of zeros is looked at.
-_BY_TRIAL = set("native_batch_norm _native_batch_norm_legit _embedding_bag _embedding_bag_forward_only".split())
-_WAITS = {"bincount": 2, "histc": 2, "_linalg_svd": 2, "_linalg_eigh": 1}  # how often CUDA's kernels look at a value
+_BY_TRIAL = {"native_batch_norm", "_native_batch_norm_legit", "_embedding_bag", "_embedding_bag_forward_only"}
+# How often CUDA's kernels look at a value.
+_WAITS = {"bincount": 2, "histc": 2, "_linalg_svd": 2, "_linalg_eigh": 1}
 _TO_HOST = {"_local_scalar_dense", "equal", "is_nonzero"}  # a number comes back, by a copy
 
 
 class Plan(NamedTuple):
-    """What a call makes.
+    """What a call makes."""
 
-    Attributes:
-        device: The practice GPU that runs it.
-        waits: How often the host waits for a value, which may tell what there is to return.
-        seconds: How long the kernel takes.
-        share: How much of the card it keeps busy.
-        made: Forms of the results.
-        resized: Which arguments are resized first, and to what form.
-    """
-
-    device: int
-    waits: int
-    seconds: float
-    share: float = 1.0
-    made: Any = None
-    resized: tuple[tuple[str, Form], ...] = ()
+    device: int  # the practice GPU that runs it
+    waits: int  # how often the host waits for a value, which may tell what there is to return
+    seconds: float  # how long the kernel takes
+    share: float = 1.0  # how much of the card it keeps busy
+    made: Any = None  # forms of the results
+    resized: tuple[tuple[str, Form], ...] = ()  # which arguments are resized first, and to what form
 
 
 _plans: dict[Any, Plan] = {}
@@ -181,7 +173,8 @@ def _check_devices(operator: Operator, given: dict[str, Any]) -> None:
             if where == first or (numbers and tensor.is_cpu and tensor.dim() == 0):
                 continue
             if name == "indices" and operator.name in INDEXING:
-                raise RuntimeError(f"indices should be either on cpu or on the same device as the indexed tensor ({first})")
+                where = f"on cpu or on the same device as the indexed tensor ({first})"
+                raise RuntimeError(f"indices should be either {where}")
             if first is None:
                 first = where
             elif operator.pointwise:

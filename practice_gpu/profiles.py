@@ -10,39 +10,23 @@ from typing import Any
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Profile:
-    """A card and the host that it is plugged into.
+    """A card and the host that it is plugged into."""
 
-    Attributes:
-        name: The name of the card (``"T4"``).
-        memory: Its memory, in bytes.
-        capability: Its compute capability (``7.5``).
-        multiprocessors: How many streaming multiprocessors it has.
-        bandwidth: What a large copy inside its memory reaches, read and written, in bytes per second.
-        rates: What the best matrix product reaches, in FLOP/s, by dtype (``"float16"``) and ``"tf32"``.
-        pinned: Between pinned memory of the host and the card, in bytes per second.
-        latency: From the start of such a copy until its bytes move, in seconds.
-        pageable: The same for ordinary memory of the host.
-        peer: Between two such cards, in bytes per second, one direction.
-        shortest: The shortest kernel, in seconds.
-        launch: Time of the host per kernel, in seconds.
-        copy_call: Time of the host per copy, in seconds.
-        wait: Time of the host per wait for a GPU that is done already, in seconds.
-    """
-
-    name: str
-    memory: int
-    capability: float
-    multiprocessors: int
-    bandwidth: float
+    name: str  # the name of the card (``"T4"``)
+    memory: int  # its memory, in bytes
+    capability: float  # its compute capability (``7.5``)
+    multiprocessors: int  # how many streaming multiprocessors it has
+    bandwidth: float  # what a large copy inside its memory reaches, read and written, in bytes per second
+    # What the best matrix product reaches, in FLOP/s, by dtype (``"float16"``) and ``"tf32"``.
     rates: Mapping[str, float]
-    pinned: float
-    latency: float
-    pageable: float
-    peer: float
-    shortest: float
-    launch: float
-    copy_call: float
-    wait: float
+    pinned: float  # between pinned memory of the host and the card, in bytes per second
+    pageable: float  # the same for ordinary memory of the host
+    latency: float  # from the start of such a copy until its bytes move, in seconds
+    peer: float  # between two such cards, in bytes per second, one direction
+    shortest: float  # the shortest kernel, in seconds
+    launch: float  # time of the host per kernel, in seconds
+    copy_call: float  # time of the host per copy, in seconds
+    wait: float  # time of the host per wait for a GPU that is done already, in seconds
 
 
 @cache

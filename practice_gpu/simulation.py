@@ -33,45 +33,27 @@ class Entry(NamedTuple):
 
 @dataclasses.dataclass(slots=True, eq=False)
 class Work:
-    """A piece of work in a stream. What has a default below `bytes` is known once it is in the stream.
+    """A piece of work in a stream. What has a default below `bytes` is known once it is in the stream."""
 
-    Attributes:
-        kind: ``"kernel"``, ``"copy"`` or ``"event"``.
-        name: What the log calls it.
-        key: Its device and stream.
-        seconds: How long it runs.
-        engine: What of the device it shares with other streams: ``"compute"``, a direction of copies, or None.
-        share: How much of the engine it fills (0 to 1).
-        action: What it does to memory.
-        after: Work of other streams that must have ended.
-        place: Where the user's code asked for it.
-        held: What must stay alive until the action is over.
-        bytes: How much it copies.
-        known: What has surely ended when it begins: the last order of other streams.
-        issued: When the host put it in.
-        number: Its number among all work.
-        order: Its number in its stream.
-        start: When it begins; None while that is open.
-        end: When it ends; None while that is open.
-    """
-
-    kind: str
-    name: str
-    key: Key
-    seconds: float = 0.0
+    kind: str  # ``"kernel"``, ``"copy"`` or ``"event"``
+    name: str  # what the log calls it
+    key: Key  # its device and stream
+    seconds: float = 0.0  # how long it runs
+    # What of the device it shares with other streams: ``"compute"``, a direction of copies, or None.
     engine: str | None = None
-    share: float = 1.0
-    action: Callable[[], Any] | None = None
-    after: Sequence[Work] = ()
-    place: Any = None
-    held: Any = None
-    bytes: int = 0
+    share: float = 1.0  # how much of the engine it fills (0 to 1)
+    action: Callable[[], Any] | None = None  # what it does to memory
+    after: Sequence[Work] = ()  # work of other streams that must have ended
+    place: Any = None  # where the user's code asked for it
+    held: Any = None  # what must stay alive until the action is over
+    bytes: int = 0  # how much it copies
+    # What has surely ended when it begins: the last order of other streams.
     known: Mapping[Key, int] = dataclasses.field(default_factory=dict)
-    issued: float = 0.0
-    number: int = 0
-    order: int = 0
-    start: float | None = None
-    end: float | None = None
+    issued: float = 0.0  # when the host put it in
+    number: int = 0  # its number among all work
+    order: int = 0  # its number in its stream
+    start: float | None = None  # when it begins; None while that is open
+    end: float | None = None  # when it ends; None while that is open
 
 
 class Queue:
@@ -109,10 +91,9 @@ class Machine:
         self.known: Mapping[Key, int] = {}
         self.log: deque[Entry] = deque(maxlen=200_000)
         self.perform = perform or (lambda works: [work.action() for work in works])
-        self._busy: defaultdict[Any, list[tuple[float, float]]] = defaultdict(
-            list
-        )  # of an engine: ends and shares
-        self._begun: defaultdict[Any, float] = defaultdict(float)  # of an engine: the last start
+        # Of an engine: ends and shares of its work, and the last start.
+        self._busy: defaultdict[Any, list[tuple[float, float]]] = defaultdict(list)
+        self._begun: defaultdict[Any, float] = defaultdict(float)
         self._ended: list[tuple[float, int, Work]] = []  # heap of work whose action is to be carried out
         self._number = 0
 

@@ -102,7 +102,9 @@ class State:
                 try:
                     work.action()
                 except Exception as error:
-                    if "ZeroDivisionError" in str(error):  # what a GPU makes of that is undefined, and no error
+                    if "ZeroDivisionError" in str(
+                        error
+                    ):  # what a GPU makes of that is undefined, and no error
                         continue
                     text = f"{type(error).__name__}: {error} ({work.name}, called at {work.place})"
                     if isinstance(error, NotImplementedError) or "not implemented for" in str(error):
@@ -146,7 +148,7 @@ class State:
         return work
 
     def wait(
-        self, works: Iterable[Work], name: str, device: int, asked: bool = False, errors: Sequence[Exception] = ()
+        self, works: Iterable[Work], name: str, device: int, asked: bool = False, errors: Sequence = ()
     ) -> None:
         """Let the host wait, count where, and raise what went wrong on the device meanwhile.
 

@@ -54,7 +54,9 @@ def modelled(row: dict[str, str]) -> float:
         value = max(_product(card.name, dtype, n, n, n) for n in sizes)
     elif kind.startswith("product"):
         sizes = [int(n) for n in size.split("x")]
-        value = _product(card.name, dtype, *(sizes * 3)[:3], launched="C++" not in kind and "graph" not in kind)
+        value = _product(
+            card.name, dtype, *(sizes * 3)[:3], launched="C++" not in kind and "graph" not in kind
+        )
     elif dtype:  # pointwise; from Python the host cannot launch faster
         number = _empty(dtype, int(size))
         seconds, _ = kernel_seconds(card, "mul", [number] * (1 + ("+" in kind)), [number], False)
@@ -62,7 +64,9 @@ def modelled(row: dict[str, str]) -> float:
         value = seconds if row["unit"] == "µs" else 2 * number.nbytes / seconds
     else:
         route = next(route for route in ("inside", "pinned", "pageable") if route in kind)
-        host = {"inside": card.launch, "pinned": card.copy_call, "pageable": card.copy_call + card.wait}[route]
+        host = {"inside": card.launch, "pinned": card.copy_call, "pageable": card.copy_call + card.wait}[
+            route
+        ]
         seconds = copy_seconds(card, int(size), route)
         seconds = seconds + host if route == "pageable" else max(seconds, host)
         value = (1 + (route == "inside")) * int(size) / seconds

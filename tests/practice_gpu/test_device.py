@@ -411,12 +411,13 @@ def test_waits_are_counted_by_line(gpu: Any) -> None:
 
 def test_indices_and_numbers_of_the_host_go_to_the_device(gpu: Any) -> None:
     mask, rows = torch.arange(12).view(3, 4) % 5 == 1, torch.tensor([2, 0])
-    for index in (mask, rows, (rows, rows), (slice(None), rows), (mask[:, 0], 1), (rows, mask[0]), ..., (slice(1), mask[0])):
-        for value in (7.0, torch.tensor(8.0), torch.tensor([9.0])):
+    pairs = (rows, rows), (slice(None), rows), (mask[:, 0], 1), (slice(1), mask[0])
+    for index in (mask, rows, ..., *pairs):
+        for value in (7.0, torch.tensor(8.0), one := torch.tensor([9.0])):
             x, there = torch.arange(12.0).view(3, 4), torch.arange(12.0).view(3, 4).to(D)
             for where in (index, index.to(D) if isinstance(index, torch.Tensor) else index):
                 assert torch.equal(there[where].cpu(), x[index])
-                x[index], there[where] = value, value.to(D) if torch.is_tensor(value) and value.dim() else value
+                x[index], there[where] = value, value.to(D) if value is one else value
                 assert torch.equal(there.cpu(), x)
 
 

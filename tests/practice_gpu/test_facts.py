@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy
-import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812 - the name that the lines use
 
@@ -25,7 +24,11 @@ def names(device: torch.device) -> dict[str, Any]:
     mh = torch.arange(4096.0).reshape(64, 64) / 4096 + torch.eye(64)
     m, ih, mask_h, s = mh.to(device), torch.tensor([0, 1, 2]), torch.arange(8) > 3, torch.tensor(2.0)
     i, q = ih.to(device), torch.ones(2, 4, 16, 8, device=device)
-    lin, lin_h, gpu = torch.nn.Linear(64, 64).to(device), torch.nn.Linear(64, 64), torch.get_device_module(device)
+    lin, lin_h, gpu = (
+        torch.nn.Linear(64, 64).to(device),
+        torch.nn.Linear(64, 64),
+        torch.get_device_module(device),
+    )
     lin(m).sum().backward()
 
     def scaled_step() -> None:
