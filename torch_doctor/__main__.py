@@ -14,7 +14,7 @@ from torch_doctor import doctor, explain
 from torch_doctor.data import screen
 from torch_doctor.diagnosis import QUESTIONS
 from torch_doctor.diagnosis.this_process import command
-from torch_doctor.terminal import language
+from torch_doctor.terminal import in_language, language
 from torch_doctor.version import __version__
 
 COMMANDS = (*QUESTIONS, "explain", "errors")
@@ -25,31 +25,8 @@ def _at_once(text: Bilingual) -> str:
     return f"{text.en} · {text.zh}"
 
 
-_HELP = {
-    "description": """\
-Why does CUDA not work, why is it slow, why does it hang? And what does this error mean?
-CUDA 為什麼不能用、為什麼慢、為什麼卡住？這個錯誤訊息是什麼意思？
-
-  {program}
-      Why is CUDA not available? · CUDA 為什麼不能用？
-  {program} slow
-      Why is it slow? · 為什麼慢？
-  {program} hang
-      Why does training with several processes hang? · 用多個行程訓練時，為什麼會卡住？
-  {program} explain output.txt
-  python train.py 2>&1 | {program} explain
-      What does the error in this output mean? · 這份輸出裡的錯誤訊息是什麼意思？
-  {program} errors out of memory
-      Search the known errors; without words, list them all. · 搜尋認得的錯誤；不加字就全部列出。
-""",
-    "epilog": """\
-Exit status: 0 nothing is wrong, 1 a fault was found, 2 the command was typed wrong,
-3 the cause is not known; of explain and errors: 0 the error is known, 3 it is not.
-結束代碼（exit status）：0 沒有問題，1 找到問題，2 指令打錯，3 原因不明；
-explain 與 errors：0 認得這個錯誤，3 不認得。
-""",
-    **{name: _at_once(text) for name, text in screen("command_line", "help").items()},
-}
+_HELP = {name: _at_once(text) for name, text in screen("command_line", "help").items()}
+_PAGE = {name: text.en for name, text in screen("command_line", "page").items()}
 _WRONG = {name: _at_once(text) for name, text in screen("command_line", "wrong").items()}
 _LISTED, _NOT_FOUND = screen("command_line", "text").values()
 _MAX_BYTES = 1_000_000  # of the beginning, and of the end, of a long output; more than explain() looks at
@@ -60,8 +37,8 @@ def _parser() -> argparse.ArgumentParser:
     program = "torch-doctor" if command()[0] == "torch-doctor" else "python -m torch_doctor"
     parser = argparse.ArgumentParser(
         prog=program,
-        description=_HELP["description"].format(program=program),
-        epilog=_HELP["epilog"],
+        description=_PAGE["description"].format(program=program),
+        epilog=_PAGE["epilog"],
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("words", nargs="*", metavar="|".join(COMMANDS), help=_HELP["command"])
@@ -143,8 +120,6 @@ def _errors(words: list[str], options: argparse.Namespace, parser: argparse.Argu
     else:
         _print("\n".join(f"{entry.name:20} {entry.message}" for entry in found) or _at_once(_NOT_FOUND))
         if found and sys.stdout.isatty():  # a pipe gets the list alone
-            from torch_doctor.diagnosis.sections import in_language
-
             how = in_language(_LISTED, options.language or language())
             _print("\n" + "\n".join(how).format(program=parser.prog, name=found[0].name))
     return 0 if found else _EXIT["unknown"]

@@ -8,7 +8,7 @@ import sys
 import unicodedata
 from collections.abc import Mapping
 
-from bilingual import CHOICES, LANGUAGE_VARIABLE, only_language
+from bilingual import CHOICES, LANGUAGE_VARIABLE, Bilingual, only_language
 
 _CHINESE, _OPEN, _CLOSE = "\u2e80-\uffef", "（「『《", "，。、；：！？）」』》"
 
@@ -61,3 +61,14 @@ def wrap(text: str, width: int, indent: str = "", first: str | None = None) -> s
             word = word.lstrip()
         line += word
     return "\n".join([*lines, line.rstrip()])
+
+
+def in_language(text: Bilingual, language: str) -> list[str]:
+    """Return `text` in ``"en"``, ``"zh"`` or both languages (once, if both are the same)."""
+    both = [text.en, text.zh] if text.en != text.zh else [text.en]
+    return {"en": [text.en], "zh": [text.zh]}.get(language, both)
+
+
+def label(text: Bilingual, language: str) -> str:
+    """Return a short text in one line: ``"Evidence · 證據"``."""
+    return " · ".join(in_language(text, language))

@@ -6,7 +6,7 @@ A case has one of these, which says where it happens:
 - ``healthy``, ``broken``, ``without_gpu``, ``on_windows``: what the probes found, laid over that of :mod:`made_up_evidence`;
 - ``evidence``: all that the probes found.
 
-With ``of``, the answer is that cause there, whatever the rules say. ``question``, ``patience`` and ``needs_compiler`` say how it is asked. Everything else is a property of the answer: a key of
+With ``of``, the answer is that cause there, whatever the rules say. ``question`` and ``patience`` say how it is asked. Everything else is a property of the answer: a key of
 :data:`PROPERTIES`. A case with a cause that says nothing about ``sure`` is sure.
 """
 
@@ -32,7 +32,7 @@ BASES: dict[str, Callable[..., dict[str, dict[str, Any]]]] = {
     "healthy": healthy, "broken": broken, "without_gpu": without_gpu, "on_windows": on_windows,
     "evidence": lambda **more: laid_over({}, more),
 }  # fmt: skip
-HOW = {"name", "of", "question", "patience", "needs_compiler", "machine", *BASES}
+HOW = {"name", "of", "question", "patience", "machine", *BASES}
 
 
 def tables(file: str, kind: str = "case") -> list[dict[str, Any]]:

@@ -28,13 +28,13 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 @pytest.fixture(scope="session")
-def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path | None:
-    """Return the folder of the small fake driver libraries, or None where there is no compiler."""
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of the small fake driver libraries."""
     return libraries(tmp_path_factory.mktemp("libraries"))
 
 
 @pytest.fixture
-def machine(tmp_path_factory: pytest.TempPathFactory, compiled: Path | None) -> Machine:
+def machine(tmp_path_factory: pytest.TempPathFactory, compiled: Path) -> Machine:
     """Return a made-up machine."""
     # Not tmp_path: the name of the test would be in LD_LIBRARY_PATH, which is evidence.
     return Machine(tmp_path_factory.mktemp("machine"), compiled)

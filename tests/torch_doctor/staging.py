@@ -200,4 +200,3 @@ def without_library(m: Machine) -> None:
     file = m.library_folder / "libcuda.so.1"
     file.unlink()
     file.touch()
-    m.set(FAKE_LIBRARIES="libnvidia-ml.so.1")

@@ -47,7 +47,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def tables() -> Iterator[tuple[str, Any]]:
-    for folder in ("screen", "diagnosis/texts", "errors/catalogue"):
+    for folder in ("screen", "tables", "diagnosis/texts", "errors/catalogue"):
         for file in sorted((SOURCES / folder).glob("*.toml")):
             yield f"{folder}/{file.stem}.json", tomllib.loads(file.read_text(encoding="utf-8"))
 

@@ -10,18 +10,9 @@ from bilingual import Bilingual, markup, spans
 from torch_doctor.diagnosis.diagnose import Diagnosis
 from torch_doctor.diagnosis.evidence import PROBES, Line
 from torch_doctor.diagnosis.privacy import clean
-from torch_doctor.diagnosis.sections import (
-    HEADINGS,
-    LABELS,
-    MARKS,
-    Item,
-    Section,
-    details,
-    sections,
-    sureness,
-    words,
-)  # fmt: skip
 from torch_doctor.diagnosis.words import Word
+
+from .sections import HEADINGS, LABELS, MARKS, Item, Section, details, sections, sureness, words
 
 
 def _code(text: str) -> str:

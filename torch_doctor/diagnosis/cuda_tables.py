@@ -1,78 +1,26 @@
-"""Tables that must be updated: which wheels of PyTorch exist, for which GPUs, and which driver they need.
-
-If the installed torch has tables of its own, these are used instead (``PYTORCH_RELEASES_CODE_CC`` and
-``_code_compatible_with_device`` in ``torch.cuda``; older releases have neither).
-"""
+"""Which wheels of PyTorch exist, for which GPUs, and which driver they need; the tables are in ``tables/cuda.toml``."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from typing import Any
 
-AS_OF = "2026-11"
+from torch_doctor.data import read_folder
 
-# CUDA release of a wheel → CPU architecture → compute capabilities (times ten) that it has machine code for.
-# Source: torch/cuda/__init__.py of release 2.13, and of 2.15, which no longer has 12.9.
-WHEELS: dict[str, dict[str, tuple[int, ...]]] = {
-    "12.6": {"x86_64": (50, 60, 70, 75, 80, 86, 90), "aarch64": (80, 90)},
-    "12.9": {"x86_64": (75, 80, 86, 90, 100, 120), "aarch64": (80, 90, 100, 120)},
-    "13.0": {"x86_64": (75, 80, 86, 90, 100, 120), "aarch64": (80, 90, 100, 110, 120)},
-    "13.2": {"x86_64": (75, 80, 86, 90, 100, 120), "aarch64": (80, 90, 100, 110, 120)},
-}
+TABLES = read_folder("torch_doctor", "tables")["cuda"]
+AS_OF: str = TABLES["as-of"]
+WHEELS: dict[str, dict[str, list[int]]] = TABLES["wheels"]
 
-# GPUs that are part of a larger chip (Jetson) run only code for their own capability.
-# Source: DEVICE_REQUIREMENT, the same file.
-OWN_CODE_ONLY = {53: {53}, 62: {62}, 72: {72}, 87: {87}, 101: {101, 110}}
-NOT_COMPATIBLE = {50: {53}, 52: {53}, 60: {62}, 61: {62}, 70: {72}, 80: {87}, 86: {87}, 100: {101}}
 
-# CUDA's major release → the first driver that supports it. Source: CUDA's release notes, "minor version compatibility".
-DRIVER_FOR_CUDA = {11: 450, 12: 525, 13: 580}
-WINDOWS_DRIVER_FOR_CUDA = {11: 452, 12: 528, 13: 580}  # also in WSL
+def numbered(table: str) -> dict[int, Any]:
+    """Return a table whose keys are numbers, which TOML and JSON write as texts."""
+    return {int(key): value for key, value in TABLES[table].items()}
 
-# What cuInit and the CUDA runtime return. Source: cuda.h, driver_types.h.
-CUDA_CODES = {
-    0: "success",
-    1: "invalid value",
-    2: "out of memory",
-    3: "initialization error",
-    34: "stub library",
-    35: "driver too old",
-    46: "devices unavailable",
-    100: "no device",
-    101: "invalid device",
-    209: "no kernel image for this GPU",
-    222: "unsupported PTX version",
-    214: "uncorrectable memory error",
-    304: "operating system call failed",
-    500: "a symbol was not found",
-    700: "illegal address",
-    710: "device-side assert",
-    716: "misaligned address",
-    719: "launch failure",
-    800: "not permitted",
-    801: "not supported",
-    802: "system not ready",
-    803: "driver and library do not match",
-    804: "forward compatibility not supported here",
-    805: "MPS: connection failed",
-    806: "MPS: RPC failure",
-    807: "MPS: server not ready",
-    999: "unknown error",
-}
 
-# What nvmlInit returns. Source: nvml.h.
-NVML_CODES = {
-    0: "success",
-    3: "not supported",
-    4: "no permission",
-    9: "driver not loaded",
-    12: "library not found",
-    15: "GPU is lost",
-    16: "reset required",
-    17: "operating system call failed",
-    18: "driver and library do not match",
-    999: "unknown error",
-}
+OWN_CODE_ONLY, NOT_COMPATIBLE = numbered("own-code-only"), numbered("not-compatible")
+DRIVER_FOR_CUDA, WINDOWS_DRIVER_FOR_CUDA = numbered("driver"), numbered("windows-driver")
+CUDA_CODES, NVML_CODES = numbered("cuda-codes"), numbered("nvml-codes")
 
 
 def runs(code: int, device: int) -> bool:

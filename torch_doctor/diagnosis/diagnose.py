@@ -9,7 +9,8 @@ from typing import Any
 from torch_doctor.diagnosis import QUESTIONS
 from torch_doctor.diagnosis.causes import Cause
 from torch_doctor.diagnosis.evidence import PROBES, Evidence, Line, no_answer
-from torch_doctor.diagnosis.rules import (
+
+from .rules import (
     access,
     answers,
     card_start,
@@ -22,19 +23,8 @@ from torch_doctor.diagnosis.rules import (
     usable,
     wsl,
 )
-from torch_doctor.diagnosis.rules.base import (
-    LIKELY,
-    SURE,
-    Rule,
-    build_line,
-    bus_line,
-    cuinit_line,
-    hiding_programs,
-    library_fact,
-    node_line,
-    nvml_line,
-    place_of,
-)
+from .rules.base import LIKELY, SURE, Rule, hiding_programs, place_of
+from .rules.shown import build_line, bus_line, cuinit_line, library_fact, node_line, nvml_line
 
 # From the Python environment to the GPU: of causes that are equally sure, the first one is the answer.
 CUDA_RULES: dict[str, Rule] = {

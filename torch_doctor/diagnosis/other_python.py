@@ -11,19 +11,14 @@ import sys
 import time
 from collections.abc import Mapping
 
+from torch_doctor.data import screen
 from torch_doctor.diagnosis.run_probes import Running
 
 OLDEST = (3, 8)  # what the probes are written for
 _LIMIT = 5.0  # seconds; a Python that starts more slowly is examined all the same
 _INSIDE = ("bin/python", "bin/python3", "Scripts/python.exe", "python.exe")  # of an environment's folder
 _VERSION = "import sys; print(sys.version_info[0] * 100 + sys.version_info[1])"  # also runs on Python 2
-_WRONG = {
-    "absent": "--python {given}: no Python is there · --python {given}：那裡沒有 Python",
-    "other": "--python {given}: this is no Python · --python {given}：這不是 Python",
-    "fails": "--python {given}: this Python does not start: {why} · --python {given}：這個 Python 無法啟動：{why}",
-    "old": "--python {given}: this is Python {version}; 3.8 or newer can be examined"
-    " · --python {given}：這是 Python {version}，只能診斷 3.8 以上的版本",
-}
+_WRONG = {name: text.en for name, text in screen("command_line", "python").items()}
 
 
 def find(given: str, environment: Mapping[str, str] | None = None) -> str:

@@ -9,22 +9,10 @@ from bilingual import Bilingual
 from torch_doctor.diagnosis.diagnose import Diagnosis
 from torch_doctor.diagnosis.evidence import PROBES, Line
 from torch_doctor.diagnosis.privacy import clean
-from torch_doctor.diagnosis.sections import (
-    LABELS,
-    MARKS,
-    Item,
-    Section,
-    details,
-    in_language,
-    in_notebook,
-    label,
-    more,
-    sections,
-    sureness,
-    words,
-)  # fmt: skip
 from torch_doctor.diagnosis.words import Word
-from torch_doctor.terminal import columns, wrap
+from torch_doctor.terminal import columns, in_language, label, wrap
+
+from .sections import LABELS, MARKS, Item, Section, details, in_notebook, more, sections, sureness, words
 
 _COLOURS = {"fine": "32", "fault": "31", "unknown": "33", "remark": "36"}  # ANSI: green, red, yellow, cyan
 _BOLD = "1"

@@ -11,45 +11,10 @@ from typing import NamedTuple
 from torch_doctor.diagnosis import cuda_tables
 from torch_doctor.diagnosis.evidence import Evidence
 
-# CUDA releases of the wheels of each release for x86-64. Source: replicate/cog, pkg/config/torch_compatibility.json, for
-# 2.0 to 2.12; pytorch.org, "Previous PyTorch versions", agrees for 2.0, 2.6 and 2.9; torch's own table for 2.13; pytorch#190355
-# for 2.14; pytorch#190385 for 2.15, whose own table still names 12.6, and 13.4, which uv 0.13 does not know.
-BUILDS = {
-    "2.0": ("11.7", "11.8"),
-    "2.1": ("11.8", "12.1"),
-    "2.2": ("11.8", "12.1"),
-    "2.3": ("11.8", "12.1"),
-    "2.4": ("11.8", "12.1", "12.4"),
-    "2.5": ("11.8", "12.1", "12.4"),
-    "2.6": ("11.8", "12.4", "12.6"),
-    "2.7": ("11.8", "12.6", "12.8"),
-    "2.8": ("12.6", "12.8", "12.9"),
-    "2.9": ("12.6", "12.8", "13.0"),
-    "2.10": ("12.6", "12.8", "13.0"),
-    "2.11": ("12.6", "12.8", "13.0"),
-    "2.12": ("12.6", "12.9", "13.0", "13.2"),
-    "2.13": ("12.6", "12.9", "13.0", "13.2"),
-    "2.14": ("12.6", "13.0", "13.2"),
-    "2.15": ("13.0", "13.2"),
-}
-# Builds before CUDA 12.8 serve Maxwell to Hopper, later ones Turing and newer, as in the tables of cuda_tables. Some
-# of 12.8 have code for Volta, too; then this leaves out a build that would do.
-_OLD, _NEW = (50, 60, 70, 75, 80, 86, 90), (75, 80, 86, 90, 100, 120)
-
-# What to install, best first: the package, its CUDA releases, and for which Pythons (3.N, first and last) there are wheels.
-# Without a number, uv takes the newest release with that build. 2.11 is the last for RTX 50 with a driver before CUDA 13 on
-# Windows, 2.8 and 2.4 for Python 3.9 and 3.8, 2.7 for drivers before CUDA 12. CUDA 12.9 is never chosen on Windows.
-RELEASES = (
-    ("torch", ("13.0", "13.2"), 10, 15),
-    ("torch", ("12.6", "12.9"), 10, 14),
-    ("torch==2.11.0", ("12.8",), 10, 14),
-    ("torch==2.8.0", BUILDS["2.8"], 9, 13),
-    ("torch==2.7.1", ("11.8",), 9, 13),
-    ("torch==2.4.1", BUILDS["2.4"], 8, 12),
-)
-ROCM = "rocm7.2"  # the newest build for AMD GPUs that uv knows
-PYTHONS = (11, 15)  # of release 2.15, on every system
-NEW_PYTHON = 12  # for a new environment where this Python has no wheels
+BUILDS: dict[str, list[str]] = cuda_tables.TABLES["builds"]
+_INSTALL = cuda_tables.TABLES["install"]
+RELEASES: list[tuple[str, list[str], int, int]] = _INSTALL["rows"]
+ROCM, PYTHONS, NEW_PYTHON = (_INSTALL[key] for key in ("rocm", "pythons", "new-python"))
 
 
 class Build(NamedTuple):
@@ -83,11 +48,12 @@ def has_wheels(e: Evidence) -> bool:
     return minor is None or PYTHONS[0] <= minor <= PYTHONS[1]
 
 
-def _table(cuda: tuple[str, ...], arch: str) -> dict[str, dict[str, tuple[int, ...]]]:
-    return {release: {"x86_64": _NEW if release >= "12.8" else _OLD} for release in cuda if arch == "x86_64"}
+def _table(cuda: list[str], arch: str) -> dict[str, dict[str, list[int]]]:
+    serves = {release: _INSTALL["since-12-8" if release >= "12.8" else "before-12-8"] for release in cuda}
+    return {release: {"x86_64": codes} for release, codes in serves.items() if arch == "x86_64"}
 
 
-def _installed(e: Evidence, arch: str) -> tuple[str, dict[str, dict[str, tuple[int, ...]]]]:
+def _installed(e: Evidence, arch: str) -> tuple[str, dict[str, dict[str, list[int]]]]:
     """Return the installed release (``"2.13.0"``) and the table of its builds; both empty where they are not known."""
     version = str(e.get("pytorch.version", "")).split("+")[0]
     found = re.fullmatch(r"(\d+\.\d+)\.\d+", version)  # not a nightly, and no build of somebody else's
@@ -97,9 +63,9 @@ def _installed(e: Evidence, arch: str) -> tuple[str, dict[str, dict[str, tuple[i
     own = {
         cuda: table
         for cuda, table in (e.get("pytorch.releases") or {}).items()
-        if arch in table and cuda in (known or (cuda,))
+        if arch in table and cuda in (known or [cuda])
     }
-    return version, own or _table(known or (), arch)
+    return version, own or _table(known or [], arch)
 
 
 def package_with(e: Evidence, cuda: str) -> str:

@@ -13,6 +13,7 @@ from torch_doctor.diagnosis.evidence import PROBES, Line
 from torch_doctor.diagnosis.typed_in import typed_in
 from torch_doctor.diagnosis.words import Word, words_of
 from torch_doctor.errors.catalogue import errors_of
+from torch_doctor.terminal import label
 
 HEADINGS = screen("report", "heading")
 SURENESS = {int(sure): text for sure, text in screen("report", "sure").items()}
@@ -179,17 +180,6 @@ def words(diagnosis: Diagnosis, parts: list[Section], language: str) -> list[Wor
 def in_notebook(diagnosis: Diagnosis) -> bool:
     """Return whether a notebook asked."""
     return bool(diagnosis.evidence.get("caller.notebook"))
-
-
-def in_language(text: Bilingual, language: str) -> list[str]:
-    """Return `text` in ``"en"``, ``"zh"`` or both languages (once, if both are the same)."""
-    both = [text.en, text.zh] if text.en != text.zh else [text.en]
-    return {"en": [text.en], "zh": [text.zh]}.get(language, both)
-
-
-def label(text: Bilingual, language: str) -> str:
-    """Return a short text in one line: ``"Evidence · 證據"``."""
-    return " · ".join(in_language(text, language))
 
 
 def _aside(text: str, language: str) -> str:

@@ -8,16 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from bilingual import (
-    Bilingual,
-    chosen_language,
-    joined,
-    markup,
-    measured,
-    only_language,
-    plain,
-    spans,
-)
+from bilingual import Bilingual, chosen_language, joined, markup, measured, only_language, plain, spans
 from torch_doctor.data import screen
 from torch_doctor.errors.catalogue import Entry, entries
 from torch_doctor.errors.matching import Finding

@@ -37,9 +37,7 @@ def program(entry: Entry, *, cuda: bool = False) -> str | None:
         return entry.provoke_cuda
     if entry.requires in ("special", "two_gpus") or (entry.requires == "cuda" and not cuda):
         return None
-    if entry.requires == "cpu_build" and cuda:
-        return None
-    return entry.provoke or entry.provoke_alone
+    return None if entry.requires == "cpu_build" and cuda else entry.provoke or entry.provoke_alone
 
 
 def environment() -> dict[str, str]:

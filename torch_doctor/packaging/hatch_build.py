@@ -19,7 +19,7 @@ except ModuleNotFoundError:  # Python 3.9 and 3.10
     import tomli as tomllib
 
 PATTERNS = ("*.py", "diagnosis/**/*.py", "errors/**/*.py", "**/*.schema.json", "py.typed")
-FOLDERS = ("screen", "diagnosis/texts", "errors/catalogue")
+FOLDERS = ("screen", "tables", "diagnosis/texts", "errors/catalogue")
 
 
 class Wheel(BuildHookInterface):

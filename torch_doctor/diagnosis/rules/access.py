@@ -3,21 +3,10 @@
 from __future__ import annotations
 
 from torch_doctor.diagnosis.evidence import Evidence, Line, mentions
-from torch_doctor.diagnosis.rules.base import (
-    LIKELY,
-    POSSIBLE,
-    SURE,
-    Rule,
-    RuleResult,
-    bus_line,
-    cuinit_line,
-    library_fact,
-    node_line,
-    node_lines,
-    nvml_line,
-    rule,
-)
-from torch_doctor.diagnosis.rules.machine import batch_system, no_gpu_runtime, traces
+
+from .base import LIKELY, POSSIBLE, SURE, Rule, RuleResult, rule
+from .machine import batch_system, no_gpu_runtime, traces
+from .shown import bus_line, cuinit_line, library_fact, node_line, node_lines, nvml_line
 
 RULES: dict[str, Rule] = {}
 

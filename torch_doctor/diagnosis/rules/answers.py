@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Optional
 
 from torch_doctor.diagnosis.evidence import Evidence, Line, joined, no_answer
-from torch_doctor.diagnosis.rules import hang, slow, slow_cpu
-from torch_doctor.diagnosis.rules.base import LIKELY, bus_line, place_of
+
+from . import hang, slow, slow_cpu
+from .base import LIKELY, place_of
+from .shown import bus_line
 
 RULES = {"slow": {**slow.RULES, **slow_cpu.RULES}, "hang": hang.RULES}
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Optional
 
 from torch_doctor.diagnosis import cuda_tables
-from torch_doctor.diagnosis.evidence import Evidence, Line, joined, mentions
+from torch_doctor.diagnosis.evidence import Evidence, Line, mentions
 
 SURE, LIKELY, POSSIBLE = 3, 2, 1
 
@@ -79,89 +79,6 @@ def without_code(e: Evidence) -> list[dict[str, Any]]:
 def no_kernel_image(gpu: dict[str, Any]) -> str:
     """Return the line in which CUDA or torch says that there is no machine code for `gpu`, or ``""``."""
     return mentions(str(gpu.get("error", "")), r"no kernel image", r"does not include kernels")
-
-
-# --- pieces of evidence -------------------------------------------------------------------------------
-
-
-def cuinit_line(e: Evidence) -> Line:
-    """Return whether CUDA starts, and what cuInit returned."""
-    code = e.cuinit
-    probe = "unmasked" if e.get("unmasked.cuInit") is not None else "driver"
-    if code is None:
-        return Line(probe, "CUDA was not started", "沒有嘗試啟動 CUDA")
-    english, chinese = {
-        0: ("CUDA starts", "CUDA 可以啟動"),
-        100: ("CUDA finds no GPU", "CUDA 找不到 GPU"),
-    }.get(code, ("CUDA does not start", "CUDA 無法啟動"))
-    call = f"cuInit() = {code}"
-    meaning = cuda_tables.CUDA_CODES.get(code, "not in the table of errors")
-    return Line(probe, f"{english}: {call} ({meaning})", f"{chinese}：{call}（{meaning}）")
-
-
-def nvml_line(e: Evidence) -> Line:
-    """Return what NVML answers: how many GPUs there are, or why it does not start."""
-    code = e.get("nvml.init")
-    if code is None:
-        return Line("nvml", "does not answer", "沒有回應")
-    call = f"nvmlInit() = {code}"
-    if code:
-        meaning = cuda_tables.NVML_CODES.get(code, "not in the table of errors")
-        return Line("nvml", f"does not start: {call} ({meaning})", f"無法啟動：{call}（{meaning}）")
-    count = e.get("nvml.count")
-    if count is None:
-        return Line("nvml", f"starts: {call}", f"可以啟動：{call}")
-    return Line("nvml", f"{count} GPU ({call})", f"{count} 張 GPU（{call}）")
-
-
-def bus_line(e: Evidence) -> Line:
-    """Return how many NVIDIA cards the PCI bus shows, and their kernel drivers."""
-    cards = e.cards()
-    if not cards:
-        return Line("bus", "no NVIDIA card in the list of devices", "裝置清單裡沒有 NVIDIA 顯示卡")
-    drivers = joined(sorted({str(card["driver"]) for card in cards if card.get("driver")}))
-    english, chinese = (f"driver in use: {drivers}", f"使用的驅動程式：{drivers}") if drivers else (
-        "no driver in use", "沒有使用任何驅動程式")  # fmt: skip
-    count = f"{len(cards)} NVIDIA card{'s' if len(cards) > 1 else ''}"
-    return Line("bus", f"{count}, {english}", f"{len(cards)} 張 NVIDIA 顯示卡，{chinese}")
-
-
-# How opening a device file ended, in words.
-_OPENED = {
-    "ok": ("can be opened", "可以開啟"),
-    "ENOENT": ("is missing", "不存在"),
-    "EACCES": ("no permission", "沒有權限"),
-    "EPERM": ("not permitted", "不允許開啟"),
-    "EIO": ("the GPU does not respond", "GPU 沒有回應"),
-}
-
-
-def node_line(name: str, how: str) -> Line:
-    """Return how opening the device file `name` ended: ``/dev/nvidia0: no permission (EACCES)``."""
-    english, chinese = _OPENED.get(how, ("cannot be opened", "打不開"))
-    return Line("bus", f"/dev/{name}: {english} ({how})", f"/dev/{name}：{chinese}（{how}）")
-
-
-def node_lines(e: Evidence, *errors: str) -> list[Line]:
-    """Return a line for each device file of the driver that failed to open with one of `errors` (``"EACCES"``)."""
-    return [node_line(name, how) for name, how in e.nodes.items() if how in errors]
-
-
-def build_line(e: Evidence) -> Line:
-    """Return which PyTorch was imported, and for what it was built."""
-    torch, cuda, hip = f"torch {e.get('pytorch.version')}", e.get("pytorch.cuda"), e.get("pytorch.hip")
-    if cuda or hip:
-        built = f"CUDA {cuda}" if cuda else f"ROCm {hip}"
-        return Line("pytorch", f"{torch}, built for {built}", f"{torch}，用 {built} 編譯")
-    return Line("pytorch", f"{torch}, built without CUDA (torch.version.cuda = None)",
-                f"{torch}，不含 CUDA（torch.version.cuda = None）")  # fmt: skip
-
-
-def library_fact(e: Evidence) -> str:
-    """Return from which file libcuda was loaded, or why it was not."""
-    if e.library:
-        return f"libcuda = {e.get('driver.path') or '?'}"
-    return e.get("driver.error", "libcuda: not found")
 
 
 # --- pieces of commands and texts ---------------------------------------------------------------------

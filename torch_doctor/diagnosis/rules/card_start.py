@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from torch_doctor.data import screen
 from torch_doctor.diagnosis.evidence import Evidence, Line, mentions
 from torch_doctor.diagnosis.places import BLACKWELL, MAXWELL, TURING, card_number
-from torch_doctor.diagnosis.rules.base import (
-    LIKELY,
-    SURE,
-    Rule,
-    RuleResult,
-    bus_line,
-    node_lines,
-    nvml_line,
-    rule,
-)
+
+from .base import LIKELY, SURE, Rule, RuleResult, rule
+from .shown import bus_line, node_lines, nvml_line
 
 RULES: dict[str, Rule] = {}
 
@@ -49,17 +43,7 @@ def driver_not_for_card(e: Evidence) -> RuleResult:
     if said:
         return SURE, [*said, bus_line(e)]
     reasons = [_unfit(e, card) for card in e.cards()]
-    if not all(reasons):
-        return None
-    flavour, version = _flavour(e)
-    return SURE, [
-        Line(
-            "bus",
-            reasons[0],
-            f"{_FLAVOURS.get(flavour, flavour)}模組 {version}；{_CHINESE[reasons[0].split(', ')[-1]]}",
-        ),
-        bus_line(e),
-    ]
+    return (SURE, [reasons[0], bus_line(e)]) if reasons and reasons[0] and all(reasons) else None
 
 
 def _flavour(e: Evidence) -> tuple[str, str]:
@@ -71,30 +55,26 @@ def _flavour(e: Evidence) -> tuple[str, str]:
     return {"NVIDIA": "proprietary", "Dual MIT/GPL": "open"}.get(license, ""), str(built.get("version", ""))
 
 
-_FLAVOURS = {"open": "開放原始碼", "proprietary": "專有"}
-_CHINESE = {
-    "card needs the open modules": "這張顯示卡需要開放原始碼模組",
-    "card needs the proprietary modules": "這張顯示卡需要專有模組",
-    "card needs driver 580 or older": "這張顯示卡需要 580 或更舊的驅動程式",
-    "card needs driver 470 or older": "這張顯示卡需要 470 或更舊的驅動程式",
-    "card needs driver 570 or newer": "這張顯示卡需要 570 或更新的驅動程式",
-}
+_FLAVOURS, _UNFIT = screen("evidence", "module"), screen("evidence", "unfit")
 
 
-def _unfit(e: Evidence, card: dict[str, Any]) -> str:
-    """Return why the driver cannot serve `card`, or ``""``."""
+def _unfit(e: Evidence, card: dict[str, Any]) -> Line | None:
+    """Return why the driver cannot serve `card`, or None."""
     number, (flavour, version) = card_number(card), _flavour(e)
     major = int(version.split(".")[0]) if version.split(".")[0].isdigit() else 0
     if not number or not major:
-        return ""
+        return None
     wrong = {
-        "card needs the open modules": number >= BLACKWELL and flavour == "proprietary",
-        "card needs driver 570 or newer": number >= BLACKWELL and major < 570,
-        "card needs driver 470 or older": number < MAXWELL and major >= 495,
-        "card needs the proprietary modules": number < TURING and flavour == "open",
-        "card needs driver 580 or older": number < TURING and major >= 590,
+        "open": number >= BLACKWELL and flavour == "proprietary",
+        "from-570": number >= BLACKWELL and major < 570,
+        "to-470": number < MAXWELL and major >= 495,
+        "closed": number < TURING and flavour == "open",
+        "to-580": number < TURING and major >= 590,
     }
-    return next((f"module: {flavour} {version}, {reason}" for reason, holds in wrong.items() if holds), "")
+    for why in (_UNFIT[name] for name, holds in wrong.items() if holds):
+        chinese = _FLAVOURS[flavour].zh if flavour else ""
+        return Line("bus", f"module: {flavour} {version}, {why.en}", f"{chinese}模組 {version}；{why.zh}")
+    return None
 
 
 @rule(RULES, "card-not-started")

@@ -5,21 +5,9 @@ from __future__ import annotations
 import re
 
 from torch_doctor.diagnosis.evidence import Evidence, Line, mentions
-from torch_doctor.diagnosis.rules.base import (
-    LIKELY,
-    POSSIBLE,
-    SURE,
-    Rule,
-    RuleResult,
-    build_line,
-    cuinit_line,
-    explained,
-    failing,
-    library_fact,
-    nothing_here,
-    nvml_line,
-    rule,
-)
+
+from .base import LIKELY, POSSIBLE, SURE, Rule, RuleResult, explained, failing, nothing_here, rule
+from .shown import build_line, cuinit_line, library_fact, nvml_line
 
 RULES: dict[str, Rule] = {}
 

@@ -5,17 +5,11 @@ from __future__ import annotations
 import re
 
 from torch_doctor.diagnosis.evidence import Evidence, Line, joined, mentions
-from torch_doctor.diagnosis.rules.base import (
-    LIKELY,
-    SURE,
-    Rule,
-    RuleResult,
-    bus_line,
-    library_fact,
-    rule,
-)
-from torch_doctor.diagnosis.rules.card_start import driver_not_for_card, holders, log_lines
-from torch_doctor.diagnosis.rules.machine import integrated_mode, traces
+
+from .base import LIKELY, SURE, Rule, RuleResult, rule
+from .card_start import driver_not_for_card, holders, log_lines
+from .machine import integrated_mode, traces
+from .shown import bus_line, library_fact
 
 RULES: dict[str, Rule] = {}
 
@@ -90,9 +84,7 @@ def driver_not_built(e: Evidence) -> RuleResult:
         return None
     if files:
         return SURE, [_files(e), bus_line(e), *log_lines(e, "other-kernel")]
-    if traces(e) or e.get("bus.dkms"):
-        return LIKELY, [_files(e), *traces(e), bus_line(e)]
-    return None
+    return (LIKELY, [_files(e), *traces(e), bus_line(e)]) if traces(e) or e.get("bus.dkms") else None
 
 
 @rule(RULES, "driver-not-signed")

@@ -4,29 +4,12 @@ from __future__ import annotations
 
 from torch_doctor.diagnosis.evidence import Evidence, Line, joined, mentions, no_answer
 from torch_doctor.diagnosis.places import places_of
-from torch_doctor.diagnosis.rules.access import container_lost, no_permission
-from torch_doctor.diagnosis.rules.base import (
-    LIKELY,
-    POSSIBLE,
-    SURE,
-    Rule,
-    RuleResult,
-    bus_line,
-    cuinit_line,
-    explained,
-    failing,
-    node_line,
-    nvml_line,
-    rule,
-)
-from torch_doctor.diagnosis.rules.driver_library import (
-    compat,
-    driver_in_container,
-    library_left_over,
-    mismatch,
-    module_not_rebuilt,
-)
-from torch_doctor.diagnosis.rules.wsl import wsl_shadowed
+
+from .access import container_lost, no_permission
+from .base import LIKELY, POSSIBLE, SURE, Rule, RuleResult, explained, failing, rule
+from .driver_library import compat, driver_in_container, library_left_over, mismatch, module_not_rebuilt
+from .shown import bus_line, cuinit_line, node_line, nvml_line
+from .wsl import wsl_shadowed
 
 RULES: dict[str, Rule] = {}
 

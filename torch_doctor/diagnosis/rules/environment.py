@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from torch_doctor.diagnosis.evidence import Evidence, Line
 from torch_doctor.diagnosis.releases import has_wheels, wheel_pythons
-from torch_doctor.diagnosis.rules.base import (
-    LIKELY,
-    SURE,
-    Rule,
-    RuleResult,
-    rule,
-)
-from torch_doctor.diagnosis.rules.other_gpus import jetson
+
+from .base import LIKELY, SURE, Rule, RuleResult, rule
+from .other_gpus import jetson
 
 RULES: dict[str, Rule] = {}
 

@@ -7,19 +7,14 @@ An example of its evidence (``copy`` and ``nccl`` need two GPUs)::
 
 from __future__ import annotations
 
-from bilingual import Bilingual
+from torch_doctor.data import screen
 from torch_doctor.diagnosis.evidence import Evidence, Line, mentions
-from torch_doctor.diagnosis.rules.base import LIKELY, POSSIBLE, SURE, Rule, RuleResult, rule
+
+from .base import LIKELY, POSSIBLE, SURE, Rule, RuleResult, rule
 
 RULES: dict[str, Rule] = {}
 
-_SAID = {
-    "right": Bilingual("right", "正確"),
-    "wrong": Bilingual("wrong", "結果錯誤"),
-    "failed": Bilingual("failed", "失敗"),
-    "slow": Bilingual("no answer in time", "逾時"),
-    "": Bilingual("not tried", "沒有測試"),
-}
+_TRIED = screen("evidence", "tried")
 
 
 def attempt(e: Evidence, name: str) -> str:
@@ -51,7 +46,7 @@ def outcome(e: Evidence, name: str) -> Line:
     """Return how the attempt `name` ended as evidence."""
     value = e.get(f"job.tries.{name}.value")
     how = attempt(e, name)
-    english, chinese = f"{name}: {_SAID[how].en}", f"{name}：{_SAID[how].zh}"
+    english, chinese = f"{name}: {_TRIED[how or 'not'].en}", f"{name}：{_TRIED[how or 'not'].zh}"
     if how == "right" and value == 101:
         english, chinese = f"{english} ({value} == 101)", f"{chinese}（{value} == 101）"
     return Line("job", english, chinese)
@@ -149,9 +144,7 @@ def shm(e: Evidence) -> RuleResult:
 @rule(RULES, "hang-gpu-error")
 def gpu_error(e: Evidence) -> RuleResult:
     """The copy between two GPUs ended with an error, which says nothing about a job that hangs."""
-    if attempt(e, "copy") == "failed":
-        return LIKELY, [outcome(e, "copy"), *error_lines(e, "copy")]
-    return None
+    return (LIKELY, [outcome(e, "copy"), *error_lines(e, "copy")]) if attempt(e, "copy") == "failed" else None
 
 
 @rule(RULES, "hang-world")

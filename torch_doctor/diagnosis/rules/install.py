@@ -5,18 +5,11 @@ from __future__ import annotations
 import re
 
 from torch_doctor.diagnosis.evidence import Evidence, Line, joined, mentions
-from torch_doctor.diagnosis.rules import environment, other_gpus, process
-from torch_doctor.diagnosis.rules.base import (
-    LIKELY,
-    SURE,
-    Rule,
-    RuleResult,
-    build_line,
-    bus_line,
-    cuinit_line,
-    rule,
-)
-from torch_doctor.diagnosis.rules.environment import other_python, other_torch, shadowed, source_tree
+
+from . import environment, other_gpus, process
+from .base import LIKELY, SURE, Rule, RuleResult, rule
+from .environment import other_python, other_torch, shadowed, source_tree
+from .shown import build_line, bus_line, cuinit_line
 
 RULES: dict[str, Rule] = {**process.RULES, **environment.RULES}
 

@@ -3,19 +3,10 @@
 from __future__ import annotations
 
 from torch_doctor.diagnosis.evidence import Evidence, Line, joined, mentions
-from torch_doctor.diagnosis.rules.base import (
-    LIKELY,
-    POSSIBLE,
-    SURE,
-    Rule,
-    RuleResult,
-    bus_line,
-    library_fact,
-    node_lines,
-    nothing_here,
-    rule,
-)
-from torch_doctor.diagnosis.rules.other_gpus import amd, intel
+
+from .base import LIKELY, POSSIBLE, SURE, Rule, RuleResult, nothing_here, rule
+from .other_gpus import amd, intel
+from .shown import bus_line, library_fact, node_lines
 
 RULES: dict[str, Rule] = {}
 

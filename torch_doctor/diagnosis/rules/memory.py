@@ -5,15 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from torch_doctor.diagnosis.evidence import Evidence, Line, mentions
-from torch_doctor.diagnosis.rules.base import (
-    LIKELY,
-    SURE,
-    Rule,
-    RuleResult,
-    cuinit_line,
-    explained,
-    rule,
-)
+
+from .base import LIKELY, SURE, Rule, RuleResult, explained, rule
+from .shown import cuinit_line
 
 RULES: dict[str, Rule] = {}
 

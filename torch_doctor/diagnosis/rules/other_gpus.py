@@ -5,16 +5,9 @@ from __future__ import annotations
 import re
 
 from torch_doctor.diagnosis.evidence import Evidence, Line
-from torch_doctor.diagnosis.rules.base import (
-    LIKELY,
-    SURE,
-    Rule,
-    RuleResult,
-    build_line,
-    bus_line,
-    rule,
-    without_code,
-)
+
+from .base import LIKELY, SURE, Rule, RuleResult, rule, without_code
+from .shown import build_line, bus_line
 
 RULES: dict[str, Rule] = {}
 

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 from torch_doctor.diagnosis.evidence import Evidence, Line
-from torch_doctor.diagnosis.rules.base import (
-    LIKELY,
-    POSSIBLE,
-    SURE,
-    Rule,
-    RuleResult,
-    rule,
-    seen,
-)
+
+from .base import LIKELY, POSSIBLE, SURE, Rule, RuleResult, rule, seen
 
 RULES: dict[str, Rule] = {
     # This process was forked from a process that had already initialized CUDA.
-    "forked": seen("caller.bad_fork", SURE, Line("caller", "torch.cuda._is_in_bad_fork() = True")),
+    "forked": seen("caller.bad_fork", SURE, Line("caller", "torch.cuda._is_in_bad_fork() = True"))
 }
 
 
@@ -26,9 +19,7 @@ def dead_context(e: Evidence) -> RuleResult:
         return SURE, [
             Line("caller", f"torch.cuda.synchronize(): {e.get('caller.cuda_error')}"),
             Line(
-                "usable",
-                f"fresh process: {e.works} GPU, correct",
-                f"全新的行程：{e.works} 張 GPU，計算正確",
+                "usable", f"fresh process: {e.works} GPU, correct", f"全新的行程：{e.works} 張 GPU，計算正確"
             ),
         ]
     return None

@@ -11,10 +11,11 @@ from typing import Any
 from bilingual import Bilingual
 from torch_doctor.diagnosis import cuda_tables
 from torch_doctor.diagnosis.evidence import Evidence, Line, joined
-from torch_doctor.diagnosis.rules import base
-from torch_doctor.diagnosis.rules.base import LIKELY, POSSIBLE, SURE, Rule, RuleResult, explained, rule, seen
-from torch_doctor.diagnosis.rules.memory import filled, used_line
-from torch_doctor.diagnosis.rules.slow_cpu import battery
+
+from . import base
+from .base import LIKELY, POSSIBLE, SURE, Rule, RuleResult, explained, rule, seen
+from .memory import filled, used_line
+from .slow_cpu import battery
 
 RULES: dict[str, Rule] = {}
 
@@ -42,7 +43,9 @@ def debugging(e: Evidence) -> RuleResult:
 @rule(RULES, "slow-switch")
 def switch(e: Evidence) -> RuleResult:
     """A program in this folder switches on what is for finding errors; whether it is the slow one is not known."""
-    lines = [Line("pytorch", f"{base.place_of(line)}: {line['value']}") for line in e.get("pytorch.slows", [])[:3]]
+    lines = [
+        Line("pytorch", f"{base.place_of(line)}: {line['value']}") for line in e.get("pytorch.slows", [])[:3]
+    ]
     return (LIKELY, lines) if lines and e.works else None
 
 

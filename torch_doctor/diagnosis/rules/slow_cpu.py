@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from torch_doctor.diagnosis.evidence import Evidence, Line
-from torch_doctor.diagnosis.rules.base import LIKELY, POSSIBLE, Rule, RuleResult, rule, seen
+
+from .base import LIKELY, POSSIBLE, Rule, RuleResult, rule, seen
 
 battery = seen("speed.battery", LIKELY, Line("speed", "battery: discharging", "電池：放電中"))
 RULES: dict[str, Rule] = {"slow-battery": battery}

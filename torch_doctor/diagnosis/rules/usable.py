@@ -3,29 +3,10 @@
 from __future__ import annotations
 
 from torch_doctor.diagnosis.evidence import Evidence, Line, joined, mentions
-from torch_doctor.diagnosis.rules import (
-    access,
-    card_start,
-    driver_library,
-    driver_module,
-    driver_start,
-    machine,
-    memory,
-    wsl,
-)
-from torch_doctor.diagnosis.rules.base import (
-    LIKELY,
-    SURE,
-    Rule,
-    RuleResult,
-    cuinit_line,
-    explained,
-    no_kernel_image,
-    nvml_line,
-    place_of,
-    rule,
-    without_code,
-)
+
+from . import access, card_start, driver_library, driver_module, driver_start, machine, memory, wsl
+from .base import LIKELY, SURE, Rule, RuleResult, explained, no_kernel_image, place_of, rule, without_code
+from .shown import cuinit_line, nvml_line
 
 RULES: dict[str, Rule] = {}
 

@@ -3,19 +3,10 @@
 from __future__ import annotations
 
 from torch_doctor.diagnosis.evidence import Evidence, Line
-from torch_doctor.diagnosis.rules.base import (
-    LIKELY,
-    POSSIBLE,
-    SURE,
-    Rule,
-    RuleResult,
-    cuinit_line,
-    failing,
-    library_fact,
-    nvml_line,
-    rule,
-)
-from torch_doctor.diagnosis.rules.driver_library import compat, library_not_on_path, stub
+
+from .base import LIKELY, POSSIBLE, SURE, Rule, RuleResult, failing, rule
+from .driver_library import compat, library_not_on_path, stub
+from .shown import cuinit_line, library_fact, nvml_line
 
 RULES: dict[str, Rule] = {}
 
