@@ -100,7 +100,7 @@ def test_the_stub_is_not_yet(key: str) -> None:
 @pytest.mark.parametrize(
     "key, source, mistake",
     [
-        pytest.param(key, source, mistake, id=f"{key}-{mistake}")
+        pytest.param(key, source, mistake, id=f"{key}-{mistake}", marks=script_answers.marks(key, mistake))
         for key, entry in PUBLISHED.items()
         for source, mistake in entry.wrong
     ],
