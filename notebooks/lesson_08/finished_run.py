@@ -36,7 +36,7 @@ def finished_run(model: str) -> dict[str, Any]:
     found = newest(model)
     if found is None:
         options = f"--data {SERIES} --model {model} --epochs {EPOCHS.get(model, 1)} --no-plots".split()
-        launch(SCRIPT, *options, processes=1, limit=600, show="quiet").check()
+        launch(SCRIPT, *options, processes=1, limit=600, show="clock").check()
         found = newest(model)
     if found is None:
         raise RuntimeError(f"{SCRIPT} left no run in {RESULTS} · {SCRIPT} 沒有在 {RESULTS} 留下結果")

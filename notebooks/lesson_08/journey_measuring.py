@@ -20,7 +20,7 @@ from shared.waiting import Waits
 
 LEARN = 2048  # windows after which the error is compared
 # So many runs are timed, each for about so long: some escape what else the machine does.
-RUNS, SECONDS = 8, 0.15
+RUNS, SECONDS = 4, 0.15
 FEWEST, MOST = 64, 8192  # windows in a timed run
 BUSY, WAITING, OVERHEAD = 0.6, 0.2, 0.5  # shares from which on something limits
 
@@ -40,16 +40,23 @@ def timed(train: Train, device: torch.device, count: int, **part: Any) -> tuple[
 def rate(train: Train, device: torch.device, learn: bool = True, **part: Any) -> tuple[float, float | None]:
     """Return windows per second, the best of several runs, and the error after 2,048 windows (None if not `learn`).
 
-    A first call of two steps is not counted: it chooses algorithms, fills caches, or compiles.
+    A first call of two steps is not counted: it chooses algorithms, fills caches, or compiles. What has learned once is only
+    timed again, since it would learn the same.
     """
-    batch = part.get("batch", 8)
+    batch, key = part.get("batch", 8), (train, device, *sorted(part.items()))
     with preserved_state(threads=1):
         timed(train, device, 2 * batch, **part)
-        count = LEARN if learn else FEWEST
+        count = LEARN if learn and key not in _errors else FEWEST
         model, seconds = timed(train, device, count, **part)
-        best, found = count / seconds, programs.error(model) if learn else None
+        best = count / seconds
+        if count == LEARN:
+            _errors[key] = programs.error(model)
         again = min(max(round(best * SECONDS / batch) * batch, FEWEST, 2 * batch), MOST)
-        return max(best, *(again / timed(train, device, again, **part)[1] for _ in range(RUNS))), found
+        best = max(best, *(again / timed(train, device, again, **part)[1] for _ in range(RUNS)))
+        return best, _errors[key] if learn else None
+
+
+_errors: dict[tuple[Any, ...], float] = {}  # by program, device and parts
 
 
 def counted_on() -> torch.device:

@@ -188,7 +188,7 @@ def _comparison(rates: Mapping[int, float], gpus: int) -> Block:
     return _status(Bilingual("".join(text.en for text in said), "".join(text.zh for text in said)))
 
 
-def score_ranks(script: str | Path, processes: int = 2, epochs: int = 8) -> dict[int, float] | None:
+def score_ranks(script: str | Path, processes: int = 2, epochs: int = 5) -> dict[int, float] | None:
     """Train in one process and in several, compare, keep the number of several for this lesson, and show the board.
 
     With one GPU, the comparison takes place on the CPU, and the board gets the number of one process on the GPU.

@@ -101,7 +101,7 @@ def outcome(path: Path, text: str, plan: Plan) -> Outcome:
     with tempfile.TemporaryDirectory(prefix="exercise-", ignore_cleanup_errors=True) as folder:
         arguments = path.resolve(), folder, json.dumps(plan.worlds), plan.stop
         run = launch(
-            observed_script.__file__, *arguments, processes=sum(plan.worlds), limit=LIMIT_SECONDS, show="quiet",
+            observed_script.__file__, *arguments, processes=sum(plan.worlds), limit=LIMIT_SECONDS, show="clock",
             max_restarts=int(plan.stop > 0), environment={"CUDA_VISIBLE_DEVICES": ""},
         )  # fmt: skip
     stuck = {}

@@ -4,11 +4,11 @@ import pytest
 
 
 @pytest.fixture(scope="session")
-def known_scripts() -> None:
-    """Run all scripts that answer exercises in one launch."""
+def known_scripts(pytestconfig: pytest.Config) -> None:
+    """Run the scripts that answer exercises in one launch: all of them where nightly tests are not left out."""
     from script_answers import run_known_scripts  # loads PyTorch
 
-    run_known_scripts()
+    run_known_scripts(night="not nightly" not in pytestconfig.option.markexpr)
 
 
 @pytest.fixture(autouse=True)

@@ -1,5 +1,9 @@
-"""All exercises whose answers are scripts: stub, solution, wrong answers, and other right answers."""
+"""All exercises whose answers are scripts: stub, solution, wrong answers, and other right answers.
 
+By day, one wrong answer of each exercise is run, and the solution; at night, all.
+"""
+
+import pytest
 from script_outcomes import run_together
 
 from course_utils.exercises import Exercise, exercises_of
@@ -14,6 +18,12 @@ EXERCISES: dict[str, Exercise] = {
 JUDGES: dict[str, ScriptJudge] = {key: exercise.judge for key, exercise in EXERCISES.items()}
 STUBS = {key: judge.stub for key, judge in JUDGES.items()}
 SOLUTIONS = {key: judge.solution for key, judge in JUDGES.items()}
+
+
+def marks(key: str, mistake: str) -> list[pytest.MarkDecorator]:
+    """Return the mark of tests that need the outcome of a wrong answer to an exercise, if that is run at night only."""
+    by_day = key not in EXERCISES or mistake == next(iter(EXERCISES[key].wrong))
+    return [] if by_day else [pytest.mark.nightly]
 
 
 def _other(key: str, *changes: tuple[str, str]) -> tuple[str, str]:
@@ -51,10 +61,14 @@ RIGHT: dict[str, tuple[str, str]] = {
 }  # fmt: skip
 
 
-def run_known_scripts() -> int:
-    """Run all scripts in one launch, and return how many had to run."""
-    known = [*RIGHT.values(), *SOLUTIONS.items()]
+def run_known_scripts(night: bool) -> int:
+    """Run the scripts of the day, or all, in one launch, and return how many had to run."""
+    known = [*SOLUTIONS.items(), *(RIGHT.values() if night else [])]
     known += [
-        (k, text) for k, exercise in EXERCISES.items() for texts in exercise.wrong.values() for text in texts
+        (key, text)
+        for key, exercise in EXERCISES.items()
+        for mistake, texts in exercise.wrong.items()
+        for text in texts
+        if night or not marks(key, mistake)
     ]
     return run_together([(text, JUDGES[key].plan) for key, text in known])

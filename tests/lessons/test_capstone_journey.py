@@ -29,6 +29,7 @@ SOURCES = (programs.from_table, programs.from_device)
 def in_lesson(monkeypatch: pytest.MonkeyPatch, one_thread: None, shown: list[Any]) -> None:
     lesson.use("08")
     monkeypatch.setattr(journey, "_last", {})
+    monkeypatch.setattr(journey_measuring, "_errors", {})
     monkeypatch.setattr(journey, "try_gpu", lambda: CPU)
     monkeypatch.setattr(journey, "display", shown.append)
     monkeypatch.setattr(recordings, "runs", list)  # whatever the course has recorded
@@ -133,6 +134,9 @@ def test_the_best_of_several_runs_counts_after_a_warm_up(monkeypatch: pytest.Mon
     speeds = iter([1e9] * 2 + [1.0] * 4)
     assert journey.rate(None, CPU, learn=False)[0] == pytest.approx(1e9)  # type: ignore[arg-type]
     assert calls[6:] == [16, 64, 8192, 8192, 8192, 8192]
+    speeds = iter([1000] * 6)
+    assert journey.rate(None, CPU, batch=32) == (1000, 0.25)  # type: ignore[arg-type]
+    assert calls[12:] == [64, 64, 160, 160, 160, 160], "the error is known"
 
 
 def timeline_of(data: float, gpu: float) -> Timeline:

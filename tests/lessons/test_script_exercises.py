@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from script_answers import EXERCISES, JUDGES, RIGHT, SOLUTIONS, STUBS
+from script_answers import EXERCISES, JUDGES, RIGHT, SOLUTIONS, STUBS, marks
 
 from course_utils.exercise_hints import HINTS
 from course_utils.exercises import Answer, Mistake, examine, seen
@@ -52,6 +52,7 @@ def test_stub_and_solution_fit_into_a_cell_and_need_pytorch_only(key: str) -> No
         assert {name.split(".")[0] for name in imported(script)} <= {"torch", *sys.stdlib_module_names}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("way", [f"{key}-{way}" for way, (key, _) in RIGHT.items()])
 def test_other_right_scripts_pass(way: str) -> None:
     key, script = RIGHT[way.partition("-")[2]]
@@ -89,7 +90,7 @@ def test_each_hint_of_any_script_is_reached(own_folder: Path) -> None:
     assert set(HINTS) - TESTED_ELSEWHERE <= reached
 
 
-@pytest.mark.parametrize("key, mistake, words", [
+@pytest.mark.parametrize("key, mistake, words", [pytest.param(*given, marks=marks(*given[:2])) for given in [
     ("06/together", "rank_raised", "Rank 0 stopped in line 8: AttributeError"),
     ("06/together", "no_python", "cannot read line 8"),
     ("06/rank0", "not_entered", "Rank 1 stopped in line 20: the file is not there, as this rank did not wait: it never called `barrier` (line 19)"),
@@ -103,7 +104,7 @@ def test_each_hint_of_any_script_is_reached(own_folder: Path) -> None:
     ("07/resume", "from_elsewhere", "Epoch 1 was complete when it was saved, and epoch 2 was interrupted; your script goes on with [1]"),
     ("07/resume", "out_of_step", "rank 0 has reached its end after 20 steps, rank 1 waits in line 32 after 20 steps"),
     ("07/resume", "rest", "2 epochs are left, 20 steps"),
-])  # fmt: skip
+]])  # fmt: skip
 def test_hints_have_the_numbers_of_the_script(key: str, mistake: str, words: str) -> None:
     assert words in check(key, EXERCISES[key].wrong[mistake][0]).message.en
 
