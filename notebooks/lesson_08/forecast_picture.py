@@ -29,7 +29,7 @@ def whole_run() -> dict[str, Any]:
 
 def draw(runs: Sequence[dict[str, Any]], recorded: dict[str, Any]) -> Any:
     """Return the figure of the metrics of some runs, the first of which is drawn, beside the recorded ones."""
-    figure, (window, horizons) = figures.new(height=3.6, columns=2, width=9.2)
+    figure, (window, horizons) = figures.new(height=4.6, columns=2, width=9.2)
     example = runs[0]["examples"][0]
     past, hours = example["past"][-48:], range(1, len(example["truth"]) + 1)
     window.plot(range(1 - len(past), 1), past, color=figures.PALE, label=Bilingual("past", "過去"))
@@ -54,7 +54,7 @@ def draw(runs: Sequence[dict[str, Any]], recorded: dict[str, Any]) -> Any:
     for axes in (window, horizons):
         axes.xaxis.set_major_locator(MultipleLocator(12 if axes is window else 6))
         axes.set_xlabel(Bilingual("hours ahead", "往後幾小時"))
-        axes.legend(fontsize=8)
+        axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=(0, -0.18))  # below the curves
     return figure
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from bilingual import Block
+from bilingual import Bilingual, Block
 from course_utils import facts
 from course_utils.exercises import Mistakes
 
@@ -69,12 +69,15 @@ def judge(answer: Any) -> Mistakes:
         yield True, "other", case
 
 
+_ONE = Bilingual("one device, all 10", "一個裝置，全部 10 筆")
+
+
 def show(answer: Any) -> Block:
     """Return the gradient of the bias in each copy after the answer, and on one device."""
     copies, xs, ys = _parts(_SIZES[0])
     whole = _gradient(copies[0], torch.cat(xs), torch.cat(ys))[-2:]
     answer(list(copies), list(xs), list(ys), _sum_to_all)
-    rows = {f"copies[{k}].bias.grad": own.bias.grad for k, own in enumerate(copies)} | {"1 × 10": whole}
+    rows = {f"copies[{k}].bias.grad": own.bias.grad for k, own in enumerate(copies)} | {_ONE: whole}
     return facts(fixed={name: [round(v, 4) for v in value.tolist()] for name, value in rows.items()})
 
 
