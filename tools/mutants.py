@@ -114,7 +114,7 @@ def failed(tests: list[str], folder: Path, *options: str) -> list[str]:
     environment = {
         name: value for name, value in os.environ.items() if name not in ("CI", "GITHUB_STEP_SUMMARY")
     }
-    command = [sys.executable, "-m", "pytest", *names, "-q", "-p", "no:cacheprovider", *options]
+    command = [sys.executable, "-m", "pytest", *names, "-q", "-m", "", "-p", "no:cacheprovider", *options]
     how = {"cwd": folder, "env": environment | {"PYTHONPATH": str(folder)}, "text": True}
     limit = LIMIT if "-x" in options else None
     try:

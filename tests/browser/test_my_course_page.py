@@ -105,6 +105,7 @@ def test_a_note_says_what_to_do_when_the_kernel_was_restarted(window: NotebookPa
     window.page.wait_for_function("e => e.classList.contains('course-chosen')", arg=button.element_handle())
 
 
+@pytest.mark.nightly
 def test_a_reopened_notebook_says_what_to_do(window: NotebookPage) -> None:
     assert window.command("docmanager:save")
     window.lab.shut_kernels_down()

@@ -120,7 +120,8 @@ def test_a_job_on_github_gets_the_summary(tmp_path: Path, monkeypatch: pytest.Mo
     assert target.read_text(encoding="utf-8") == "### claims\n\n```\na  1\n```\n\n"
 
 
-@pytest.mark.parametrize("ci", [True, pytest.param(False, marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("ci", [True, False])
 def test_a_run_with_a_claim_that_stays_unclear_fails_in_ci(
     ci: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

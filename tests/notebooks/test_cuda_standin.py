@@ -11,9 +11,12 @@ from tools.cuda_standin.__main__ import LESSONS, ROOT, Report, kernel_environmen
 from tools.cuda_standin.driver import build
 from tools.cuda_standin.profiles import SOUND
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux" or shutil.which("g++") is None, reason="the stand-in is for Linux with g++"
-)
+pytestmark = [
+    pytest.mark.nightly,  # to compile it takes twenty seconds
+    pytest.mark.skipif(
+        sys.platform != "linux" or shutil.which("g++") is None, reason="the stand-in is for Linux with g++"
+    ),
+]
 NOTEBOOKS = {path.name[:2]: path for path in sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))}
 
 
@@ -139,7 +142,6 @@ def test_a_device_that_computes_wrongly_is_not_usable(library: Path) -> None:
     assert found.where == "usable-proof" and "False" in found.what
 
 
-@pytest.mark.nightly
 def test_streams_are_in_order(library: Path) -> None:
     cells = "setup streams-race streams-wait streams-claim early-claim overlap-build overlap-measure overlap-streams prefetch-on-gpu"
     report = lesson("04", "h100", library, cells)
@@ -148,7 +150,6 @@ def test_streams_are_in_order(library: Path) -> None:
     assert {"4.13", "4.4", "4.16"} <= set(report.claims)
 
 
-@pytest.mark.nightly
 def test_copies_go_to_several_gpus(library: Path) -> None:
     cells = "setup hand-lenet hand-scatter-try hand-apply-build hand-apply-run gradient-try wrap-functional wrap-class wrap-check wrap-real"
     report = lesson("05", "eight-h100", library, cells)
@@ -156,7 +157,6 @@ def test_copies_go_to_several_gpus(library: Path) -> None:
     assert report.claims["5.8-real"]["verdict"] == "holds"
 
 
-@pytest.mark.nightly
 @pytest.mark.parametrize("profile", SOUND)
 @pytest.mark.parametrize("number", LESSONS)
 def test_a_lesson_on_a_machine_with_cuda(number: str, profile: str, library: Path) -> None:

@@ -81,14 +81,16 @@ def test_fix_keeps_code() -> None:
 
 
 def test_links(tmp_path) -> None:
-    (tmp_path / "notebooks").mkdir()
-    (tmp_path / "a b.md").write_text("", encoding="utf-8")
+    root = tmp_path / "course"
+    (root / "notebooks").mkdir(parents=True)
+    for file in (root / "a b.md", tmp_path / "outside.md"):
+        file.touch()
     source = (
         "[1](../a%20b.md) [2](../a%20b.md#part) [3](#here) [4](https://x.y/z) `[5](no)` "
         '[6](missing.md) [7](../../outside.md) [8](C:/x) <a href="gone.html">9</a>'
     )
     findings = Findings()
-    check_links(source, tmp_path / "notebooks", tmp_path, findings)
+    check_links(source, root / "notebooks", root, findings)
     assert [finding.what.split()[0] for finding in findings] == [
         "missing.md", "../../outside.md", "C:/x", "gone.html",
     ]  # fmt: skip
