@@ -14,7 +14,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from tabled import tabled
 
-from notebook_torchrun import _find
+from notebook_torchrun.job import find
 from tools.my_course.merge import merged
 from tools.my_course.update import update
 from tools.record import execute
@@ -300,7 +300,7 @@ def test_rooms_workers_and_own_scripts_are_found_in_the_copy(
     assert [entry.name for entry in (folder / "mine").iterdir()] == ["hello.py"]
     monkeypatch.chdir(folder)
     for name in ("mine/hello.py", "workers/train.py"):
-        assert _find(name) == folder / name
+        assert find(name) == folder / name
 
 
 @pytest.mark.nightly

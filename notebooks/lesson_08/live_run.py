@@ -17,9 +17,9 @@ from IPython import get_ipython
 from IPython.display import display
 
 from bilingual import Bilingual, Block, Shown, by_language
-from lesson_08.background_launch import BackgroundLaunch
 from lesson_08.run_log import Progress
 from lesson_08.run_view import STOP, end_box, panel
+from notebook_torchrun.job import Job
 from notebook_torchrun.result import Run
 
 EVERY = 0.5  # seconds between two looks
@@ -167,7 +167,7 @@ async def watch_run(script: str, *arguments: object, processes: int = 2, limit: 
         FileNotFoundError: There is no such script.
         KeyboardInterrupt: The kernel was interrupted twice.
     """
-    job = BackgroundLaunch(script, arguments, processes, limit)
+    job = Job(script, arguments, processes, limit)
     view = View(job.run.command)
 
     def running() -> bool:
@@ -177,11 +177,13 @@ async def watch_run(script: str, *arguments: object, processes: int = 2, limit: 
         return alive
 
     try:
-        with job:
-            await view.look(running)
+        job.start()
+        await view.look(running)
     except BaseException:
         view.finish("killed")
         raise
+    finally:
+        job.stop()
     return view.ended(job.run)
 
 

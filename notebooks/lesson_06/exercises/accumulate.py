@@ -24,6 +24,7 @@ def judge(found: Facts) -> Mistakes:
 show, changed = judge.show, judge.changed
 _NO_SYNC = "with nullcontext() if last else ddp.no_sync():"
 WRONG = {
+    "steps": changed(("    optimizer.step()", "        optimizer.step()")),
     "not_a_mean": changed((" / len(pieces)", "")),
     "averages_often": (
         changed((_NO_SYNC, "with nullcontext():")),
@@ -34,5 +35,4 @@ WRONG = {
     ),
     "never_averages": changed((_NO_SYNC, "with ddp.no_sync():")),
     "pieces": changed(("pieces = list(zip(x.chunk(4), y.chunk(4), strict=True))", "pieces = [(x, y)]")),
-    "steps": changed(("    optimizer.step()", "        optimizer.step()")),
 }
