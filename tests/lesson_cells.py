@@ -27,9 +27,9 @@ class Cell:
 def everything() -> list[Cell]:
     """Return all cells, in the order of the course; read once."""
     return [
-        Cell(path.name[:2], cell["id"], cell["cell_type"], "".join(cell["source"]), "jupyter" in cell["metadata"])
+        Cell(path.name[:2], c["id"], c["cell_type"], "".join(c["source"]), "jupyter" in c["metadata"])
         for path in NOTEBOOKS
-        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]
+        for c in json.loads(path.read_text(encoding="utf-8"))["cells"]
     ]
 
 
