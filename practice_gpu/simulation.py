@@ -74,7 +74,7 @@ def merged(first: Mapping[Key, int], second: Mapping[Key, int]) -> Mapping[Key, 
 
 
 class Machine:
-    """The devices' queues and the host's clock; `perform` carries out the actions of work that has ended, in that order."""
+    """The devices' queues and the host's clock; `perform` carries out the actions of work that has ended."""
 
     def __init__(self, perform: Callable[[list[Work]], None] | None = None) -> None:
         self.lock = threading.RLock()
