@@ -88,7 +88,7 @@ KERNELS: dict[str, Callable[..., Any]] = {
 }
 
 
-# --- cells of RNNs and attention: PyTorch calls kernels that the CPU does not have, or of several the slowest ----------
+# --- cells of RNNs, and attention: PyTorch asks for kernels that the CPU does not have, or takes the slowest -----------
 
 
 def _lstm_cell(gates: Any, hidden: Any, state: Any, bias: Any = None, other: Any = None) -> Any:

@@ -142,7 +142,7 @@ class Operator:
 
 
 def _brought(given: dict[str, Any]) -> torch.Tensor | None:
-    """Bring indices and numbers of the host to the device as CUDA does; or return a mask that alone says what to fill."""
+    """Bring indices and numbers of the host to the device as CUDA does; or return the mask that a number fills."""
     tensor, values, found = given["self"], given.get("values"), []
     if tensor.is_cpu:
         return None

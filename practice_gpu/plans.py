@@ -150,7 +150,7 @@ def _trial(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _waits(operator: Operator, given: dict[str, Any], on_gpu: list[torch.Tensor]) -> int:
-    """Return how often the host waits for values; also once where the CPU has to say what is wrong with the arguments."""
+    """Return how often the host waits for values; also once where the CPU has to say what is wrong."""
     name = operator.name
     if name in INDEXING:
         return any(t.dtype in (torch.bool, torch.uint8) for t in tensors_in((given["indices"],)))

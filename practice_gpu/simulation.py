@@ -74,22 +74,14 @@ def merged(first: Mapping[Key, int], second: Mapping[Key, int]) -> Mapping[Key, 
 
 
 class Machine:
-    """The devices' queues and the host's clock.
-
-    Attributes:
-        now: The host's clock, in seconds.
-        queues: The streams by device and number.
-        known: What the host knows to have ended: the last order of each stream.
-        log: What ran and when, in the order of starts; the oldest lines go first when it is full.
-        perform: Carries out the actions of work that has ended, in the order of ends.
-    """
+    """The devices' queues and the host's clock; `perform` carries out the actions of work that has ended."""
 
     def __init__(self, perform: Callable[[list[Work]], None] | None = None) -> None:
         self.lock = threading.RLock()
-        self.now = 0.0
-        self.queues: defaultdict[Key, Queue] = defaultdict(Queue)
-        self.known: Mapping[Key, int] = {}
-        self.log: deque[Entry] = deque(maxlen=200_000)
+        self.now = 0.0  # the host's clock, in seconds
+        self.queues: defaultdict[Key, Queue] = defaultdict(Queue)  # the streams by device and number
+        self.known: Mapping[Key, int] = {}  # what the host knows to have ended: the last order of each stream
+        self.log: deque[Entry] = deque(maxlen=200_000)  # in the order of starts
         self.perform = perform or (lambda works: [work.action() for work in works])
         # Of an engine: ends and shares of its work, and the last start.
         self._busy: defaultdict[Any, list[tuple[float, float]]] = defaultdict(list)

@@ -40,35 +40,24 @@ class _Chosen(threading.local):
 
 
 class State:
-    """The machine with its settings.
+    """The machine with its settings."""
 
-    Attributes:
-        machine: The simulation.
-        races: What it found to be in no order.
-        profile: The card.
-        memory: Bytes of each device.
-        fraction: The share of them that may be used.
-        count: How many devices there are; 0 before `start`.
-        waits: How often the host waited, by line.
-        errors: By device, the error that every later call on it reports.
-        blocking: Whether every launch waits, as with CUDA_LAUNCH_BLOCKING=1.
-        sync_debug: 1 to warn of waits that nobody asked for, 2 to refuse them.
-        chosen: This thread's device and streams.
-    """
-
-    profile: Profile
+    profile: Profile  # the card
 
     def __init__(self) -> None:
-        self.chosen, self.count, self.memory = _Chosen(), 0, 0
-        self.blocking, self.sync_debug, self.fraction = False, 0, 1.0
+        self.chosen = _Chosen()  # this thread's device and streams
+        self.count, self.memory = 0, 0  # how many devices there are, 0 before `start`; bytes of each
+        self.fraction = 1.0  # the share of them that may be used
+        self.blocking = False  # whether every launch waits, as with CUDA_LAUNCH_BLOCKING=1
+        self.sync_debug = 0  # 1 to warn of waits that nobody asked for, 2 to refuse them
         self.fresh()
 
     def fresh(self) -> None:
         """Begin with a new machine, its clock at zero."""
         self.machine = Machine(self._perform)
         self.lock, self.races = self.machine.lock, Races(self.machine)
-        self.waits: Counter[Place] = Counter()
-        self.errors: dict[int, str] = {}
+        self.waits: Counter[Place] = Counter()  # how often the host waited
+        self.errors: dict[int, str] = {}  # by device, what every later call on it reports
         self.once: dict[int, Exception] = {}
 
     def key(self, device: int) -> Key:
