@@ -165,11 +165,3 @@ def test_readme_shows_what_is_recorded() -> None:
     """After a run has been recorded: ``python -m tools.record --table``."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert between(readme, "evidence", table()) == readme
-
-
-def test_readme_says_whether_a_gpu_is_recorded() -> None:
-    """After the first GPU: say in both languages that the numbers of a recorded GPU stand beside a claim."""
-    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    none = not any(run["machine"]["gpus"] for run in recordings.runs())
-    for said in ("has recorded no GPU of its own", "本課程目前還沒有自己量測的 GPU 紀錄"):
-        assert (said in readme) == none
