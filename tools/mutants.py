@@ -151,6 +151,7 @@ def main() -> int:
     began, survived = time.monotonic(), []
     with tempfile.TemporaryDirectory(prefix="mutants-") as scratch:
         folder = Path(scratch).resolve()
+        folder.chmod(0o755)  # the grader's sandbox reads it as another user
         for path in tracked():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / path, folder / path)

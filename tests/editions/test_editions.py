@@ -18,6 +18,7 @@ from room_explorers import explorers
 from sample import sample
 
 from course_utils import lesson, predict
+from course_utils.exercise_hints import HINTS
 from course_utils.explorer import _widget as control_panel
 from course_utils.language import use
 from course_utils.simplified import simplified
@@ -209,6 +210,10 @@ def test_the_edition_for_instructors_has_answers_and_notes() -> None:
     wrong = added["ex-on-gpu-try-for-check-on-gpu"].source
     hint = "“You also say yes for a tensor on the CPU. Ask the tensor that was passed in.”: `return True`"
     assert "**Hints**" in wrong and hint in wrong
+    forgotten = HINTS["returned_none"].en.partition("`")[0]
+    assert forgotten and not [cell.id for cell in added.values() if forgotten in cell.source], (
+        "teaches nothing"
+    )
     assert all(cell.metadata.slideshow.slide_type == "notes" for cell in added.values())
     assert any("<details open>" in cell.source for cell in made.cells)
     assert not any("<details open>" in cell.source for cell in student.cells)

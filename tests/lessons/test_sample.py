@@ -14,7 +14,7 @@ LESSONS = {path.stem for path in (ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb")
 # What runs over many cases of one kind: the file, the fixture or the test, and the names of all its cases.
 WHOLE = [
     ("tests.browser.test_opened_lessons", "lesson", LESSONS),
-    ("tests.browser.test_run_lessons", "run", LESSONS | {"00_start_here with recorded results"}),
+    ("tests.browser.test_run_lessons", "run", LESSONS | {"00_start_here untrained"}),
     ("tests.browser.test_present", "lesson", LESSONS),
     ("tests.browser.test_generated_notebook", "run", {"02", "all"}),
     ("test_exercises", "test_hostile_answers_are_explained", {*PUBLISHED}),

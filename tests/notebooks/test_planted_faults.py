@@ -25,6 +25,7 @@ import small_lesson
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 from PIL import Image
+from tabled import tables
 
 from tools.check import ROOT, Finding, check_file, fix
 from tools.check.notebook import WIDGET_VIEW
@@ -157,46 +158,15 @@ WHITE, RAMP = png(Image.new("RGB", (20, 20), "white")), png(Image.linear_gradien
 ZH, EN = r'<div lang="zh-Hant">.*?</div>\n?', r'<div lang="en">\n\n'
 ALT = "A chart · 一張圖表"
 REMOTE = f'<img alt="{ALT}" src="https://example.org/x.png">'
-ACTIVE_MARKUP = {
-    "script": "<script>alert(1)</script>",
-    "frame": '<iframe srcdoc="x"></iframe>',
-    "remote picture": REMOTE,
-    "handler": f'<img alt="{ALT}" src="data:image/png;base64,{WHITE}" onerror="alert(1)">',
-    "handler without quotation marks": "<p onclick=alert(1)>1</p>",
-    "handler after a slash": '<p/onclick="alert(1)">1</p>',
-    "handler in an unfinished tag": '<p onclick="alert(1)"',
-    "script as a link": '<a href="javascript:alert(1)">1</a>',
-    "script as a disguised link": '<a href=" Java&#10;Script:alert(1)">1</a>',
-    "page as a link": '<a href="data:text/html,1">1</a>',
-    "form": '<form action="https://example.org"></form>',
-    "drawing": "<svg></svg>",
-    "comment": "<!-- 1 -->",
-    "address in a style": '<th style="background:url(https://example.org/x)">1</th>',
-    "style": "<style>p {color: red}</style>",
-    "tag that is not compared": f'<div class="measured-block" lang="en"><p>{REMOTE}</p></div>',
-    "handler that is not compared": '<div class="measured-block" lang="en"><p onclick="alert(1)">1</p></div>',
-}
-ACTIVE_MARKDOWN = {
-    "script": "<script>alert(1)</script>",
-    "script beside code": "<p>`<script>alert(1)</script>`\n</p>",
-    "handler": '<p onclick="alert(1)"></p>',
-    "script as a link": "[…](javascript:alert(1))",
-    "script as an encoded link": "[…](java&#115;cript:alert(1))",
-    "script as a short link": "<javascript:alert(1)>",
-    "remote picture": f"![{ALT}](https://example.org/x.png)",
-    "remote picture of this scheme": f"![{ALT}](//example.org/x.png)",
-}
+ACTIVE_MARKUP, ACTIVE_MARKDOWN, CODE = (
+    {
+        name: text.replace("{remote}", REMOTE).replace("{alt}", ALT).replace("{white}", WHITE)
+        for name, text in table.items()
+    }
+    for table in tables("test_planted_faults").values()
+)
 JAVASCRIPT = {"application/javascript": "1", "text/plain": "1"}
 MARKDOWN_OUTPUT = {"text/markdown": "<script>1</script>", "text/plain": "1"}
-CODE = {
-    "trailing semicolon": "1;",
-    "clear_output": "clear_output()",
-    "plain tqdm": "from tqdm import tqdm",
-    "%timeit": "%timeit 1",
-    "nbval comment": "# NBVAL_IGNORE_OUTPUT",
-    "captured output": "Output()",
-    "updated display": "display(1, display_id=2)",
-}
 
 # Each rule for a text is planted once: test_text_rules.py has all that it reports.
 CHECK_FAULTS: dict[str, dict[str, Plant]] = {
