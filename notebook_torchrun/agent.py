@@ -1,7 +1,8 @@
 """Run torchrun for the notebook and leave nothing behind: no process, no port, no file.
 
 To import PyTorch takes two seconds of a processor. On Linux, where a fork copies a process in milliseconds, that is done
-once: `Template` forks the ranks. They are processes as torchrun starts them, but for the modules that are loaded already.
+once: `Template` forks the ranks. They are processes as torchrun starts them, but that modules are loaded already, and that
+Python's hashes of texts are the same in all ranks.
 
 The notebook's kernel may be interrupted, restarted or killed at any moment, so torchrun runs in a session of its own,
 in this process. As soon as the kernel is gone, or has removed the file `WANTED` from the run's folder, all that was
@@ -154,15 +155,18 @@ class Template:
             elif os.fork():
                 os._exit(0)
             else:
+                orphaned = time.monotonic() + 10
                 while os.getppid() != agent:
                     time.sleep(0.001)
+                    if time.monotonic() > orphaned:  # the agent was killed
+                        os._exit(1)
                 self._become_rank(asked, *json.loads(line))
         os._exit(0)
 
     def _become_rank(self, asked: socket.socket, words: list[str], environment: dict[str, str]) -> None:
         os.setsid()
         asked.sendall(os.getpid().to_bytes(4, "big"))
-        asked.close()
+        os.close(asked.detach())  # closed, though its file still refers to it
         for name in os.environ.keys() - environment.keys():
             del os.environ[name]
         os.environ |= environment
@@ -177,7 +181,9 @@ class Template:
         """Fork a rank with the command line `words`, and return its number as a process."""
         with self._one_at_a_time:
             self._asking.sendall(json.dumps([words, environment]).encode() + b"\n")
-            return int.from_bytes(self._asking.recv(4), "big")
+            if not (number := self._asking.recv(4)):
+                raise ChildProcessError("the process that forks ranks has ended")
+            return int.from_bytes(number, "big")
 
 
 def use_template(writing: int) -> None:

@@ -33,7 +33,9 @@ for step in range(1, steps + 1):
     append("log.jsonl", line | ({"val_mse": 0.5 + 1 / step} if step * 4 % steps == 0 else {}))
     device = {"device": "cpu", "name": "made-up <processor>", "busy": 50.0, "memory": 2e9, "total": 8e9}
     append("devices.jsonl", device | {"seconds": time.monotonic() - start, "cost": 0.001 * step})
-    if step == steps // 2 and end == "fails" and not first:
+    if step == steps // 2 and end == "fails":
+        if first:
+            time.sleep(600)  # until torchrun stops it
         raise RuntimeError("CUDA error: out of memory")
     if step == steps // 2 and end == "killed":
         os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))

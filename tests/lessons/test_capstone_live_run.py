@@ -214,7 +214,7 @@ def test_interrupts(results: Path, deaf: bool, capsys: Any) -> None:
 
 
 def test_a_missing_script_or_folder(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="there is no script"):
+    with pytest.raises(FileNotFoundError, match="there is no file"):
         asyncio.run(live_run.watch_run(str(tmp_path / "none.py")))
     with pytest.raises(FileNotFoundError, match="there is no folder"):
         asyncio.run(live_run.watch_folder(tmp_path / "none"))
