@@ -170,8 +170,11 @@ class Template:
         for name in os.environ.keys() - environment.keys():
             del os.environ[name]
         os.environ |= environment
+        sys.modules[
+            "torch"
+        ].default_generator.seed()  # as in each new process; Python's own has been seeded anew
         if numpy_random := sys.modules.get("numpy.random"):
-            numpy_random.seed()  # Python's own has been seeded anew
+            numpy_random.seed()
         if "PYTHONSAFEPATH" not in environment:
             sys.path.insert(0, "")
         sys.argv = words[2:]  # after Python and its -u

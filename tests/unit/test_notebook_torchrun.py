@@ -543,7 +543,7 @@ from datetime import timedelta
 import numpy, psutil, torch, torch.distributed as dist
 from notebook_torchrun import report
 start = os.environ["TORCHELASTIC_RESTART_COUNT"]
-report(had_pytorch=imported, random=float(numpy.random.rand()))
+report(had_pytorch=imported, random=[float(numpy.random.rand()), torch.rand(1).item()])
 print("start", start)
 if (start, rank) == ("1", 0):
     time.sleep(1.5)
@@ -571,7 +571,10 @@ def test_torchrun_restarts_all_ranks(runs: dict[str, Future[Run]]) -> None:
         sys.platform == "linux"
     )  # where ranks are forked: with PyTorch, but not with the same random numbers
     assert {result["had_pytorch"] for result in run.results} == {linux}
-    assert len({result["random"] for result in run.results}) == 2
+    assert [len(set(found)) for found in zip(*(result["random"] for result in run.results), strict=True)] == [
+        2,
+        2,
+    ]
     shown = box(run)["text/html"]
     assert shown.index("[rank 0] start 0") < shown.index("started anew (1)") < shown.index("[rank 0] start 1")
     assert "start 0" not in sanitized(shown), "which ranks came how far before is chance"
