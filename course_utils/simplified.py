@@ -8,12 +8,14 @@ from importlib import resources
 
 _BRACKET = re.compile("（.*）")
 # Words that the glossary cannot tell apart: a row is 列 in Taiwan and 行 in China (a column 欄 and 列), and other words with
-# 列 stay; after a number or a name, 筆 counts examples and 檔 is a file; 印 alone is to print; 显存 has no Latin letters to set off.
+# 列 stay; after a number or a name, 筆 counts examples and 檔 is a file; 印 alone is to print,
+# 依 alone is 按; 显存 has no Latin letters to set off.
 _OTHER_WORDS = ("佇排系串並陣序令下改", "表入印在得", "出", "現", "不", "見", "的是")
 _BY_CONTEXT = [
     (re.compile("(?<![{}])列(?![{}]|{}(?!{})|{}(?!{})|{})".format(*_OTHER_WORDS)), "行"),
     (re.compile(f" 筆(?![{'記電'}])"), " 條"),
     (re.compile(f" 檔(?!{'案'})"), " 檔案"),
+    (re.compile("(?<!相)依(?![序次然舊照據賴靠附循])"), "按"),
     (re.compile("(?<![{}])印(?![{}])".format("列打腳重不", "出象刷章")), "印出"),
     (re.compile(r"(?<=[\u4e00-\u9fff]) " + "GPU 記憶體"), "GPU 記憶體"),
 ]
