@@ -29,7 +29,7 @@ class Opened:
     untrusted: dict[str, Any]  # what the page showed on first opening
 
 
-@pytest.fixture(scope="module", params=lessons(LESSONS, "01"))
+@pytest.fixture(scope="module", params=lessons(LESSONS, "00"))
 def lesson(request: pytest.FixtureRequest, lab: Lab, chromium: Any) -> Iterator[Opened]:
     path: Path = request.param
     cells = nbformat.read(lab.notebooks / path.name, as_version=4).cells
