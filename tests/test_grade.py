@@ -109,7 +109,7 @@ def assert_harmless(found: dict[str, Any], answers: dict[str, hostile.Hostile]) 
 def test_a_class_is_graded_exactly_and_no_answer_harms(tmp_path: Path) -> None:
     """One process for both: its start costs more than thirty answers."""
     folder = tmp_path / "class"
-    expected = write_class(folder, 2, ("01",))
+    expected = write_class(folder, 1, ("01",))
     hostile.write_all(folder, hostile.SAMPLE)
     found = graded(folder, "--lesson", "01")
     assert_exact(found, expected)

@@ -22,15 +22,6 @@ window.course = {
     await window.course.bring_to_front(path);
   },
 
-  // Open another notebook in the place of this one, with the same kernel: nothing is imported again.
-  async open_instead(path) {
-    const old = window.course.widget();
-    const {id, name} = old.sessionContext.session.kernel;
-    await window.jupyterapp.commands.execute('docmanager:open', {path, kernel: {id, name}});
-    await window.course.bring_to_front(path);
-    old.dispose();
-  },
-
   async open_alone(path) {
     for (const widget of [...window.jupyterapp.shell.widgets('main')]) widget.dispose();
     await window.jupyterapp.commands.execute('docmanager:open', {path});

@@ -308,12 +308,6 @@ class NotebookPage:
         self.page.evaluate("path => window.course.open_alone(path)", f"{self.lab.notebooks.name}/{name}")
         self.page.wait_for_function("() => window.course.ready()", timeout=60_000)
 
-    def open_instead(self, name: str) -> None:
-        """Open another notebook in the place of this one, with this one's kernel; much quicker than a new window."""
-        self.page.evaluate("path => window.course.open_instead(path)", f"{self.lab.notebooks.name}/{name}")
-        self.page.wait_for_function("() => window.course.ready()", timeout=60_000)
-        self.name = name
-
     def trust(self) -> None:
         """Show the stored outputs as in a trusted notebook."""
         self.page.evaluate("() => window.course.trust()")

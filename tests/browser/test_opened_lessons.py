@@ -17,7 +17,6 @@ from tools.labpage import Lab, NotebookPage
 pytestmark = pytest.mark.browser
 
 SWITCHING_MS = 100
-DAY = LESSONS[1]
 
 
 @dataclass
@@ -30,26 +29,18 @@ class Opened:
     untrusted: dict[str, Any]  # what the page showed on first opening
 
 
-@pytest.fixture(scope="module")
-def window(lab: Lab, chromium: Any) -> Iterator[NotebookPage]:
-    """Return one browser window for all lessons; they are opened one after the other with one kernel."""
-    with lab.open_notebook(chromium, DAY.name, width=NARROW) as page:
-        yield page
-    lab.shut_kernels_down()
-
-
-@pytest.fixture(scope="module", params=lessons(LESSONS, DAY.stem[:2]))
-def lesson(request: pytest.FixtureRequest, lab: Lab, window: NotebookPage) -> Opened:
+@pytest.fixture(scope="module", params=lessons(LESSONS, "00"))
+def lesson(request: pytest.FixtureRequest, lab: Lab, chromium: Any) -> Iterator[Opened]:
     path: Path = request.param
     cells = nbformat.read(lab.notebooks / path.name, as_version=4).cells
-    if window.name != path.name:
-        window.open_instead(path.name)
-    window.settle()
-    untrusted = window.page.evaluate("() => window.course.first_look()")
-    untrusted |= {"widgets": window.widgets(), "overflow": window.overflow()}
-    window.trust()
-    assert window.run_cell(next(i for i, cell in enumerate(cells) if cell.cell_type == "code"))
-    return Opened(path.stem, cells, window, untrusted)
+    with lab.open_notebook(chromium, path.name, width=NARROW) as page:
+        page.settle()
+        untrusted = page.page.evaluate("() => window.course.first_look()")
+        untrusted |= {"widgets": page.widgets(), "overflow": page.overflow()}
+        page.trust()
+        assert page.run_cell(next(i for i, cell in enumerate(cells) if cell.cell_type == "code"))
+        yield Opened(path.stem, cells, page, untrusted)
+    lab.shut_kernels_down()
 
 
 def test_there_are_lessons() -> None:

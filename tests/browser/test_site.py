@@ -90,10 +90,10 @@ def examine(chromium: Any, paths: list[Path], size: tuple[int, int], scheme: str
 def test_pages_are_accessible_and_not_too_wide(
     chromium: Any, site: Path, language: str, size: tuple[int, int], scheme: str
 ) -> None:
-    """By day every fifth page; the catalogue of errors, 130 cards of one kind, is left to the night."""
+    """By day one page; the catalogue of errors, 130 cards of one kind, is left to the night."""
     paths = [path for path in sorted((site / language).glob("*.html")) if path.stem != "errors"]
     assert len(paths) == 9
-    paths = paths[language != "en" :: 5]
+    paths = paths[language != "en" :: 9]
     assert examine(chromium, paths, size, scheme) == []
 
 

@@ -20,6 +20,7 @@ from course_utils import check, lesson, settings
 from course_utils.exercise_card import LEVELS, Card
 from course_utils.exercise_hints import HINTS
 from course_utils.exercises import Answer, Exercise, examine, exercises_of, seen
+from course_utils.lesson_gpus import ready
 
 LESSONS = sorted({entry.lesson for entry in PUBLISHED.values()})
 GENERIC = ("Your answer raised", "The check cannot use", "still running after", "calls itself without end")
@@ -27,6 +28,12 @@ each = pytest.mark.parametrize("key", PUBLISHED)
 # By day the first exercise of each lesson stands for all.
 FIRST = [next(key for key, entry in PUBLISHED.items() if entry.lesson == number) for number in LESSONS]
 some = pytest.mark.parametrize("key", sample(PUBLISHED, FIRST))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def practice_gpus_have_started() -> None:
+    """Their first start takes seconds on a busy machine; the time limit of an answer would end it half way."""
+    ready(1)
 
 
 def solution(entry: Published) -> Any:

@@ -111,7 +111,6 @@ GOOD = {
     "value_en": "12.5 of 20 GB/s", "value_zh": "12.5 GB/s，規格 20", "hardware": "T4", "source": "A", "date": "2024-05",
     "url": "https://a.b/c", "quote": "we saw 12,500 of 20,000 MB/s", "read": "read there",
 }  # fmt: skip
-COMMIT = "0123456789" * 4
 
 
 @tabled
