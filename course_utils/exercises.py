@@ -71,7 +71,7 @@ class Exercise:
         hints: Each opens the next.
         mistakes: The hint for each mistake, by its key.
         seconds: How long `judge` may take, and `show` as well; more where it starts processes.
-        level: ``"easy"`` (two minutes), ``"medium"`` or ``"hard"``.
+        level: ``"easy"`` (four minutes), ``"medium"`` or ``"hard"``.
         show: Gets the answer after it was judged, right or wrong, and returns what to show below the verdict: a table or
             a picture of what the learner's code did. If it raises, nothing is shown.
         wrong: Typical wrong answers: the key of the mistake → sources.

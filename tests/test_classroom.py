@@ -31,12 +31,13 @@ CLASSROOM = ROOT / "tools" / "classroom"
 
 @pytest.fixture(scope="module")
 def parts() -> dict[str, dict[str, float]]:
-    return minutes.of_plans({number: minutes.stated(path) for number, path in minutes.lessons().items()})
+    return minutes.of_plans()
 
 
-def test_sections_add_up_to_what_a_lesson_states(parts: dict[str, dict[str, float]]) -> None:
+def test_a_class_gets_half_of_the_exercises_minutes(parts: dict[str, dict[str, float]]) -> None:
     for number, path in minutes.lessons().items():
-        assert sum(parts[number].values()) == pytest.approx(minutes.stated(path))
+        amount = minutes.amounts(path)
+        assert sum(parts[number].values()) == pytest.approx(amount.minutes + amount.solving / 2)
 
 
 @pytest.mark.parametrize("plan", syllabus.PLANS, ids=lambda plan: plan.en)
@@ -82,18 +83,17 @@ def test_timetables_are_the_same_in_both_languages(parts: dict[str, dict[str, fl
 
 
 def test_teaching_says_the_same(parts: dict[str, dict[str, float]], monkeypatch: pytest.MonkeyPatch) -> None:
-    now = {number: minutes.stated(path) for number, path in minutes.lessons().items()}
-    monkeypatch.setattr(minutes, "of_plans", lambda _: parts)
+    monkeypatch.setattr(minutes, "of_plans", lambda: parts)
     marks = [
         f"<!-- timetables-{language}:{edge} -->" for language in ("en", "zh") for edge in ("start", "end")
     ]
     marked = f"a{marks[0]}old{marks[1]}b{marks[2]}{marks[3]}c"
-    text = minutes.teaching(marked, now)
+    text = minutes.teaching(marked)
     assert "old" not in text and "**2 hours**" in text and "**兩天，第 2 天**" in text
-    assert minutes.teaching(text, now) == text and text.endswith("c")
+    assert minutes.teaching(text) == text and text.endswith("c")
     if minutes.TEACHING.exists():
         text = minutes.TEACHING.read_text(encoding="utf-8")
-        assert minutes.teaching(text, now) == text, "run: python -m tools.minutes --write"
+        assert minutes.teaching(text) == text, "run: python -m tools.minutes --write"
 
 
 # --- progress -----------------------------------------------------------------------------------------

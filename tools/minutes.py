@@ -1,7 +1,8 @@
 """How many minutes a lesson takes, computed from what is in it: ``python -m tools.minutes [--write]``.
 
 A learner reads 200 English words or 15 lines of code in a minute, needs 20 seconds for a question and reads 0.6 of its
-words, 10 seconds for a claim's card, 3.5 minutes for an explorer, and 2, 4 or 8 for an easy, medium or hard exercise.
+words, 10 seconds for a claim's card, and 3.5 minutes for an explorer. The exercises are stated beside that: 4, 8 or 15
+minutes for an easy, medium or hard one, such that the sums are near to what two students needed who did all of them.
 What is collapsed (solutions, going further) is counted apart. ``--write`` puts the minutes into the notebooks' metadata
 and first cells, and into README's and TEACHING's tables; the plans for a class are in :mod:`tools.classroom.syllabus`.
 """
@@ -24,11 +25,14 @@ ROOT = Path(__file__).parents[1]
 NOTEBOOKS = ROOT / "notebooks"
 README = ROOT / "README.md"
 TEACHING = ROOT / "TEACHING.md"
-BUDGETS = {"00": 12, "01": 60, "02": 70, "03": 90, "04": 90, "05": 90, "06": 100, "07": 90, "08": 120}
+BUDGETS = {"00": 15, **{f"0{number}": 125 for number in range(1, 8)}, "08": 150}  # minutes with the exercises
+MOST_READING = 70  # minutes without them
 MOST_WORDS = 2_700  # of prose, in a lesson that has a budget
 NOT_COUNTED = {"09": "it is for looking things up, not for reading"}  # it states its minutes by hand
-EXERCISE = {"easy": 2, "medium": 4, "hard": 8, None: 4}
+EXERCISE = {"easy": 4, "medium": 8, "hard": 15, None: 8}
+IN_CLASS = 0.5  # the part of these minutes that a plan gives to the exercises; the rest is homework
 
+FIRST = re.compile(r"(\d+)( minutes\D+| 分鐘\D+)(\d+)(?= more| 分鐘)")  # the minutes in a first cell
 _STUB = re.compile(r'^check\("(\w+)"', re.M)
 _FENCE = re.compile(r"^```\w*\n(.*?)^```", re.M | re.S)
 _DETAILS = re.compile(r"<details\b.*?</details>", re.S)
@@ -62,16 +66,20 @@ class Amount:
 
     @property
     def minutes(self) -> float:
-        """The minutes for all that is not collapsed."""
+        """The minutes to read, run and guess, without exercises and what is collapsed."""
         return (
             self.words / 200
             + self.question_words * 0.6 / 200
             + self.questions * 20 / 60
             + self.code / 15
-            + sum(EXERCISE[level] for level in self.exercises)
             + self.explorers * 3.5
             + self.cards * 10 / 60
         )
+
+    @property
+    def solving(self) -> int:
+        """The minutes for the exercises."""
+        return sum(EXERCISE[level] for level in self.exercises)
 
     @property
     def apart(self) -> float:
@@ -143,14 +151,9 @@ def amounts(path: Path, section: str | None = None) -> Amount:
     return amount
 
 
-def rounded(number: str, minutes: float) -> int:
-    """Return the minutes that a lesson states: rounded to 5, those of lesson 00 to 1."""
-    return round(minutes) if number == "00" else 5 * round(minutes / 5)
-
-
-def allowed(number: str) -> int:
-    """Return how far the stated minutes may be from the computed ones."""
-    return 2 if number == "00" else 5
+def rounded(amount: Amount) -> dict[str, int]:
+    """Return the minutes that a lesson states: to read, run and guess, and for the exercises; both rounded to 5."""
+    return {"reading": 5 * round(amount.minutes / 5), "exercises": 5 * round(amount.solving / 5)}
 
 
 def positions(number: str) -> list[int]:
@@ -172,39 +175,38 @@ def lessons() -> dict[str, Path]:
     return {path.name[:2]: path for path in sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))}
 
 
-def stated(path: Path) -> int:
+def stated(path: Path) -> dict[str, int]:
     """Return the minutes in a notebook's metadata."""
     return read(path).metadata.course.minutes
 
 
-def first_cell(text: str, minutes: int) -> str:
+def first_cell(text: str, minutes: dict[str, int]) -> str:
     """Return the text of a lesson's first cell with its minutes, in both languages."""
-    return re.sub(r"\d+(?= (?:minutes|分鐘))", str(minutes), text)
+    return FIRST.sub(rf"{minutes['reading']}\g<2>{minutes['exercises']}", text)
 
 
 # --- README and TEACHING -------------------------------------------------------------------------------------------
 
 
-def of_plans(minutes: dict[str, int]) -> dict[str, dict[str, float]]:
-    """Return the minutes of each section, so that those of a lesson add up to what it states."""
-    found = {}
-    for number, path in lessons().items():
-        parts = {name: part.minutes for name, part in by_section(path).items()}
-        whole = minutes[number] / sum(parts.values())
-        found[number] = {name: part * whole for name, part in parts.items()}
-    return found
+def of_plans() -> dict[str, dict[str, float]]:
+    """Return the minutes of each section in a class."""
+    return {
+        number: {name: part.minutes + IN_CLASS * part.solving for name, part in by_section(path).items()}
+        for number, path in lessons().items()
+    }
 
 
-def readme(text: str, minutes: dict[str, int]) -> str:
+def readme(text: str, minutes: dict[str, dict[str, int]]) -> str:
     """Return README's text with the lessons' minutes in its two tables."""
     for number, value in minutes.items():
-        text = re.sub(rf"^(\| {number} \| \[[^|]*\| )\d+( \|)", rf"\g<1>{value}\g<2>", text, flags=re.M)
+        cells = "{reading} | {exercises}".format(**value)
+        text = re.sub(rf"^(\| {number} \| \[[^|]*\| )\d+ \| \d+(?= \|)", rf"\g<1>{cells}", text, flags=re.M)
     return text
 
 
-def teaching(text: str, minutes: dict[str, int]) -> str:
+def teaching(text: str) -> str:
     """Return TEACHING's text with the timetables between its marks, in both languages."""
-    parts = of_plans(minutes)
+    parts = of_plans()
     for language in ("en", "zh"):
         titles = {number: read(path).metadata.course.title[language] for number, path in lessons().items()}
         lines = "\n".join(["", *syllabus.tables(language, parts, titles)])
@@ -218,21 +220,19 @@ def write() -> None:
         if number in NOT_COUNTED:
             continue
         notebook = read(path)
-        found = notebook.metadata.course.minutes = rounded(number, amounts(path).minutes)
-        notebook.cells[0].source = first_cell(notebook.cells[0].source, found)
+        notebook.metadata.course.minutes = rounded(amounts(path))
+        notebook.cells[0].source = first_cell(notebook.cells[0].source, notebook.metadata.course.minutes)
         path.write_text(canonical(notebook), encoding="utf-8", newline="\n")
     now = {number: stated(path) for number, path in lessons().items()}
-    for document, filled in (README, readme), (TEACHING, teaching):
+    for document, filled in (README, lambda text: readme(text, now)), (TEACHING, teaching):
         if document.exists():
-            document.write_text(
-                filled(document.read_text(encoding="utf-8"), now), encoding="utf-8", newline="\n"
-            )
+            document.write_text(filled(document.read_text(encoding="utf-8")), encoding="utf-8", newline="\n")
 
 
 # --- the table ----------------------------------------------------------------------------------------
 
 HEAD = (
-    "lesson cells words lines questions exercises explorers cards minutes stated budget apart right-choice-at"
+    "lesson cells words lines questions exercises explorers cards reading solving stated budget apart right-choice-at"
 ).split()
 
 
@@ -243,7 +243,7 @@ def row(number: str, path: Path) -> list[Any]:
     return [
         number, amount.cells, amount.words, amount.code, amount.questions,
         "+".join(str(levels[level]) for level in ("easy", "medium", "hard")), amount.explorers, amount.cards,
-        f"{amount.minutes:.0f}", stated(path), BUDGETS.get(number, "–"), f"{amount.apart:.0f}",
+        f"{amount.minutes:.0f}", amount.solving, "{reading}+{exercises}".format(**stated(path)), BUDGETS.get(number, "–"), f"{amount.apart:.0f}",
         "/".join(map(str, positions(number))),
     ]  # fmt: skip
 

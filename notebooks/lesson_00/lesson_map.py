@@ -27,7 +27,7 @@ class Lesson:
         number: Two digits.
         title: As in the notebook's heading.
         file: The notebook's file name.
-        minutes: How long it takes.
+        minutes: How many to read, run and guess, and how many more for the exercises: "40 + 30".
         exercises: How many it has.
         solved: How many of them this learner has solved.
     """
@@ -35,7 +35,7 @@ class Lesson:
     number: str
     title: Bilingual
     file: str
-    minutes: int
+    minutes: str
     exercises: int
     solved: int
 
@@ -52,7 +52,7 @@ def _read(path: Path) -> Lesson | None:
             number,
             Bilingual(**about["title"]),
             path.name,
-            int(about["minutes"]),
+            "{reading:d} + {exercises:d}".format(**about["minutes"]).removesuffix(" + 0"),
             len(names),
             len(names & settings.solved(number)),
         )
@@ -78,7 +78,7 @@ def lessons(folder: Path | None = None) -> list[Lesson]:
 
 _HEAD = (
     Bilingual("Lesson", "課程"),
-    Bilingual("Minutes", "分鐘"),
+    Bilingual("Reading + exercises (minutes)", "閱讀＋練習（分鐘）"),
     Bilingual("Solved", "完成"),
 )
 

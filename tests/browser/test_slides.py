@@ -11,6 +11,7 @@ from bs4 import BeautifulSoup
 from sample import sample
 
 from tools.editions import lesson
+from tools.minutes import IN_CLASS
 from tools.slides import Slide, deck, marks, slides
 
 ROOT = Path(__file__).parents[2]
@@ -77,8 +78,7 @@ def test_every_slide_is_whole_and_large(chromium: Any, tmp_path: Path, name: str
             page.keyboard.press("Space")
         assert not found
         assert seen == page.evaluate("Reveal.getTotalSlides()") > 8
-        minutes = nbformat.read(ROOT / "notebooks" / name, 4).metadata.course.minutes
-        assert seen <= minutes, "a slide a minute at most"
+        assert seen <= in_class(name), "a slide a minute at most"
         named = "section => section.querySelectorAll(':scope > :is(h1, h2, .of)').length === 1 || !section.dataset.of"
         assert page.evaluate(f"[...document.querySelectorAll('.slides > section > section')].every({named})")
         noted = "section => section.querySelectorAll('aside.notes').length === 1"
@@ -132,6 +132,12 @@ def test_a_listing_with_empty_lines_stays_whole(name: str) -> None:
     assert "<h1" in first.body and not [s.section for s in others if "<h1" in s.body]
 
 
+def in_class(name: str) -> float:
+    """Return the minutes of a lesson in a class, from those that it states."""
+    stated = nbformat.read(ROOT / "notebooks" / name, 4).metadata.course.minutes
+    return stated.reading + IN_CLASS * stated.exercises
+
+
 @pytest.mark.parametrize("name", LESSONS)
 def test_every_mark_is_a_cell_of_its_lesson(name: str) -> None:
     """And no more are marked than the lesson has minutes."""
@@ -139,7 +145,7 @@ def test_every_mark_is_a_cell_of_its_lesson(name: str) -> None:
     shown = marks(name[:2])
     assert shown and shown <= {cell.id for cell in notebook.cells}
     headings = sum(bool(re.match("##? ", cell.source)) for cell in notebook.cells)
-    assert len(shown) + headings <= notebook.metadata.course.minutes
+    assert len(shown) + headings <= in_class(name)
 
 
 def test_the_page_asks_nobody_for_anything() -> None:

@@ -25,7 +25,7 @@ NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 COURSE = {
     "lesson": "01",
     "title": {"en": "A title", "zh": "課名"},
-    "minutes": 30,
+    "minutes": {"reading": 30, "exercises": 0},
 }
 
 
@@ -52,9 +52,9 @@ def test_the_course_lists_every_notebook():
 
 
 def test_a_lesson_is_read_from_its_notebook(tmp_path):
-    write(tmp_path, "03_dtype.ipynb", lesson="03", minutes=45)
+    write(tmp_path, "03_dtype.ipynb", lesson="03", minutes={"reading": 45, "exercises": 20})
     (third,) = lessons(tmp_path)
-    assert (third.number, third.file, third.minutes) == ("03", "03_dtype.ipynb", 45)
+    assert (third.number, third.file, third.minutes) == ("03", "03_dtype.ipynb", "45 + 20")
     assert third.title.en == "A title"
 
 
@@ -77,7 +77,8 @@ def test_copies_that_a_learner_makes_are_not_lessons(tmp_path):
         b'{"metadata": {"course": {"lesson": "01"}}, "cells": []}',
         notebook().replace("cells", "no cells").encode(),
         notebook(title="only one").encode(),
-        notebook(minutes="long").encode(),
+        notebook(minutes={"reading": "long", "exercises": 20}).encode(),
+        notebook(minutes=50).encode(),
         b"[" * 200_000,
     ],
 )

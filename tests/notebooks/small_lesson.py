@@ -76,7 +76,7 @@ def write(root: Path) -> Path:
     lesson = {
         "lesson": "01",
         "title": {"en": "A small lesson", "zh": "一堂小課"},
-        "minutes": 5,
+        "minutes": {"reading": 5, "exercises": 0},
     }
     path = root / "notebooks" / NAME
     write_room(path.parent)

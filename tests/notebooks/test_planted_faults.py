@@ -256,6 +256,7 @@ CHECK_FAULTS: dict[str, dict[str, Plant]] = {
     "cell id": {"missing": edit(prose, lambda c: c.pop("id")), "twice": same_id},
     "lesson": {
         "missing minutes": in_file(lambda nb: nb.metadata.course.pop("minutes")),
+        "no minutes for the exercises": in_file(lambda nb: nb.metadata.course.minutes.update(exercises=None)),
         "another lesson's number": in_file(lambda nb: nb.metadata.course.update(lesson="77")),
         "title not as in the heading": in_file(lambda nb: nb.metadata.course.title.update(en="Other")),
     },

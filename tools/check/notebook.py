@@ -133,8 +133,10 @@ def _check_lesson(notebook: NotebookNode, name: str, findings: Findings) -> None
     advice = "set metadata.course, as CONTRIBUTING describes"
     if course.get("lesson") != name[:2]:
         findings.add("lesson", f"lesson is {course.get('lesson')!r}, the file says {name[:2]!r}", advice)
-    if not isinstance(course.get("minutes"), int) or course.get("minutes", 0) <= 0:
-        findings.add("lesson", f"minutes is {course.get('minutes')!r}", advice)
+    minutes = course.get("minutes")
+    given = isinstance(minutes, dict) and {key: type(number) for key, number in minutes.items()}
+    if given != {"reading": int, "exercises": int} or minutes["reading"] <= 0:
+        findings.add("lesson", f"minutes is {minutes!r}", advice)
     for key in sorted(set(course) - {"lesson", "title", "minutes"}):
         findings.add("lesson", f"unknown entry {key!r}", advice)
     title = course.get("title")

@@ -74,29 +74,31 @@ def _quoted(parts: list[str]) -> str:
     return "\n>\n".join("> " + part.replace("\n", "\n> ") for part in parts)
 
 
-def _minutes(number: str) -> dict[str, int]:
-    """Return the minutes of each section of a lesson."""
-    found = by_section(lessons()[number])
-    return {section: max(1, round(amount.minutes)) for section, amount in found.items() if section}
+def _minutes(number: str) -> dict[str, dict[str, int]]:
+    """Return the minutes of each section of a lesson: to read, and for its exercises."""
+    found = {name: amount for name, amount in by_section(lessons()[number]).items() if name}
+    return {name: {"reading": max(1, round(a.minutes)), "exercises": a.solving} for name, a in found.items()}
 
 
-def _table(minutes: dict[str, int], notebook: NotebookNode, language: str) -> str:
+def _table(minutes: dict[str, dict[str, int]], notebook: NotebookNode, language: str) -> str:
     text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
     titles = dict(re.findall(r"^## (\d+\.\d+) (.+)$", text, re.M))
-    lines = [f"| {section} {titles.get(section, '')} | {number} |" for section, number in minutes.items()]
+    lines = [
+        f"| {section} {titles.get(section, '')} | {both['reading']} + {both['exercises']} |"
+        for section, both in minutes.items()
+    ]
     rows = "\n".join(["| | |", "|---|--:|", *lines])
     return _quoted([f"**{_one(SAY['lesson'], language)}**", rows])
 
 
-def _notes(number: str, section: str, minutes: dict[str, int], language: str) -> str:
-    note = notes(number).get(section)
+def _notes(number: str, section: str, minutes: dict[str, dict[str, int]], language: str) -> str:
+    note, both = notes(number).get(section), minutes[section]
     parts = [
         f"**{_one(label, language)}** {_one(text, language)}"
         for label, text in (note.parts() if note else ())
     ]
-    return _quoted(
-        [f"**{section}** · {_one(SAY['minutes'].format(minutes=minutes[section]), language)}", *parts]
-    )
+    said = SAY["minutes" if both["exercises"] else "reading"].format(**both)
+    return _quoted([f"**{section}** · {_one(said, language)}", *parts])
 
 
 def _question(number: str, name: str, language: str) -> str:

@@ -44,7 +44,7 @@ class Lesson:
         number: "01".
         name: The name of its files, "01_cuda_check".
         title: Its title, without the number.
-        minutes: How long it takes.
+        minutes: To read, run and guess ("reading"), and for the "exercises".
         goals: "After this lesson you can …": a list as HTML, or "".
         page: Its cells as HTML.
         summary: Its last section as HTML, for the cheat sheets; "" if there is none.
@@ -53,7 +53,7 @@ class Lesson:
     number: str
     name: str
     title: str
-    minutes: int
+    minutes: dict[str, int]
     goals: str
     page: Page
     summary: str
