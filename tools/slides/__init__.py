@@ -13,6 +13,7 @@ import re
 import tomllib
 from dataclasses import dataclass
 from importlib import resources
+from itertools import pairwise
 from string import Template
 
 from bs4 import BeautifulSoup
@@ -75,7 +76,14 @@ def _told(source: str, most: int = 260) -> str:
     if len(parts) > 1 and parts[0].startswith("#") and parts[1].startswith("1. "):
         return "\n\n".join(parts[:2])  # a summary: its sentences, without the cheat sheet
     prose = next((part for part in parts if re.match(r"[^#|\-*>`\d<]|\*\*|`[^`]", part)), None)
-    shown = [part for part in parts if part is prose or re.match(r"#|\||[-*] |\d+\. |```|\$\$", part)]
+    colon = {
+        after for part, after in pairwise(parts) if part is prose and part[-1] in ":："
+    }  # what it announces
+    shown = [
+        part
+        for part in parts
+        if part is prose or part in colon or re.match(r"#|\||[-*] |\d+\. |```|\$\$", part)
+    ]
     return "\n\n".join(_lead(part, most) if part is prose else part for part in shown)
 
 
@@ -150,8 +158,9 @@ def slides(notebook: NotebookNode, show: set[str], language: str) -> list[Slide]
         if cell.cell_type == "markdown":
             heading = re.match(r"(#{1,2}) (.+)", cell.source)
             told = _told(cell.source, 9999 if cell.id in whole else 260)
+            told = heading[0] if heading and cell.id in silent else told
             if heading and not notes_of_instructor:
-                section = heading[2] if len(heading[1]) == 2 else ""
+                section = heading[2].replace("`", "") if len(heading[1]) == 2 else ""
                 source = cell.source.rpartition("\n\n")[0] if not section else told
                 made.append(Slide(section, _blocks(markdown(source)), first=True))
                 lead, asked, exercise = "", False, ""
@@ -182,8 +191,8 @@ def slides(notebook: NotebookNode, show: set[str], language: str) -> list[Slide]
                 asked &= not answers
             asked |= question
         elif cell.id in below:
-            cards = BeautifulSoup(_code(cell, ""), "html.parser").select(".course-claim")  # not its code
-            made[-1].body += "".join(map(str, cards))
+            cards = BeautifulSoup(_code(cell, ""), "html.parser").select(".course-claim")
+            made[-1].body += "".join(map(str, cards[:1] if "<img" in made[-1].body else cards))
         exercise, lead = "", ""
     return made
 
