@@ -11,6 +11,7 @@ from bilingual import Bilingual
 from course_utils import lesson
 from course_utils.exercises import Exercise, exercises_of
 from course_utils.questions import parsed
+from tools.grade.course import make_importable
 from tools.minutes import by_section, lessons
 
 from .notes import notes
@@ -121,6 +122,7 @@ def _solution(cells: list[NotebookNode]) -> str:
 
 
 def _exercise(number: str, name: str, solution: str, language: str) -> str:
+    make_importable()  # those of lesson 08 import its project
     exercise = exercises_of(number)[name]
     hints = [f"{at}. {_one(hint, language)}" for at, hint in enumerate(exercise.hints, 1)]
     wrong = []

@@ -1,9 +1,11 @@
 """Slides of a lesson for a talk: one file per language that needs no network, with the speaker's notes in the notes view.
 
-``notebooks/lesson_NN/slides.toml`` marks the cells that are shown: a section's question, its picture, one piece of code,
-an exercise with its stub. The prose is what the speaker says, so it stands in the notes. What is higher than a screen goes
-on below, which ``paginate.js`` decides in the browser, where the heights are known. Nothing is shrunk below 20 px at
-1024 × 768. ``reveal/`` holds what the slides use of reveal.js 5.2.1 (npm), unchanged, with its licence.
+``notebooks/lesson_NN/slides.toml`` lists the cells that are shown, chosen one by one: a section's question, its picture, one
+piece of code, an exercise with its stub; and, from ``below``, only the verdict, under what stands before it. The prose is
+what the speaker says, so it stands in the notes, but for its first sentences: nothing of a text in ``silent``, the whole
+paragraph in ``whole``. What is higher than a screen goes on below, which ``paginate.js`` decides in the browser, where the
+heights are known. Nothing is shrunk below 20 px at 1024 × 768. ``reveal/`` holds what the slides use of reveal.js 5.2.1
+(npm), unchanged, with its licence.
 """
 
 import html
@@ -11,6 +13,7 @@ import re
 import tomllib
 from dataclasses import dataclass
 from importlib import resources
+from itertools import pairwise
 from string import Template
 
 from bs4 import BeautifulSoup
@@ -70,10 +73,18 @@ def _told(source: str, most: int = 260) -> str:
     """Return what a slide shows of a text cell, as Markdown: the first sentences, then its tables, lists and code."""
     # A listing may have empty lines; elsewhere they end a part.
     parts = re.findall(r"^```.*?^```$|^\S.*?(?=\n\s*\n|\Z)", source, re.M | re.S)
-    headings = [part for part in parts if part.startswith("#")]
-    prose = [part for part in parts if re.match(r"[^#|\-*>`\d<]|\*\*|`[^`]", part)]
-    rest = [part for part in parts if re.match(r"\||[-*] |\d+\. |```", part)]
-    return "\n\n".join([*headings, *(_lead(text, most) for text in prose[:1]), *rest])
+    if len(parts) > 1 and parts[0].startswith("#") and parts[1].startswith("1. "):
+        return "\n\n".join(parts[:2])  # a summary: its sentences, without the cheat sheet
+    prose = next((part for part in parts if re.match(r"[^#|\-*>`\d<]|\*\*|`[^`]", part)), None)
+    colon = {
+        after for part, after in pairwise(parts) if part is prose and part[-1] in ":："
+    }  # what it announces
+    shown = [
+        part
+        for part in parts
+        if part is prose or part in colon or re.match(r"#|\||[-*] |\d+\. |```|\$\$", part)
+    ]
+    return "\n\n".join(_lead(part, most) if part is prose else part for part in shown)
 
 
 @dataclass
@@ -93,9 +104,14 @@ class Slide:
     first: bool = False
 
 
+def _printed(cell: NotebookNode) -> list[NotebookNode]:
+    """Return the outputs of a code cell, without the line that says that a file was written."""
+    return [] if cell.source.startswith("%%writefile") else cell.outputs
+
+
 def _code(cell: NotebookNode, lead: str) -> str:
     """Return a code cell for a slide: its picture, or its code with what it prints, below the sentence that leads to it."""
-    outputs = "".join(_blocks(output_html(output)) for output in cell.get("outputs", ()))
+    outputs = "".join(_blocks(output_html(output)) for output in _printed(cell))
     soup = BeautifulSoup(outputs, "html.parser")
     for answers in soup.select(".course-question details"):
         answers.decompose()
@@ -103,13 +119,20 @@ def _code(cell: NotebookNode, lead: str) -> str:
         return str(question)
     pictures = soup.select("figure, img:not(figure img)")
     told = _blocks(markdown(lead)) if lead else ""
-    return told + ("".join(map(str, pictures[:1])) if pictures else listing(cell.source) + str(soup))
+    if pictures:
+        return told + "".join(map(str, [*pictures[:1], *soup.select(".course-claim")[:1]]))
+    return told + listing(cell.source) + str(soup)
 
 
-def marks(number: str) -> set[str]:
-    """Return the ids of the cells of a lesson that its slides show; the title and the sections' headings are always shown."""
+def marks(number: str, what: str = "show") -> set[str]:
+    """Return the ids of the cells of a lesson that its slides show; the title and the sections' headings are always shown.
+
+    Args:
+        number: The lesson, two digits.
+        what: ``"show"``, or one of the other lists of ``slides.toml``: ``"silent"``, ``"whole"``, ``"below"``.
+    """
     path = ROOT / "notebooks" / f"lesson_{number}" / "slides.toml"
-    return set(tomllib.loads(path.read_text(encoding="utf-8"))["show"]) if path.exists() else set()
+    return set(tomllib.loads(path.read_text(encoding="utf-8")).get(what, ()))
 
 
 def slides(notebook: NotebookNode, show: set[str], language: str) -> list[Slide]:
@@ -125,15 +148,20 @@ def slides(notebook: NotebookNode, show: set[str], language: str) -> list[Slide]
     made: list[Slide] = []
     section, lead, asked, exercise = "", "", False, ""
     answer = words("Answer", "答案", language)
+    silent, whole, below = (
+        marks(notebook.metadata.course.lesson, what) for what in ("silent", "whole", "below")
+    )
     for cell in notebook.cells:
         notes_of_instructor = cell.metadata.get("slideshow", {}).get("slide_type") == "notes"
         if cell.cell_type == "raw" or "<details" in cell.source[:80]:
             continue
         if cell.cell_type == "markdown":
             heading = re.match(r"(#{1,2}) (.+)", cell.source)
+            told = _told(cell.source, 9999 if cell.id in whole else 260)
+            told = heading[0] if heading and cell.id in silent else told
             if heading and not notes_of_instructor:
-                section = heading[2] if len(heading[1]) == 2 else ""
-                source = cell.source.rpartition("\n\n")[0] if not section else _told(cell.source)
+                section = heading[2].replace("`", "") if len(heading[1]) == 2 else ""
+                source = cell.source.rpartition("\n\n")[0] if not section else told
                 made.append(Slide(section, _blocks(markdown(source)), first=True))
                 lead, asked, exercise = "", False, ""
             elif notes_of_instructor:
@@ -142,21 +170,29 @@ def slides(notebook: NotebookNode, show: set[str], language: str) -> list[Slide]
                 exercise = cell.source
                 continue
             elif cell.id in show:
-                made.append(Slide(section, _blocks(markdown(_told(cell.source)))))
+                made.append(Slide(section, _blocks(markdown(told))))
                 lead = ""
             else:
-                lead = _lead(re.split(r"\n\s*\n", cell.source.strip())[-1], 200)
-                lead = "" if re.match(r"[|>#<-]|\d\.|```", lead) else lead
+                lead = _lead(re.split(r"\n\s*\n", cell.source.strip())[-1], 9999 if cell.id in whole else 200)
+                lead = "" if cell.id in silent or re.match(r"[|>#<-]|\d\.|```", lead) else lead
             made[-1].notes += markdown(re.sub(r"^# .*", "", cell.source))
             continue
         if exercise:
             made.append(Slide(section, _blocks(markdown(exercise)) + listing(cell.source)))
+            asked = False
         elif cell.id in show:
             body = _code(cell, lead)
-            made.append(Slide(section, body))
-            if asked:
-                made[-1].body = f'<p class="answer">{answer}</p>{body}'
-            asked = "course-question" in body
+            question = "course-question" in body
+            if question and made[-1].first:
+                made[-1].body += body
+            else:
+                answers = asked and bool(_printed(cell))
+                made.append(Slide(section, f'<p class="answer">{answer}</p>{body}' if answers else body))
+                asked &= not answers
+            asked |= question
+        elif cell.id in below:
+            cards = BeautifulSoup(_code(cell, ""), "html.parser").select(".course-claim")
+            made[-1].body += "".join(map(str, cards[:1] if "<img" in made[-1].body else cards))
         exercise, lead = "", ""
     return made
 

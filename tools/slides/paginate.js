@@ -89,6 +89,9 @@
       const block = blocks.shift();
       page.append(block);
       if (height(page) <= ROOM) continue;
+      // A picture makes room for the sentence and the verdict beside it, as long as it can be read.
+      const picture = page.querySelector('img'), space = picture ? picture.offsetHeight - (height(page) - ROOM) : 0;
+      if (space >= 330) { picture.style.maxHeight = `${Math.floor(space) - 2}px`; continue; }
       const alone = [...page.children].filter(child => !heading(child) && !child.matches('.of')).length === 1;
       const rest = alone || block.offsetHeight > ROOM / 2 ? cut(block, page) : null;
       if (rest) { blocks.unshift(rest); turn(); continue; }
