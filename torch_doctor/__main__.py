@@ -26,7 +26,10 @@ def _at_once(text: Bilingual) -> str:
 
 
 _HELP = {name: _at_once(text) for name, text in screen("command_line", "help").items()}
-_PAGE = {name: text.en for name, text in screen("command_line", "page").items()}
+_HEAD, _FOOT = (f"{text.en}\n{text.zh.lstrip()}" for text in screen("command_line", "page").values())
+_EXAMPLES = "".join(
+    f"\n  {run}\n      {_at_once(text)}" for run, text in screen("command_line", "example").items()
+)
 _WRONG = {name: _at_once(text) for name, text in screen("command_line", "wrong").items()}
 _LISTED, _NOT_FOUND = screen("command_line", "text").values()
 _MAX_BYTES = 1_000_000  # of the beginning, and of the end, of a long output; more than explain() looks at
@@ -37,8 +40,8 @@ def _parser() -> argparse.ArgumentParser:
     program = "torch-doctor" if command()[0] == "torch-doctor" else "python -m torch_doctor"
     parser = argparse.ArgumentParser(
         prog=program,
-        description=_PAGE["description"].format(program=program),
-        epilog=_PAGE["epilog"],
+        description=f"{_HEAD}\n{_EXAMPLES.format(program=program)}",
+        epilog=_FOOT,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("words", nargs="*", metavar="|".join(COMMANDS), help=_HELP["command"])

@@ -128,7 +128,7 @@ def test_the_exit_status_tells_a_fault_from_what_is_not_known(
     monkeypatch.setattr(Report, "text", lambda *_: "")
     monkeypatch.setattr(command_line, "doctor", lambda *_, **__: Report(type("Made", (), {"kind": kind})()))
     assert command_line.main([]) == status
-    assert f"{status} " in command_line._PAGE["epilog"]
+    assert f"{status} " in command_line._FOOT
 
 
 def test_the_help_has_a_line_for_each_command(capsys: pytest.CaptureFixture[str]) -> None:

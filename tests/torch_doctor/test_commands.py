@@ -287,7 +287,7 @@ MANAGED = next((path for path in Path("/usr/bin").glob("python3.1[0-9]")
 
 
 @pytest.mark.skipif(MANAGED is None, reason="this system does not own a Python")
-@pytest.mark.parametrize("uv", [False, *every_night(True)], ids=["without uv", "with uv"])
+@pytest.mark.parametrize("uv", every_night(False, True), ids=["without uv", "with uv"])
 def test_beside_a_python_that_belongs_to_the_system_a_new_environment_is_made(uv: bool, place: Place) -> None:
     assert MANAGED
     place.python = MANAGED
@@ -395,7 +395,9 @@ explicit = true
 
 
 @pytest.mark.parametrize(
-    "pin, source", [("==2.13.0", _CPU_INDEX), ("", "")], ids=["CPU index", "default index"]
+    "pin, source",
+    [("==2.13.0", _CPU_INDEX), pytest.param("", "", marks=pytest.mark.nightly)],
+    ids=["CPU index", "default index"],
 )
 def test_a_uv_project_keeps_the_build(pin: str, source: str, place: Place) -> None:
     place.with_uv()
@@ -416,6 +418,7 @@ def test_a_uv_project_keeps_the_build(pin: str, source: str, place: Place) -> No
     assert place.torch() == GOOD
 
 
+@pytest.mark.nightly
 def test_a_notebook_in_a_uv_project_keeps_the_build(place: Place) -> None:
     place.with_uv()
     (place.folder / "pyproject.toml").write_text(_PROJECT.format(pin=""))

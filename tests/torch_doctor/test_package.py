@@ -98,6 +98,9 @@ def test_one_command_in_a_fresh_environment(wheel: Path, tmp_path: Path) -> None
 
 # --- each Python --------------------------------------------------------------------------------------
 
+# `make test` runs the oldest, the nightly run all.
+EACH = [MINORS[1], *(pytest.param(minor, marks=pytest.mark.nightly) for minor in MINORS[2:])]
+
 
 def run(minor: int, folder: Path, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
     """Run Python 3.`minor` with the package in `folder` and nothing else of this environment."""
@@ -113,7 +116,7 @@ def run(minor: int, folder: Path, *arguments: str, given: str = "") -> subproces
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-@pytest.mark.parametrize("minor", MINORS[1:])
+@pytest.mark.parametrize("minor", EACH)
 def test_each_python_runs_the_installed_doctor(minor: int, question: str, installed: Path) -> None:
     done = run(minor, installed, "-m", "torch_doctor", question, "--json")
     assert done.returncode in (0, 1, 3) and not done.stderr, done.stderr
@@ -166,7 +169,7 @@ def said_here() -> list[str]:
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("minor", MINORS[1:])
+@pytest.mark.parametrize("minor", EACH)
 def test_each_python_says_the_same(minor: int, installed: Path, said_here: list[str]) -> None:
     done = run(minor, installed, "-c", _EVERYTHING, given=json.dumps(EVIDENCE))
     assert done.returncode == 0, done.stderr[-2000:]

@@ -69,10 +69,8 @@ def recognized(text: str) -> str | None:
     return match.entry.name if match else None
 
 
-# `make test` provokes every fourth, the nightly run all.
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.nightly] * bool(n % 4)) for n, name in enumerate(PROGRAMS)]
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_a_provoked_error_is_recognized(name: str, printed: dict[str, str]) -> None:
     if name not in POSSIBLE:
         pytest.skip(f"needs {entries()[name].requires}")

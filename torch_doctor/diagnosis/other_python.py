@@ -18,7 +18,7 @@ OLDEST = (3, 8)  # what the probes are written for
 _LIMIT = 5.0  # seconds; a Python that starts more slowly is examined all the same
 _INSIDE = ("bin/python", "bin/python3", "Scripts/python.exe", "python.exe")  # of an environment's folder
 _VERSION = "import sys; print(sys.version_info[0] * 100 + sys.version_info[1])"  # also runs on Python 2
-_WRONG = {name: text.en for name, text in screen("command_line", "python").items()}
+_WRONG = {name: f"{text.en} · {text.zh}" for name, text in screen("command_line", "python").items()}
 
 
 def find(given: str, environment: Mapping[str, str] | None = None) -> str:
