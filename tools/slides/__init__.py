@@ -84,7 +84,7 @@ def _told(source: str, most: int = 260) -> str:
         for part in parts
         if part is prose or part in colon or re.match(r"#|\||[-*] |\d+\. |```|\$\$", part)
     ]
-    return "\n\n".join(_lead(part, most) if part is prose else part for part in shown)
+    return "\n\n".join(_lead(part, most) if part is prose else part.replace("$$", "$") for part in shown)
 
 
 @dataclass
@@ -109,6 +109,11 @@ def _printed(cell: NotebookNode) -> list[NotebookNode]:
     return [] if cell.source.startswith("%%writefile") else cell.outputs
 
 
+def _listed(cell: NotebookNode) -> str:
+    """Return the code of a cell, with no more than one empty line between two parts."""
+    return listing(re.sub(r"\n{3,}", "\n\n", cell.source))
+
+
 def _code(cell: NotebookNode, lead: str) -> str:
     """Return a code cell for a slide: its picture, or its code with what it prints, below the sentence that leads to it."""
     outputs = "".join(_blocks(output_html(output)) for output in _printed(cell))
@@ -121,7 +126,7 @@ def _code(cell: NotebookNode, lead: str) -> str:
     told = _blocks(markdown(lead)) if lead else ""
     if pictures:
         return told + "".join(map(str, [*pictures[:1], *soup.select(".course-claim")[:1]]))
-    return told + listing(cell.source) + str(soup)
+    return told + _listed(cell) + str(soup)
 
 
 def marks(number: str, what: str = "show") -> set[str]:
@@ -178,7 +183,7 @@ def slides(notebook: NotebookNode, show: set[str], language: str) -> list[Slide]
             made[-1].notes += markdown(re.sub(r"^# .*", "", cell.source))
             continue
         if exercise:
-            made.append(Slide(section, _blocks(markdown(exercise)) + listing(cell.source)))
+            made.append(Slide(section, _blocks(markdown(exercise)) + _listed(cell)))
             asked = False
         elif cell.id in show:
             body = _code(cell, lead)
