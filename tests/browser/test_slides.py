@@ -111,6 +111,9 @@ def test_a_slide_shows_one_thing_and_the_speaker_has_the_prose(talk: list[Slide]
             slide.section
         )
         assert sum(len(part.get_text()) for part in soup.find_all("p", recursive=False)) < 520, slide.body
+    assert any("<img" in slide.body and "course-claim" in slide.body for slide in talk), (
+        "a verdict below its picture"
+    )
     notes = BeautifulSoup("".join(slide.notes for slide in talk), "html.parser").get_text()
     assert "Say" in notes and "Where students stumble" in notes
     assert "Two GPUs are two devices" in notes, "prose that is on no slide"
@@ -142,8 +145,9 @@ def in_class(name: str) -> float:
 def test_every_mark_is_a_cell_of_its_lesson(name: str) -> None:
     """And no more are marked than the lesson has minutes."""
     notebook = nbformat.read(ROOT / "notebooks" / name, 4)
-    shown = marks(name[:2])
-    assert shown and shown <= {cell.id for cell in notebook.cells}
+    shown, *others = (marks(name[:2], what) for what in ("show", "silent", "whole", "below"))
+    assert shown and shown.union(*others) <= {cell.id for cell in notebook.cells}
+    assert shown.isdisjoint(others[2]), "a verdict is shown with its code, or without it"
     headings = sum(bool(re.match("##? ", cell.source)) for cell in notebook.cells)
     assert len(shown) + headings <= in_class(name)
 

@@ -31,6 +31,9 @@
     let kept = lines.length;
     while (kept > 1 && height(section) > ROOM) inside.innerHTML = lines.slice(0, --kept).join('\n');
     if (kept === lines.length || height(section) > ROOM) { inside.innerHTML = lines.join('\n'); return null; }
+    // Better between two parts than inside one.
+    const empty = lines.findLastIndex((line, at) => at < kept && !line.replace(/<[^>]*>/g, '').trim());
+    if (empty > kept / 2) inside.innerHTML = lines.slice(0, kept = empty + 1).join('\n');
     const rest = block.cloneNode(true);
     (rest.querySelector('code') ?? rest).innerHTML = lines.slice(kept).join('\n');
     return rest;
