@@ -18,7 +18,7 @@ NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
 TOPICS = list(csv.DictReader((ROOT / "tests" / "topics.csv").open(encoding="utf-8", newline="")))
 SOURCE_ROWS = {
     f"{letter}{number}"
-    for letter, count in {"A": 13, "B": 9, "C": 7, "D": 6, "E": 8, "F": 8}.items()
+    for letter, count in {"A": 13, "B": 9, "C": 7, "D": 6, "E": 8, "F": 8, "G": 10, "H": 1}.items()
     for number in range(1, count + 1)
 }
 
