@@ -11,7 +11,7 @@ from course_utils.exercise_card import check
 from course_utils.fresh_process import run_fresh
 from course_utils.lesson_gpus import choose_card, gpus
 from course_utils.lesson_setup import setup
-from course_utils.machine import smi_query, try_all_gpus, try_gpu
+from course_utils.machine import smi_query, try_gpu
 from course_utils.measure import best_time, compare
 from course_utils.predictions import predict, reveal
 from course_utils.tables import facts, message
@@ -36,7 +36,6 @@ __all__ = [
     "run_fresh",
     "setup",
     "smi_query",
-    "try_all_gpus",
     "try_gpu",
 ]
 

@@ -34,11 +34,6 @@ def try_gpu(i: int = 0) -> torch.device:
     return torch.device(f"cuda:{i}" if torch.cuda.device_count() > i else "cpu")
 
 
-def try_all_gpus() -> list[torch.device]:
-    """Return all GPUs that this process may see, or ``[cpu]`` if there is none."""
-    return [torch.device(f"cuda:{i}") for i in range(torch.cuda.device_count())] or [torch.device("cpu")]
-
-
 def usable_cores() -> int:
     """Return how many hardware threads this process may use (containers and batch systems often give fewer)."""
     if hasattr(os, "sched_getaffinity"):

@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from bilingual import Block
-from course_utils import machine, needs, recordings, try_all_gpus, try_gpu
+from course_utils import machine, needs, recordings, try_gpu
 from course_utils.gpu_ratings import rated_bandwidth, ratings
 from course_utils.machine import badge, machine_facts, smi_query
 from course_utils.needs import missing
@@ -75,17 +75,8 @@ def test_a_negative_number_is_refused(index: int, count: int, monkeypatch: pytes
         try_gpu(index)
 
 
-@pytest.mark.parametrize(
-    "count, names", [(0, ["cpu"]), (1, ["cuda:0"]), (4, ["cuda:0", "cuda:1", "cuda:2", "cuda:3"])]
-)
-def test_try_all_gpus(count: int, names: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    pretend(monkeypatch, count)
-    assert try_all_gpus() == [torch.device(name) for name in names]
-
-
 def test_the_chosen_device_can_be_used() -> None:
     assert torch.ones(2, device=try_gpu()).sum().item() == 2
-    assert all(torch.ones(2, device=device).sum().item() == 2 for device in try_all_gpus())
 
 
 # --- the badge ----------------------------------------------------------------------------------------
