@@ -52,18 +52,23 @@ def workplace(notebooks: Path, scratch: Path) -> Path:
 
     Returns:
         A folder in `scratch` that has links to all that is in `notebooks`, without the learner's folders, which the cells make
-        themselves; or `notebooks` itself, if it holds no lessons.
+        themselves, and beside it the recorded runs; or `notebooks` itself, if it holds no lessons.
     """
     if not any(notebooks.glob("lesson_[0-9][0-9]")):
         return notebooks
     place = scratch / "notebooks"
     place.mkdir(parents=True)
     for entry in notebooks.resolve().iterdir():
-        if entry.name in {*LEARNERS, "__pycache__"} or entry.name.startswith("."):
-            continue
-        try:
-            os.symlink(entry, place / entry.name, target_is_directory=entry.is_dir())
-        except OSError:  # Windows asks for a privilege
-            copy = shutil.copytree if entry.is_dir() else shutil.copy
-            copy(entry, place / entry.name)
+        if entry.name not in {*LEARNERS, "__pycache__"} and not entry.name.startswith("."):
+            _link(entry, place / entry.name)
+    if (recorded := notebooks.resolve().parent / "recordings").is_dir():  # the pictures show them
+        _link(recorded, scratch / recorded.name)
     return place
+
+
+def _link(entry: Path, place: Path) -> None:
+    try:
+        os.symlink(entry, place, target_is_directory=entry.is_dir())
+    except OSError:  # Windows asks for a privilege
+        copy = shutil.copytree if entry.is_dir() else shutil.copy
+        copy(entry, place)

@@ -124,9 +124,11 @@ def curves(
         axes.set_xlabel(x.label)
         axes.set_ylabel(y.label)
         if beside or len(lines) > 1 or RECORDED_LABEL in groups:
-            # Many curves leave no empty place among them.
-            aside = {"loc": "upper left", "bbox_to_anchor": (1, 1)} if len(axes.lines) > 4 else {}
-            axes.legend(**aside)
+            if (many := len(axes.lines)) > 4:  # they leave no empty place among them
+                figure.set_figheight(figure.get_figheight() + 0.22 * many)
+                figure.legend(loc="outside lower center", ncols=2)
+            else:
+                axes.legend()
         return figure
 
     show_measured(

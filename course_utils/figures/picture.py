@@ -100,8 +100,8 @@ def _set_fonts(figure: Figure) -> None:
             for tick in axis.majorTicks
             for label in (tick.label1, tick.label2)
         ]
-        if axes.get_legend() is not None:
-            labels += axes.get_legend().get_texts()
+    for legend in (*(axes.get_legend() for axes in figure.axes), *figure.legends):
+        labels += legend.get_texts() if legend is not None else []
     for label in labels:
         label.set_fontfamily(families)
         if label.get_fontweight() == "bold":

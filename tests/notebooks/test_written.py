@@ -83,7 +83,9 @@ def course(tmp_path: Path) -> Path:
 
 
 def test_the_workplace_has_all_but_the_learners_scripts(course: Path, tmp_path: Path) -> None:
+    (course.parent / "recordings").mkdir()
     place = workplace(course, tmp_path / "scratch")
+    assert (place.parent / "recordings").resolve() == course.parent / "recordings"
     assert {entry.name for entry in place.iterdir()} == {"lesson_99", "workers", "99_a.ipynb"}
     assert (place / "workers" / "a.py").resolve() == course / "workers" / "a.py"
 
