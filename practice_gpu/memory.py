@@ -145,7 +145,7 @@ def _whole(device: int | None) -> list[tuple[list[Block], Block]]:
 def forget() -> None:
     """Give back what is not allocated, and forget who used the rest."""
     empty_cache()
-    for block in blocks.values():
+    for block in (*blocks.values(), *(block for pool in _pools.values() for block in pool)):
         block.uses.clear()
     for device in statistics:
         reset_peaks(device)

@@ -78,7 +78,7 @@ def lessons(folder: Path | None = None) -> list[Lesson]:
 
 _HEAD = (
     Bilingual("Lesson", "課程"),
-    Bilingual("Reading + exercises (minutes)", "閱讀＋練習（分鐘）"),
+    Bilingual("Minutes", "分鐘"),
     Bilingual("Solved", "完成"),
 )
 

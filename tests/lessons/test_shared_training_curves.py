@@ -54,6 +54,7 @@ def test_a_live_figure_is_updated_with_the_same_words(
 ) -> None:
     noted: list[Any] = []
     monkeypatch.setattr(run_mode, "note", lambda *what: noted.append(what))
+    monkeypatch.setattr(recordings, "runs", list)
     figure = Live("resnet", 2)
     figure.add("one device", accuracy=50.0, seconds=2.5)
     figure.add("one device", accuracy=75.0, seconds=2.0)

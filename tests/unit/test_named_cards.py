@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from course_utils import figures, lesson, run_mode
+from course_utils import figures, lesson, recordings, run_mode
 from course_utils.figures.measured import beside
 from course_utils.named_cards import UNITS, NamedCard, data, named_card
 from practice_gpu.profiles import sources
@@ -77,6 +77,7 @@ def test_a_picture_shows_the_card_and_records_what_was_measured(
     noted: list[tuple[Any, ...]] = []
     monkeypatch.setattr("IPython.display.display", shown.append)
     monkeypatch.setattr(run_mode, "note", lambda *what: noted.append(what))
+    monkeypatch.setattr(recordings, "runs", list)
     card = named_card("matmul_float32")
     monkeypatch.setattr(lesson, "_current", "01")
     figures.curves("crossover", {"CPU": ([1024, 2048], [1.0, 2.0])}, card=given)
