@@ -316,6 +316,17 @@ def test_one_watch_for_early_reads_outlives_every_mode_and_ends_with_stop(gpu: A
     assert type(torch.Generator()) is torch.Generator
 
 
+def test_a_fresh_start_knows_no_earlier_use(gpu: Any) -> None:
+    kept = torch.zeros(1000, device="practice:0")  # so its segment is not given back
+    used = torch.zeros(1000, device="practice:0")
+    with gpu.stream(gpu.Stream()):
+        used.add_(1)
+    del used
+    practice_gpu.start("T4", count=2)
+    torch.zeros(1000, device="practice:0").add_(1)
+    assert not practice_gpu.races() and kept.numel()
+
+
 def test_a_pipeline_in_order_reports_nothing(gpu: Any) -> None:
     side, main, w = gpu.Stream(), gpu.current_stream(), torch.eye(64, device=D)
     host, done, total = [torch.empty(64, 64, pin_memory=True) for _ in range(2)], [None, None], 0.0
