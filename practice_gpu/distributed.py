@@ -49,8 +49,11 @@ def _collective(name: str) -> Callable[..., Any]:
     return run
 
 
-_OTHER_NAMES = {"all_gather_single": "_allgather_base", "reduce_scatter_single": "_reduce_scatter_base"}
-_OTHER_NAMES["all_to_all_single"] = "alltoall_base"
+_OTHER_NAMES = {
+    "all_gather_single": "_allgather_base",
+    "reduce_scatter_single": "_reduce_scatter_base",
+    "all_to_all_single": "alltoall_base",
+}
 for _name in (
     "allreduce allreduce_coalesced broadcast allgather _allgather_base reduce reduce_scatter _reduce_scatter_base gather "
     "scatter alltoall alltoall_base send recv barrier all_gather_single reduce_scatter_single all_to_all_single"

@@ -62,6 +62,16 @@ def get_device_name(device: Any = None) -> str:
     return f"practice GPU (modelled on {state.profile.name})"
 
 
+def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
+    """Let each device hold at most this share of the card's memory.
+
+    Args:
+        fraction: Between 0 and 1.
+        device: Which one; the limit is that of all.
+    """
+    state.fraction = fraction
+
+
 def get_device_properties(device: Any = None) -> types.SimpleNamespace:
     """Return the name, the memory, the number of multiprocessors and the compute capability of a device."""
     names = "name", "total_memory", "multi_processor_count", "major", "minor"
@@ -81,9 +91,10 @@ def module() -> types.ModuleType:
     one = lambda value: lambda *_: value  # noqa: E731
     by_device = lambda device=None: generators.defaults[state.index(device)]  # noqa: E731
     for function in (
-        _sleep, reset_peak_memory_stats, memory_stats, mem_get_info, set_sync_debug_mode, get_device_name,
-        get_device_capability, get_device_properties, streams.Stream, streams.Event, streams.current_stream,
-        streams.set_stream, streams.synchronize, memory.empty_cache, torch.OutOfMemoryError, clock, Seconds,
+        _sleep, reset_peak_memory_stats, memory_stats, mem_get_info, set_per_process_memory_fraction,
+        set_sync_debug_mode, get_device_name, get_device_capability, get_device_properties, streams.Stream,
+        streams.Event, streams.current_stream, streams.set_stream, streams.synchronize, memory.empty_cache,
+        torch.OutOfMemoryError, clock, Seconds,
     ):  # fmt: skip
         setattr(made, function.__name__, function)
     made.__dict__.update(
@@ -95,8 +106,6 @@ def module() -> types.ModuleType:
         memory_allocated=_counted(memory.ALLOCATED), memory_reserved=_counted(memory.RESERVED),
         max_memory_allocated=_counted("allocated_bytes.all.peak"),
         max_memory_reserved=_counted("reserved_bytes.all.peak"),
-        # Of all devices alike.
-        set_per_process_memory_fraction=lambda fraction, device=None: setattr(state, "fraction", fraction),
         # Every card can emulate bfloat16.
         is_bf16_supported=lambda including_emulation=True: including_emulation or state.profile.capability >= 8,
         manual_seed_all=lambda seed: [generator.manual_seed(seed) for generator in generators.defaults],

@@ -21,11 +21,8 @@ DISPLAYED = {"_repr_mimebundle_", "_repr_html_"}
 SHOWS_ITSELF = (
     "show"  # an explorer's; that of an exercise, which returns what to show, is not called in a lesson
 )
-ALLOWED_IMPORTS = {
-    "torch",
-    "train",
-    *sys.stdlib_module_names,
-}  # train: lesson 06 copies workers/train.py into mine/
+# Of a learner's script; `train` is there because lesson 06 copies workers/train.py into mine/.
+ALLOWED_IMPORTS = {"torch", "train", *sys.stdlib_module_names}
 SCORED = {"faster.py": "shared.program"}  # what the scoreboard trains is the course's program
 LONGEST_CELL = 25  # lines
 RECORD = "run: python -m tools.record"
