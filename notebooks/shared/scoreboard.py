@@ -25,7 +25,7 @@ from shared.score_rules import Refused
 from shared.scoreboard_picture import STAGES, TEXTS, Entry, board, measured_both
 
 Train = Callable[[torch.device, int], nn.Module]
-ENOUGH_SECONDS, MOST_RUNS = 3.0, 5
+ENOUGH_SECONDS, MOST_RUNS = 2.0, 5
 LONG_SECONDS = 20.0  # beside a run as long, what a GPU's first call loads (some seconds) may be neglected
 LIMIT = 240.0  # seconds for all runs of several processes
 FILE = "scoreboard"  # beside the progress, see course_utils.settings
@@ -65,7 +65,7 @@ def measure(train: Train, device: torch.device, epochs: int) -> tuple[float, flo
     """Return images per second, the lowest accuracy of the runs, and the seconds of each run.
 
     The fastest of two to five runs counts, so that a first call (loading, compiling, choosing algorithms) does not.
-    A single epoch of more than three seconds, on a GPU of more than twenty, is run once: a first call adds little to it.
+    A single epoch of more than two seconds, on a GPU of more than twenty, is run once: a first call adds little to it.
 
     Raises:
         Refused: The result does not count.
