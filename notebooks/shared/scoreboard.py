@@ -17,12 +17,13 @@ from torch import nn
 from bilingual import Bilingual, Block
 from course_utils import lesson, run_mode
 from course_utils.machine import try_gpu
+from course_utils.texts import measured_both
 from course_utils.torch_state import preserved_state
 from course_utils.units import duration, number
 from notebook_torchrun import launch
 from shared import kept_rates, program, score_rules
 from shared.score_rules import Refused
-from shared.scoreboard_picture import STAGES, TEXTS, Entry, board, measured_both
+from shared.scoreboard_picture import STAGES, TEXTS, Entry, board
 
 Train = Callable[[torch.device, int], nn.Module]
 ENOUGH_SECONDS, MOST_RUNS = 2.0, 5
