@@ -21,25 +21,15 @@ _SOLUTION = re.compile(r"<details>.*?\n```python\n(.*?)\n```\n.*</details>", re.
 
 @dataclass(frozen=True)
 class Task:
-    """An exercise of a lesson.
+    """An exercise of a lesson."""
 
-    Attributes:
-        lesson: Two digits.
-        exercise: How an answer is examined.
-        cell: Id of the cell that ends in ``check(…)``.
-        expression: What that cell checks.
-        stub: The answer that the course supplies: the cell, or the script that a cell above it writes.
-        solution: The published one, or "".
-        script: Path of the learner's script below the notebook's folder, if the answer is one.
-    """
-
-    lesson: str
-    exercise: Exercise
-    cell: str
-    expression: str
-    stub: str
-    solution: str
-    script: str = ""
+    lesson: str  # two digits
+    exercise: Exercise  # how an answer is examined
+    cell: str  # id of the cell that ends in ``check(…)``
+    expression: str  # what that cell checks
+    stub: str  # the answer that the course supplies: the cell, or the script that a cell above it writes
+    solution: str  # the published one, or ""
+    script: str = ""  # path of the learner's script below the notebook's folder, if the answer is one
 
     @property
     def key(self) -> str:
@@ -69,11 +59,7 @@ def cells(number: str) -> list[dict[str, Any]]:
 
 @cache
 def tasks(number: str) -> dict[str, Task]:
-    """Return the exercises of a lesson by name, in the order of the notebook.
-
-    Args:
-        number: Two digits.
-    """
+    """Return the exercises of a lesson by name, in the order of the notebook."""
     known, found, scripts = exercises_of(number), {}, {}
     listed = cells(number)
     for cell, following in zip(listed, [*listed[1:], {"source": ""}], strict=True):
