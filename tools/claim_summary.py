@@ -12,9 +12,9 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from course_utils.recordings import Limits
-from tools.outputs import whole_lines
 
 VERDICTS = ("holds", "unclear", "fails", "model", "needs")
 # What each kind of machine has for certain. Other needs (bfloat16 units, a compiler …) depend on its model.
@@ -39,11 +39,7 @@ class Declared:
 
 
 def claims_in(path: Path) -> dict[str, Declared]:
-    """Return the claims of a notebook by id, as its code cells say.
-
-    Raises:
-        ValueError: An id is not written as a literal, so that it cannot be known without running the cell.
-    """
+    """Return the claims of a notebook by id, as its code cells say; an id that is no literal is a ValueError."""
     found: dict[str, Declared] = {}
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         if cell["cell_type"] != "code":
@@ -67,6 +63,17 @@ def claims_in(path: Path) -> dict[str, Declared]:
     return found
 
 
+def whole_lines(path: Path) -> bytes:
+    """Return a file that may not exist up to its last whole line: a process may have died while it wrote."""
+    data = path.read_bytes() if path.exists() else b""
+    return data[: data.rfind(b"\n") + 1]
+
+
+def read_notes(path: Path) -> list[dict[str, Any]]:
+    """Return the notes in a file of JSON lines, such as a journal (``COURSE_RECORD``)."""
+    return [json.loads(line) for line in whole_lines(path).splitlines()]
+
+
 def read_journal(path: Path, start: int = 0) -> tuple[list[tuple[str, str]], int]:
     """Return the claims noted in a journal (``COURSE_RECORD``) from byte `start` on: (id, verdict), and where it ends."""
     data = whole_lines(path)
@@ -76,19 +83,12 @@ def read_journal(path: Path, start: int = 0) -> tuple[list[tuple[str, str]], int
 
 @dataclass
 class Summary:
-    """The claims of one run.
+    """The claims of one run."""
 
-    Attributes:
-        gpus: How many GPUs the machine has.
-        verdicts: Notebook → claim → verdict.
-        problems: What makes the run fail.
-        remarks: What does not.
-    """
-
-    gpus: int = 0
-    verdicts: dict[Path, dict[str, str]] = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
-    remarks: list[str] = field(default_factory=list)
+    gpus: int = 0  # how many the machine has
+    verdicts: dict[Path, dict[str, str]] = field(default_factory=dict)  # notebook → claim → verdict
+    problems: list[str] = field(default_factory=list)  # what makes the run fail
+    remarks: list[str] = field(default_factory=list)  # what does not
 
     def add(self, path: Path, noted: Iterable[tuple[str, str]]) -> None:
         """Add the verdicts of a cell."""
@@ -96,10 +96,12 @@ class Summary:
 
     def unclear(self) -> dict[Path, list[str]]:
         """Return the unclear claims by notebook."""
-        found = {
-            path: [i for i, v in noted.items() if v == "unclear"] for path, noted in self.verdicts.items()
+        notes = self.verdicts.items()
+        return {
+            p: [i for i, v in noted.items() if v == "unclear"]
+            for p, noted in notes
+            if "unclear" in noted.values()
         }
-        return {path: ids for path, ids in found.items() if ids}
 
     def repeat_unclear(self, *, strict: bool) -> None:
         """Execute the notebooks with unclear claims again, now that the machine is quiet, and take the new verdicts.

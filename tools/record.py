@@ -25,11 +25,11 @@ from traitlets import default
 
 from course_utils.recordings import read as read_runs
 from tools.check.notebook import fix_notebook
+from tools.claim_summary import read_notes
 from tools.evidence import FOLDER as RECORDINGS
 from tools.evidence import claims_of_today, counts, device_name, write
 from tools.markdown_text import between
 from tools.notebook_file import canonical, code_hash, read
-from tools.outputs import read_notes
 from tools.slow_cells import table as slow_cells
 from tools.written import workplace
 
@@ -185,11 +185,7 @@ def write_slow_cells(took: dict[Path, list[float]]) -> None:
 
 
 def execute_all(paths: list[Path], journal: Path, folder: Path | None = None) -> dict[Path, list[float]]:
-    """Execute the notebooks, in place or as copies in `folder`, and print the result of each.
-
-    Returns:
-        The seconds of each code cell of each notebook that ran.
-    """
+    """Execute the notebooks, in place or as copies in `folder`; return the seconds of each code cell of those that ran."""
     took: dict[Path, list[float]] = {}
     for path in paths:
         try:

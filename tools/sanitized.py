@@ -12,11 +12,13 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from nbformat import NotebookNode
+from nbval.plugin import get_sanitize_patterns
 
 from tools.notebook_file import read
 
 ROOT = Path(__file__).parents[1]
 LIST = ROOT / "tests" / "sanitized_places.csv"
+_SANITIZE = get_sanitize_patterns((ROOT / "tests" / "sanitize.cfg").read_text(encoding="ascii"))
 
 # What contains the place: classes of the elements around it, the innermost first, or the kind of output.
 REASONS = {
@@ -40,15 +42,14 @@ REASONS = {
     "series": "which series a figure has, where a GPU adds some",
     "source": "marks in the source of a launched script, around what it prints",
 }
-_VERDICTS = {
-    "course-holds",
-    "course-fails",
-    "course-unclear",
-    "course-model",
-    "course-needs",
-    "course-solved",
-    "course-card",
-}
+_VERDICTS = {f"course-{name}" for name in ("holds", "fails", "unclear", "model", "needs", "solved", "card")}
+
+
+def sanitized(text: str) -> str:
+    """Return a text as nbval compares it: without what a machine may change."""
+    for pattern, replacement in _SANITIZE:
+        text = re.sub(pattern, replacement, text)
+    return text
 
 
 class _Marks(HTMLParser):
@@ -110,11 +111,7 @@ def places(notebook: NotebookNode) -> list[tuple[str, str, int]]:
 
 
 def listing() -> str:
-    """Return the list of all lessons as CSV.
-
-    Raises:
-        KeyError: A place is of a kind for which no reason is given.
-    """
+    """Return the list of all lessons as CSV; a place of a kind for which no reason is given is a KeyError."""
     table = io.StringIO()
     rows = csv.writer(table, lineterminator="\n")
     rows.writerow(["lesson", "cell", "what", "places", "reason"])

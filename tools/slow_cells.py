@@ -1,34 +1,16 @@
 """The table of the cells that a class has to wait for, in TEACHING.md; ``python -m tools.record`` writes it."""
 
 import datetime
-import re
-from collections.abc import Iterator
 from pathlib import Path
 
-from nbformat import NotebookNode
-
 from course_utils.machine import machine_facts
-from tools.notebook_file import read
+from tools.notebook_file import cells
 
 SECONDS = 2.0  # a shorter wait needs no words
 
 
-def sections(cells: list[NotebookNode]) -> Iterator[tuple[str, NotebookNode]]:
-    """Yield each code cell with the number of its section, such as "1.2"; before the first one it is empty."""
-    section = ""
-    for cell in cells:
-        if cell.cell_type == "code":
-            yield section, cell
-        elif found := re.search(r"^## (\d+\.\d+)", cell.source, re.M):
-            section = found[1]
-
-
 def table(took: dict[Path, list[float]]) -> str:
-    """Return the slow cells as a table in Markdown, with a line about this machine in both languages.
-
-    Args:
-        took: The seconds of each code cell of each notebook.
-    """
+    """Return the slow cells (of the seconds of all) as a table in Markdown, with a line about this machine in both languages."""
     every = [cell for seconds in took.values() for cell in seconds]
     slow, minutes = sum(cell >= SECONDS for cell in every), sum(every) / 60
     facts = machine_facts()
@@ -43,12 +25,11 @@ def table(took: dict[Path, list[float]]) -> str:
         "|---|--:|---|--:|",
     ]
     for path, seconds in took.items():
-        for number, ((section, cell), spent) in enumerate(
-            zip(sections(read(path).cells), seconds, strict=True), 1
-        ):
+        executed = [cell for cell in cells(path) if cell.code]
+        for number, (cell, spent) in enumerate(zip(executed, seconds, strict=True), 1):
             if spent < SECONDS:
                 continue
-            line = cell.source.strip().splitlines()[-1]
+            line = (cell.source.strip().splitlines() or [""])[-1]
             code = f"`{line if len(line) <= 60 else line[:58] + ' …'}`".replace("|", "\\|")
-            lines.append(f"| {section or path.name[:2]} | [{number}] | {code} | {spent:.1f} |")
+            lines.append(f"| {cell.section or path.name[:2]} | [{number}] | {code} | {spent:.1f} |")
     return "\n".join(lines)

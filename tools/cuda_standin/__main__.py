@@ -25,11 +25,12 @@ from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
+from tools.claim_summary import read_notes
 from tools.cuda_standin.driver import build
 from tools.cuda_standin.profiles import SOUND
 from tools.notebook_file import read
-from tools.outputs import read_notes, sanitized
 from tools.record import client
+from tools.sanitized import sanitized
 from tools.written import workplace
 
 ROOT = Path(__file__).parents[2]

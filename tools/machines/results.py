@@ -9,9 +9,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tools.claim_summary import VERDICTS
+from tools.claim_summary import VERDICTS, read_notes
 from tools.machines.staging import FOLDER
-from tools.outputs import read_notes
 
 RESULTS = FOLDER / "results"
 ENOUGH = 1.25  # a threshold with less to spare gets a guard, another experiment, or goes

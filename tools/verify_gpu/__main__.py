@@ -38,11 +38,7 @@ NO_GPU = (
 
 
 def choose(words: list[str]) -> list[Path]:
-    """Return the notebooks whose names begin with one of `words` (all without words).
-
-    Raises:
-        ValueError: No notebook begins so.
-    """
+    """Return the notebooks whose names begin with one of `words` (all without words), or raise a ValueError."""
     every = sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))
     unknown = [word for word in words if not any(path.name.startswith(word) for path in every)]
     if unknown:
@@ -57,11 +53,7 @@ def minutes(notebooks: list[Path]) -> float:
 
 
 def run(session: Session) -> list[Outcome]:
-    """Run every step, also after a failed one, and return their results.
-
-    Raises:
-        NotCuda: The first step found no GPU to verify on.
-    """
+    """Run every step, also after a failed one, and return their results; only that there is no GPU ends the run."""
     outcomes = []
     for name, step in STEPS.items():
         if name in WITH and not any(path.name.startswith(WITH[name]) for path in session.notebooks):

@@ -180,13 +180,7 @@ def lanes(notebooks: Iterable[Path], cores: int) -> list[list[Path]]:
 
 
 def run_lessons(session: Session, way: Callable[[Path], Way], seconds: float) -> dict[str, str | None]:
-    """Run every lesson and return what went wrong with each (None: nothing).
-
-    Args:
-        session: The run.
-        way: How to run one lesson.
-        seconds: Time for all; what has not begun by then does not.
-    """
+    """Run every lesson in its way and return what went wrong with each (None: nothing); it has so many seconds for all."""
     end = session.left() - seconds
     wrong: dict[str, str | None] = {}
 

@@ -23,20 +23,12 @@ def seen(run: dict[str, Any] | None, id: str, limits: recordings.Limits) -> str 
     values = run and recordings.of_claim(run, id, limits)
     if not values:
         return None
-    value = values["value"]
-    return (
-        values["verdict"] if value is None or isinstance(value, bool) else f"{values['verdict']}: {value:.4g}"
-    )
+    value, verdict = values["value"], values["verdict"]
+    return verdict if value is None or isinstance(value, bool) else f"{verdict}: {value:.4g}"
 
 
 def table(run: dict[str, Any] | None, clinic: dict[str, str | None], ranks: dict[str, Any]) -> str:
-    """Return what a GPU has to confirm and what was seen, as a table in Markdown.
-
-    Args:
-        run: The recorded run of a GPU machine; None if there is none.
-        clinic: Name of each provoked entry → the entry that the clinic recognised.
-        ranks: What became of each case of :mod:`tools.verify_gpu.ranks`.
-    """
+    """Return what a GPU has to confirm and what was seen (in a recorded run, clinic.json, ranks.json), as Markdown."""
     rows, sentences = [], claims()
     for id, claim in sorted(claims_of_today().items()):  # noqa: A001
         lacking = "not yet run (two GPUs)" if claim.needs == TWO_GPUS else "not yet run"
@@ -51,9 +43,8 @@ def table(run: dict[str, Any] | None, clinic: dict[str, str | None], ranks: dict
         lacking = "not yet run" + (" (two GPUs)" if case.gpus > 1 else "")
         rows.append(("ranks", name, ranks[name]["wrong"] or "as expected" if name in ranks else lacking))
     lines = ["| what | statement | seen on a GPU |", "|---|---|---|"]
-    lines += [
-        "| " + " | ".join(part.replace("|", "\\|").replace("\n", " ") for part in row) + " |" for row in rows
-    ]
+    for row in rows:
+        lines.append("| " + " | ".join(part.replace("|", "\\|").replace("\n", " ") for part in row) + " |")
     open_ = sum("not yet" in row[2] for row in rows)
     return "\n".join(lines) + f"\n\n{len(rows)} statements, {open_} not seen on a GPU yet.\n"
 
