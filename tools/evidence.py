@@ -73,12 +73,7 @@ def write(
         date: When it was measured, ``"2026-11-22"``; today if not given.
         facts: The machine, as :func:`course_utils.machine.machine_facts` describes it; this one if not given.
         anew: Whether nothing is kept, because all lessons were run.
-
-    Raises:
-        ValueError: There is nothing to write.
     """
-    if not lines:
-        raise ValueError("no claim and no curve was noted; run the notebooks with COURSE_RECORD set first.")
     facts = facts or machine_facts()
     path = folder / f"{slug(facts)}.json"
     old = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}

@@ -6,6 +6,7 @@ writes README's table of what was last verified where. A notebook in which a cel
 """
 
 import argparse
+import datetime
 import os
 import subprocess
 import sys
@@ -23,19 +24,20 @@ from nbformat import NotebookNode
 from nbval.kernel import CURRENT_ENV_KERNEL_NAME, NbvalKernelspecManager
 from traitlets import default
 
+from course_utils.machine import machine_facts
 from course_utils.recordings import read as read_runs
 from tools.check.notebook import fix_notebook
 from tools.claim_summary import read_notes
 from tools.evidence import FOLDER as RECORDINGS
 from tools.evidence import claims_of_today, counts, device_name, write
 from tools.markdown_text import between
-from tools.notebook_file import canonical, code_hash, read
-from tools.slow_cells import table as slow_cells
+from tools.notebook_file import canonical, cells, code_hash, read
 from tools.written import workplace
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = ROOT / "notebooks"
 CELL_TIMEOUT = 600  # seconds
+SLOW = 2.0  # seconds; for a shorter wait a teacher needs no words
 
 
 # --- executing ----------------------------------------------------------------------------------------
@@ -95,8 +97,8 @@ def execute(path: Path, journal: Path, target: Path | None = None) -> list[float
         CellFailed: A cell failed, ran too long or killed its kernel; `path` is unchanged.
     """
     notebook = read(path)
-    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    for cell in cells:
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    for cell in code:
         cell.outputs, cell.execution_count = [], None
     reached: dict[str, object] = {}
     began: list[float] = []
@@ -111,7 +113,7 @@ def execute(path: Path, journal: Path, target: Path | None = None) -> list[float
     def end(**_: object) -> None:
         seconds.append(time.monotonic() - began[-1])
         if sys.stdout.isatty():
-            print(f"\r{path.name}: {len(seconds)}/{len(cells)} cells", end="", flush=True)
+            print(f"\r{path.name}: {len(seconds)}/{len(code)} cells", end="", flush=True)
 
     with tempfile.TemporaryDirectory(prefix="course-record-") as scratch:
         executing = client(
@@ -129,10 +131,10 @@ def execute(path: Path, journal: Path, target: Path | None = None) -> list[float
                 if target:
                     replace(target, canonical(notebook))
                 raise CellFailed("cell {number} ({id})".format(**reached) + f": {error}") from error
-    for cell in cells:
+    for cell in code:
         cell.metadata.setdefault("course", NotebookNode()).ran = code_hash(cell.source)
     replace(target or path, canonical(fix_notebook(notebook)))
-    failed = [cell.id for cell in cells if any(output.output_type == "error" for output in cell.outputs)]
+    failed = [cell.id for cell in code if any(output.output_type == "error" for output in cell.outputs)]
     if target and failed:
         raise CellFailed(f"the cells {', '.join(failed)}; their errors are in {target.name}")
     return seconds
@@ -147,7 +149,7 @@ def replace(path: Path, text: str) -> None:
     os.replace(temporary, path)
 
 
-# --- README's table -----------------------------------------------------------------------------------
+# --- the tables of README and TEACHING -----------------------------------------------------------------------------------
 
 
 def table(folder: Path = RECORDINGS) -> str:
@@ -172,6 +174,32 @@ def write_table() -> None:
     """Write README's table from the recorded runs."""
     readme = ROOT / "README.md"
     replace(readme, between(readme.read_text(encoding="utf-8"), "evidence", table()))
+
+
+def slow_cells(took: dict[Path, list[float]]) -> str:
+    """Return the slow cells (of the seconds of all) as a table in Markdown, with a line about this machine in both languages."""
+    every = [cell for seconds in took.values() for cell in seconds]
+    slow, minutes = sum(cell >= SLOW for cell in every), sum(every) / 60
+    facts = machine_facts()
+    gpus = ", ".join(gpu["name"] for gpu in facts["gpus"])
+    device = gpus or f"{facts['cpu']}, {facts['cores']} threads, no GPU"
+    lines = [
+        f"{device}, PyTorch {facts['torch']}, {datetime.date.today()}. {slow} of {len(every)} code cells take",
+        f"{SLOW:g} seconds or longer; all together {minutes:.0f} minutes. ·",
+        f"{len(every)} 個程式碼儲存格裡，有 {slow} 個需要 {SLOW:g} 秒以上；全部執行一次約 {minutes:.0f} 分鐘。",
+        "",
+        "| Section · 節 | Cell · 儲存格 | Last line · 最後一行 | Seconds · 秒 |",
+        "|---|--:|---|--:|",
+    ]
+    for path, seconds in took.items():
+        executed = [cell for cell in cells(path) if cell.code]
+        for number, (cell, spent) in enumerate(zip(executed, seconds, strict=True), 1):
+            if spent < SLOW:
+                continue
+            line = (cell.source.strip().splitlines() or [""])[-1]
+            code = f"`{line if len(line) <= 60 else line[:58] + ' …'}`".replace("|", "\\|")
+            lines.append(f"| {cell.section or path.name[:2]} | [{number}] | {code} | {spent:.1f} |")
+    return "\n".join(lines)
 
 
 def write_slow_cells(took: dict[Path, list[float]]) -> None:

@@ -150,13 +150,6 @@ def test_streams_are_in_order(library: Path) -> None:
     assert {"4.13", "4.4", "4.16"} <= set(report.claims)
 
 
-def test_copies_go_to_several_gpus(library: Path) -> None:
-    cells = "setup hand-lenet hand-scatter-try hand-apply-build hand-apply-run gradient-try wrap-functional wrap-class wrap-check wrap-real"
-    report = lesson("05", "eight-h100", library, cells)
-    assert unexplained(report) == []
-    assert report.claims["5.8-real"]["verdict"] == "holds"
-
-
 @pytest.mark.parametrize("profile", SOUND)
 @pytest.mark.parametrize("number", LESSONS)
 def test_a_lesson_on_a_machine_with_cuda(number: str, profile: str, library: Path) -> None:

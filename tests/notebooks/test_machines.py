@@ -1,6 +1,5 @@
 """Staged machines: what is staged, that a stage without effect is noticed, and what the results say."""
 
-import math
 import os
 import platform
 import subprocess
@@ -10,15 +9,14 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 from tabled import tabled
 
 from tools.machines import __main__ as command
-from tools.machines import catalogue, environments, probe, results, staging
+from tools.machines import probe, results, staging
 from tools.machines.__main__ import check_staging, files_of, run_file, run_machine
 from tools.machines.catalogue import ALL, MACHINES, Machine
-from tools.machines.results import MachineResults, Result, margin, narrow, result
+from tools.machines.results import MachineResults, Result, narrow, result
 from tools.machines.staging import ROOT, NotStaged, Run, StagingError
 
 BY_NAME = {machine.name: machine for machine in MACHINES}
@@ -36,7 +34,7 @@ def nightly(value: Any) -> Any:
     return pytest.param(value, marks=pytest.mark.nightly)
 
 
-def measured(value: float, low: float | None = None, high: float | None = None) -> dict[str, Any]:
+def measured(value: float | None, low: float | None = None, high: float | None = None) -> dict[str, Any]:
     return {"verdict": "holds", "value": value, "at_least": low, "at_most": high}
 
 
@@ -111,52 +109,6 @@ def test_compilers_are_known_by_their_names() -> None:
     assert [name for name in names if staging.COMPILER.fullmatch(name)] == names[:4]
 
 
-def test_what_is_not_there_is_said(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(NotStaged, match="no python3.99"):
-        environments.find_python("3.99")
-    for machine, words in (("arm64", "not an x86"), ("x86_64", "lacks avx9000")):
-        monkeypatch.setattr(platform, "machine", lambda machine=machine: machine)
-        with pytest.raises(NotStaged, match=words), staging.instructions(run, "a", "b", "c", "avx9000"):
-            pass
-    monkeypatch.setattr(psutil, "virtual_memory", lambda: type("Memory", (), {"available": 2**30}))
-    with pytest.raises(NotStaged, match="6 GiB are free"), staging.memory(run, 4):
-        pass
-
-
-def test_an_environment_is_made_once_and_a_failed_installation_says_why(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    assert [catalogue._torch(name) for name in ("oldest", "pinned", "2.11.0")] == [
-        "2.10.0",
-        "2.13.0",
-        "2.11.0",
-    ]
-    commands: list[list[str]] = []
-    status = 1
-
-    def pretend(command: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
-        commands.append(command)
-        return subprocess.CompletedProcess(command, status, "", "a\nno such release\n")
-
-    monkeypatch.setattr(environments, "FOLDER", tmp_path)
-    monkeypatch.setattr(environments, "find_python", lambda version: sys.executable)
-    monkeypatch.setattr(environments.subprocess, "run", pretend)
-    with pytest.raises(StagingError, match="no such release"):
-        environments.make_environment("3.11", "0.0")
-    assert not (tmp_path / "python3.11-torch0.0" / "complete").exists()
-    status = 0
-    commands.clear()
-    environments.make_environment("3.11", "0.0")
-    environments.make_environment("3.11", "0.0")
-    assert [command[2] for command in commands] == ["venv", "pip"]
-    assert "torch==0.0" in commands[1] and not any(text.startswith("torch>") for text in commands[1])
-    pins = (tmp_path / "python3.11-torch0.0" / "constraints.txt").read_text(encoding="utf-8")
-    assert "numpy==" in pins and "\ntorch==" not in pins
-    monkeypatch.setattr(environments, "dependencies", lambda: ["another"])
-    environments.make_environment("3.11", "0.0")
-    assert [command[2] for command in commands] == ["venv", "pip", "pip"] and "another" in commands[2]
-
-
 @pytest.mark.skipif(os.name != "posix", reason="HOME is what names the home on POSIX")
 def test_importing_the_figures_writes_nothing_where_there_is_no_home(run: Run) -> None:
     file = run.scratch / "file"
@@ -176,27 +128,22 @@ def test_importing_the_figures_writes_nothing_where_there_is_no_home(run: Run) -
 # --- margins and results -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("value", "low", "high", "expected"),
-    [(3.0, 2, None, 1.5), (3.0, None, 6, 2.0), (3.0, 2, 3.3, 1.1), (1.0, 2, None, 0.5)]
-    + [
-        (value, low, high, math.inf)
-        for value, low, high in ((0.0, None, 0.02), (1.0, None, 0), (True, None, None))
-    ]
-    + [(None, 2, None, math.inf)],
-)
-def test_the_margin_of_a_claim(value: Any, low: float | None, high: float | None, expected: float) -> None:
-    assert margin(measured(value, low, high)) == pytest.approx(expected)
-
-
-def test_a_narrow_margin_is_reported_with_the_machine_that_has_the_smallest() -> None:
+def test_narrow_margins_are_reported_with_the_machine_that_has_the_smallest() -> None:
+    same = {"1.2": measured(4, 4), "1.3": measured(3.0, 2, 3.3)}
+    wide = {
+        "1.4": measured(0.0, high=0.02),
+        "1.5": measured(1.0, high=0),
+        "1.6": measured(True),
+        "1.7": measured(None, 2),
+    }
     machines = {
-        name: MachineResults(files={"n": Result(claims={"1.1": measured(value, 3), "1.2": measured(4, 4)})})
-        for name, value in (("a", 9), ("b", 3.6))
+        name: MachineResults(files={"n": Result(claims={"1.1": measured(value, 3)} | same | wide)})
+        for name, value in (("a", 9), ("b", 2.7))
     }
     assert narrow(machines) == [
+        "claim 1.1: 0.90 on b (2.7, at_least 3; 2 machines)",
         "claim 1.2: 1.00 on a (4, at_least 4; 2 machines, the same on every machine)",
-        "claim 1.1: 1.20 on b (3.6, at_least 3; 2 machines)",
+        "claim 1.3: 1.10 on a (3, at_least 2, at_most 3.3; 2 machines, the same on every machine)",
     ]
 
 

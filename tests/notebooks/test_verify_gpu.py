@@ -21,7 +21,7 @@ from tools import take_evidence
 from tools.claim_summary import Declared, claims_in
 from tools.evidence import FOLDER
 from tools.verify_gpu import __main__ as command
-from tools.verify_gpu import archive, findings, ranks, steps, unverified
+from tools.verify_gpu import archive, findings, steps, unverified
 from tools.verify_gpu.archive import Refused, check, fingerprints, pack, unpack
 from tools.verify_gpu.session import ROOT, Failed, Outcome, Remark, Session
 from torch_doctor.diagnosis import privacy
@@ -195,24 +195,7 @@ def test_what_the_clinic_does_not_know_fails_the_step(
     assert not {n for n, e in entries().items() if e.requires == "two_gpus"} & set(known)
 
 
-def test_cases_with_ranks_need_the_gpus_they_say() -> None:
-    found = {gpus: ranks.cases(gpus) for gpus in (0, 1, 2, 8)}
-    assert [len(cases) for cases in found.values()] == [1, 4, 7, 7]
-    assert "NCCL refuses two ranks on one GPU" in found[1] and "SyncBatchNorm" in found[2]
-    assert found[8]["SyncBatchNorm"].processes == 8
-    for case in (*found[0].values(), *found[2].values()):
-        assert case.script.is_file() and (case.script != ranks.THIS or case.arguments[0] in ranks.TASKS)
-
-
 # --- findings ------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("smi", "expected"), [
-    ("5, 16, 1980 MHz, 1980 MHz, 700.00 W", 63.0e9), ("3, 16\n3, 16", 15.76e9),
-    ("[N/A], [N/A]", None), (None, None), ("", None), ("9, 16", None),
-])  # fmt: skip
-def test_what_a_link_can_carry(smi: str | None, expected: float | None) -> None:
-    assert findings.link(smi) == (None if expected is None else pytest.approx(expected, rel=1e-3))
 
 
 def test_shares_of_the_limits(session: Session) -> None:
@@ -224,6 +207,8 @@ def test_shares_of_the_limits(session: Session) -> None:
     session.keep("limits.json", found)
     noted = "".join(json.dumps(line(key, "holds", 0.9)) + "\n" for key in ("4.4", "1.3"))
     session.file("recorded/04.jsonl").write_text(noted + '{"kind": "cla', encoding="utf-8")  # cut off
+    assert findings.link("3, 16\n3, 16") == pytest.approx(15.76e9, rel=1e-3)
+    assert [findings.link(unknown) for unknown in ("[N/A], [N/A]", None, "", "9, 16")] == [None] * 4
     assert findings.judge_shares(session) == (
         "to_device 79% (explain), copy 83% (explain), from_device 87%, overlap (of the ideal) 90%, half: rating unknown"
     )
