@@ -7,6 +7,7 @@ import argparse
 import csv
 import io
 import re
+import tomllib
 from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
@@ -20,28 +21,8 @@ ROOT = Path(__file__).parents[1]
 LIST = ROOT / "tests" / "sanitized_places.csv"
 _SANITIZE = get_sanitize_patterns((ROOT / "tests" / "sanitize.cfg").read_text(encoding="ascii"))
 
-# What contains the place: classes of the elements around it, the innermost first, or the kind of output.
-REASONS = {
-    "course-claim": "verdict and value of a claim; its bound stays compared, and one that does not hold raises an error",
-    "course-badge-rows": "which machine this is",
-    "course-guess": "how far a guess was from what is measured here; empty where nobody guessed",
-    "course-figure": "numbers measured here in a caption, and whose recording is shown",
-    "course-table": "facts of this machine; fixed facts stay compared",
-    "course-error": "the whole text of an error, which differs between releases; its key words stay compared",
-    "course-launch course-small": "time and backend of a launch",
-    "course-launch course-console": "numbers that a launched script measured",
-    "course-launch course-error": "where and why a rank failed, in the words of this release",
-    "course-clinic": "the line of an error that was recognized, and its rank",
-    "course-doctor": "the doctor's report on this machine",
-    "course-console": "terminal output: this machine's, or a published example",
-    "stream": "numbers that a cell prints between marks",
-    "written": "whether a script in mine/ was there before a cell wrote it",
-    "lives on": "the device on which this machine keeps a tensor",
-    "picture": "the pixels; caption and alternative stay compared, and the series if no GPU changes them",
-    "course-small": "whose terminal output that is",
-    "series": "which series a figure has, where a GPU adds some",
-    "source": "marks in the source of a launched script, around what it prints",
-}
+# By what contains a place: classes of the elements around it, the innermost first, or the kind of output.
+REASONS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 _VERDICTS = {f"course-{name}" for name in ("holds", "fails", "unclear", "model", "needs", "solved", "card")}
 
 
