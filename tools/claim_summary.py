@@ -63,22 +63,16 @@ def claims_in(path: Path) -> dict[str, Declared]:
     return found
 
 
-def whole_lines(path: Path) -> bytes:
-    """Return a file that may not exist up to its last whole line: a process may have died while it wrote."""
-    data = path.read_bytes() if path.exists() else b""
-    return data[: data.rfind(b"\n") + 1]
-
-
 def read_notes(path: Path) -> list[dict[str, Any]]:
-    """Return the notes in a file of JSON lines, such as a journal (``COURSE_RECORD``)."""
-    return [json.loads(line) for line in whole_lines(path).splitlines()]
+    """Return the notes in a journal (``COURSE_RECORD``); a process may have died while it wrote the last line."""
+    data = path.read_bytes() if path.exists() else b""
+    return [json.loads(line) for line in data[: data.rfind(b"\n") + 1].splitlines()]
 
 
-def read_journal(path: Path, start: int = 0) -> tuple[list[tuple[str, str]], int]:
-    """Return the claims noted in a journal (``COURSE_RECORD``) from byte `start` on: (id, verdict), and where it ends."""
-    data = whole_lines(path)
-    notes = [json.loads(line) for line in data[start:].splitlines()]
-    return [(note["key"], note["values"]["verdict"]) for note in notes if note["kind"] == "claim"], len(data)
+def verdicts(journal: Path) -> list[tuple[str, str]]:
+    """Return id and verdict of each claim noted in a journal."""
+    notes = (note for note in read_notes(journal) if note["kind"] == "claim")
+    return [(note["key"], note["values"]["verdict"]) for note in notes]
 
 
 @dataclass
@@ -118,7 +112,7 @@ class Summary:
                     execute(path, journal, target=Path(folder) / path.name)
                 except CellFailed as error:
                     self.problems.append(f"{path.name}: run again for its unclear claims, it failed: {error}")
-                again = dict(read_journal(journal)[0])
+                again = dict(verdicts(journal))
             self.add(path, [(i, again[i]) for i in ids if i in again])
             for i in ids:
                 text = f"{path.name}: claim {i} was unclear; measured again, it is: {again.get(i, 'not reached')}"

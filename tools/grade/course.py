@@ -1,17 +1,18 @@
 """The exercises of the course, as its notebooks set them: cells, what is checked, levels and published solutions."""
 
 import ast
-import json
 import re
 import sys
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 from course_utils.exercises import Exercise, exercises_of
+from tools import notebook_file
 from tools.grade import code
-from tools.written import MINE, script_in
+from tools.notebook_file import Cell
+from tools.written import MINE
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = ROOT / "notebooks"
@@ -51,27 +52,23 @@ def lessons() -> dict[str, Path]:
 
 
 @cache
-def cells(number: str) -> list[dict[str, Any]]:
-    """Return the cells of a lesson, with their sources as one text."""
-    found = json.loads(lessons()[number].read_text(encoding="utf-8"))["cells"]
-    return [cell | {"source": "".join(cell["source"])} for cell in found]
+def cells(number: str) -> list[Cell]:
+    """Return the cells of a lesson."""
+    return notebook_file.cells(lessons()[number])
 
 
 @cache
 def tasks(number: str) -> dict[str, Task]:
     """Return the exercises of a lesson by name, in the order of the notebook."""
     known, found, scripts = exercises_of(number), {}, {}
-    listed = cells(number)
-    for cell, following in zip(listed, [*listed[1:], {"source": ""}], strict=True):
-        if cell["cell_type"] != "code":
-            continue
-        if script := script_in(cell["source"]):
-            scripts[f"{MINE}/{script.name}"] = script.text
-        for name, checked in code.checks(ast.parse(code.python(cell["source"]))).items():
+    for cell, following in pairwise([*cells(number), None]):
+        if cell.script:
+            scripts[f"{MINE}/{cell.script.name}"] = cell.script.text
+        for name, checked in code.checks(ast.parse(cell.source)).items() if cell.code else ():
             file = checked.value if isinstance(checked, ast.Constant) else ""
-            solution = _SOLUTION.search(following["source"])
+            solution = _SOLUTION.search(following.source) if following else None
             found[name] = Task(
-                number, known[name], cell["id"], ast.unparse(checked), scripts.get(file, cell["source"]),
+                number, known[name], cell.id, ast.unparse(checked), scripts.get(file, cell.source),
                 solution[1] if solution else "", file,
             )  # fmt: skip
     return found

@@ -151,9 +151,8 @@ def _statements(number: str, cell: str) -> list[ast.stmt]:
     """Return the statements of the course above a cell, without those for answers."""
     found: list[ast.stmt] = []
     for other in course.cells(number):
-        if other["id"] == cell:
+        if other.id == cell:
             break
-        if other["cell_type"] == "code":
-            tree = ast.parse(code.python(other["source"]))
-            found += [] if code.checks(tree) else tree.body
+        tree = ast.parse(other.source if other.code else "")
+        found += [] if code.checks(tree) else tree.body
     return found
