@@ -88,15 +88,6 @@ class Summary:
         """Add the verdicts of a cell."""
         self.verdicts.setdefault(path, {}).update(noted)
 
-    def unclear(self) -> dict[Path, list[str]]:
-        """Return the unclear claims by notebook."""
-        notes = self.verdicts.items()
-        return {
-            p: [i for i, v in noted.items() if v == "unclear"]
-            for p, noted in notes
-            if "unclear" in noted.values()
-        }
-
     def repeat_unclear(self, *, strict: bool) -> None:
         """Execute the notebooks with unclear claims again, now that the machine is quiet, and take the new verdicts.
 
@@ -105,7 +96,9 @@ class Summary:
         """
         from tools.record import CellFailed, execute
 
-        for path, ids in self.unclear().items():
+        for path, noted in self.verdicts.items():
+            if not (ids := [i for i, verdict in noted.items() if verdict == "unclear"]):
+                continue
             with tempfile.TemporaryDirectory(prefix="course-again-") as folder:
                 journal = Path(folder) / "journal.jsonl"
                 try:

@@ -170,10 +170,10 @@ def table(folder: Path = RECORDINGS) -> str:
     return "\n".join(lines)
 
 
-def write_table() -> None:
-    """Write README's table from the recorded runs."""
-    readme = ROOT / "README.md"
-    replace(readme, between(readme.read_text(encoding="utf-8"), "evidence", table()))
+def write_table(name: str = "README.md", mark: str = "evidence", text: str = "") -> None:
+    """Write a table between its marks in a document; by default README's, from the recorded runs."""
+    document = ROOT / name
+    replace(document, between(document.read_text(encoding="utf-8"), mark, text or table()))
 
 
 def slow_cells(took: dict[Path, list[float]]) -> str:
@@ -200,13 +200,6 @@ def slow_cells(took: dict[Path, list[float]]) -> str:
             code = f"`{line if len(line) <= 60 else line[:58] + ' …'}`".replace("|", "\\|")
             lines.append(f"| {cell.section or path.name[:2]} | [{number}] | {code} | {spent:.1f} |")
     return "\n".join(lines)
-
-
-def write_slow_cells(took: dict[Path, list[float]]) -> None:
-    """Write TEACHING's table of the cells that a class waits for."""
-    teaching = ROOT / "TEACHING.md"
-    if teaching.exists():
-        replace(teaching, between(teaching.read_text(encoding="utf-8"), "slow-cells", slow_cells(took)))
 
 
 # --- recording ----------------------------------------------------------------------------------------
@@ -243,10 +236,9 @@ def record(paths: list[Path], evidence: bool) -> bool:
     if evidence and complete and lines:
         anew = set(paths) >= set(NOTEBOOKS.glob("[0-9]*.ipynb"))
         print(f"recorded run: {write(lines, anew=anew).name} ({len(lines)} notes)")
-        if (ROOT / "README.md").exists():
-            write_table()
+        write_table()
         if anew:
-            write_slow_cells(took)
+            write_table("TEACHING.md", "slow-cells", slow_cells(took))
     return complete
 
 
@@ -256,12 +248,11 @@ def record(paths: list[Path], evidence: bool) -> bool:
 def main() -> int:
     """Run the command line and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tools.record", description="Execute notebooks.")
-    parser.add_argument("notebooks", nargs="*", type=Path, help="default: all in notebooks/")
-    parser.add_argument("--no-evidence", action="store_true", help="do not write this machine's evidence")
-    parser.add_argument(
-        "--to", type=Path, metavar="FOLDER", help="execute copies, which go there with journal and traces"
-    )
-    parser.add_argument("--table", action="store_true", help="only write README's table from the evidence")
+    add = parser.add_argument
+    add("notebooks", nargs="*", type=Path, help="default: all in notebooks/")
+    add("--no-evidence", action="store_true", help="do not write this machine's evidence")
+    add("--to", type=Path, metavar="FOLDER", help="execute copies, which go there with journal and traces")
+    add("--table", action="store_true", help="only write README's table from the evidence")
     options = parser.parse_args()
     try:
         if options.table:
