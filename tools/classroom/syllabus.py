@@ -188,6 +188,6 @@ def tables(language: str, minutes: Minutes, titles: Mapping[str, str]) -> Iterat
                     )
                 else:
                     long = row.minutes > BREAK
-                    what = ("*lunch*" if long else "*break*") if english else ("*午休*" if long else "*休息*")
+                    what = ("*lunch*" if long else "*break*") if english else ("午休" if long else "休息")
                 yield f"| {_clock(row.begin)} | {_clock(row.begin + row.minutes)} | {what} |"
             yield ""
