@@ -7,12 +7,8 @@ from typing import Any
 from bilingual import Bilingual
 
 
-def texts(module: str) -> dict[str, Any]:
-    """Return the texts by name, or by table and name.
-
-    Args:
-        module: The module's ``__file__``; the texts are in the file of the same name that ends in ``.toml``.
-    """
+def texts(module: str | Path) -> dict[str, Any]:
+    """Return the texts by name, or by table and name; they stand in the file named as the `module` that ends in ``.toml``."""
     return _texts(tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8")))
 
 

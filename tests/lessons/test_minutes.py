@@ -16,7 +16,6 @@ from tools.minutes import (
     NOT_COUNTED,
     amounts,
     lessons,
-    positions,
     rounded,
     stated,
 )
@@ -50,7 +49,7 @@ def test_a_lesson_says_the_same_minutes_in_both_languages(number: str) -> None:
 def test_a_lesson_keeps_its_budget(number: str) -> None:
     found, said = amounts(lessons()[number]), stated(lessons()[number])
     assert said["reading"] <= MOST_READING and sum(said.values()) <= BUDGETS[number]
-    assert found.words <= MOST_WORDS, f"{found.words} words of prose"
+    assert found["words"] <= MOST_WORDS, f"{found['words']} words of prose"
 
 
 def test_readme_says_the_same() -> None:
@@ -108,13 +107,13 @@ SOLUTION = (
         ([block("one **two** `a.b()` 3,000 it's <b>e</b> ($f+g$), c-d.")], {"words": 8}),
         (["# One two · 一二"], {"words": 2}),
         ([block("one\n\n```python\na = 1\n\nb = 2\n```\n")], {"words": 1, "code": 2}),
-        ([SOLUTION], {"words": 0, "code": 0, "apart_words": 2, "apart_code": 2}),
+        ([SOLUTION], {"words": 0, "code": 0}),
         ([">>> a = 1\n\n  \nb = 2\n"], {"code": 2}),
-        ([">>> def f(): ...\n\n\ncheck(\"f\", f)"], {"code": 0, "exercises": [None]}),
-        ([">>> predict(\"first\")"], {"code": 1, "questions": 1, "question_words": 8}),
+        ([">>> def f(): ...\n\n\ncheck(\"f\", f)"], {"code": 0, "solving": 8}),
+        ([">>> predict(\"first\")"], {"code": 1, "questions": 1, "question words": 8}),
         ([">>> claim(\"1.1\", 3)\nclaim(\"1.2\", 4)"], {"cards": 2}),
-        ([">>> %%writefile mine/a.py\nimport torch\n\nprint(torch)"], {"code": 2, "exercises": []}),
-        ([">>> %%writefile mine/a.py\n...", ">>> check(\"a\", \"mine/a.py\")"], {"code": 0, "exercises": [None]}),
+        ([">>> %%writefile mine/a.py\nimport torch\n\nprint(torch)"], {"code": 2, "solving": 0}),
+        ([">>> %%writefile mine/a.py\n...", ">>> check(\"a\", \"mine/a.py\")"], {"code": 0, "solving": 8}),
         ([">>> a.EXPLORER.show()", ">>> b.explorer(x, y(1)).show()", ">>> timeline.show()"], {"explorers": 2}),
     ],
 )  # fmt: skip
@@ -132,28 +131,13 @@ def test_what_is_counted(cells: list[str], expected: dict[str, object], tmp_path
     ]
     path.write_text(json.dumps({"cells": stored}), encoding="utf-8")
     found = amounts(path)
-    assert found.cells == len(cells)
-    assert {name: getattr(found, name) for name in expected} == expected
+    assert {name: found[name] for name in expected} == expected
 
 
 def test_the_formula() -> None:
-    amount = minutes.Amount(
-        words=2_000, code=150, question_words=1_000, questions=9, exercises=["easy", "medium", "hard", None],
-        explorers=2, cards=12, apart_words=400, apart_code=30,
-    )  # fmt: skip
-    assert amount.minutes == pytest.approx(10 + 10 + 3 + 3 + 7 + 2) and amount.solving == 4 + 8 + 15 + 8
-    assert amount.apart == pytest.approx(2 + 2)
-
-
-def test_sections_add_up_to_the_lesson() -> None:
-    path = lessons()["01"]
-    sections = dict.fromkeys(cell.section for cell in minutes.cells(path))
-    assert "1.1" in sections and len(sections) >= 7
-    assert sum(amounts(path, section).minutes for section in sections) == pytest.approx(amounts(path).minutes)
-
-
-def test_positions_are_those_of_the_questions_with_three_choices() -> None:
-    assert sum(positions("01")) >= 3 and positions("09") == [0, 0, 0]
+    amount = minutes.Amount(words=2_000, code=150, questions=9, explorers=2, cards=12, solving=35)
+    amount["question words"] = 1_000
+    assert amount.minutes == pytest.approx(10 + 10 + 3 + 3 + 7 + 2) and amount.solving == 35
 
 
 def test_write_corrects_metadata_and_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
