@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from tabled import tabled
 
 from tools import minutes
 from tools.minutes import (
@@ -16,7 +17,6 @@ from tools.minutes import (
     NOT_COUNTED,
     amounts,
     lessons,
-    positions,
     rounded,
     stated,
 )
@@ -62,15 +62,6 @@ def test_readme_says_the_same() -> None:
         assert len(re.findall(columns, text, re.M)) == 2
 
 
-def test_readme_is_corrected_in_both_languages() -> None:
-    now = {number: stated(path) for number, path in lessons().items()}
-    text = minutes.readme(minutes.README.read_text(encoding="utf-8"), now)
-    other = minutes.readme(text, now | {"03": {"reading": 215, "exercises": 310}})
-    changed = [line for line in other.splitlines() if line not in text.splitlines()]
-    assert len(changed) == 2 and all("| 215 | 310 |" in line for line in changed)
-    assert minutes.readme(other, now) == minutes.readme(text, now)
-
-
 # --- counting -----------------------------------------------------------------------------------------
 
 TEXTS = """
@@ -91,40 +82,14 @@ why_zh = "五"
 """
 
 
-def block(english: str) -> str:
-    return f'<div lang="en">\n\n{english}\n\n</div>\n<div lang="zh-Hant">\n\n中文\n\n</div>'
-
-
-SOLUTION = (
-    "<details><summary><span lang='en'>x</span></summary>\n\n```python\na = 1\nb = 2\n```\n\n"
-    + block("apart apart")
-    + "\n\n</details>"
-)
-
-
-@pytest.mark.parametrize(
-    "cells, expected",
-    [
-        ([block("one **two** `a.b()` 3,000 it's <b>e</b> ($f+g$), c-d.")], {"words": 8}),
-        (["# One two · 一二"], {"words": 2}),
-        ([block("one\n\n```python\na = 1\n\nb = 2\n```\n")], {"words": 1, "code": 2}),
-        ([SOLUTION], {"words": 0, "code": 0, "apart_words": 2, "apart_code": 2}),
-        ([">>> a = 1\n\n  \nb = 2\n"], {"code": 2}),
-        ([">>> def f(): ...\n\n\ncheck(\"f\", f)"], {"code": 0, "exercises": [None]}),
-        ([">>> predict(\"first\")"], {"code": 1, "questions": 1, "question_words": 8}),
-        ([">>> claim(\"1.1\", 3)\nclaim(\"1.2\", 4)"], {"cards": 2}),
-        ([">>> %%writefile mine/a.py\nimport torch\n\nprint(torch)"], {"code": 2, "exercises": []}),
-        ([">>> %%writefile mine/a.py\n...", ">>> check(\"a\", \"mine/a.py\")"], {"code": 0, "exercises": [None]}),
-        ([">>> a.EXPLORER.show()", ">>> b.explorer(x, y(1)).show()", ">>> timeline.show()"], {"explorers": 2}),
-    ],
-)  # fmt: skip
+@tabled
 def test_what_is_counted(cells: list[str], expected: dict[str, object], tmp_path: Path) -> None:
     (tmp_path / "lesson_99").mkdir()
     (tmp_path / "lesson_99" / "texts.toml").write_text(TEXTS, encoding="utf-8")
     path = tmp_path / "99_a.ipynb"
     stored = [
         {
-            "cell_type": "code" if cell.startswith(">>> ") else "markdown",
+            "cell_type": ("markdown", "code")[cell.startswith(">>> ")],
             "id": f"c{at}",
             "source": cell.removeprefix(">>> "),
         }
@@ -143,17 +108,6 @@ def test_the_formula() -> None:
     )  # fmt: skip
     assert amount.minutes == pytest.approx(10 + 10 + 3 + 3 + 7 + 2) and amount.solving == 4 + 8 + 15 + 8
     assert amount.apart == pytest.approx(2 + 2)
-
-
-def test_sections_add_up_to_the_lesson() -> None:
-    path = lessons()["01"]
-    sections = dict.fromkeys(cell.section for cell in minutes.cells(path))
-    assert "1.1" in sections and len(sections) >= 7
-    assert sum(amounts(path, section).minutes for section in sections) == pytest.approx(amounts(path).minutes)
-
-
-def test_positions_are_those_of_the_questions_with_three_choices() -> None:
-    assert sum(positions("01")) >= 3 and positions("09") == [0, 0, 0]
 
 
 def test_write_corrects_metadata_and_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
