@@ -9,23 +9,13 @@ import pytest
 from tabled import tabled
 
 from tools import minutes
-from tools.minutes import (
-    BUDGETS,
-    FIRST,
-    MOST_READING,
-    MOST_WORDS,
-    NOT_COUNTED,
-    amounts,
-    lessons,
-    rounded,
-    stated,
-)
+from tools.minutes import amounts, lessons, stated
 
-COUNTED = [number for number in lessons() if number not in NOT_COUNTED]
+COUNTED = [number for number in lessons() if number not in minutes.NOT_COUNTED]
 
 
 def test_each_lesson_is_counted_or_has_a_reason() -> None:
-    assert set(COUNTED) == set(BUDGETS) and set(NOT_COUNTED) < set(lessons())
+    assert set(COUNTED) == set(minutes.BUDGETS) and set(minutes.NOT_COUNTED) < set(lessons())
 
 
 @pytest.mark.parametrize("number", COUNTED)
@@ -43,14 +33,14 @@ def test_a_lesson_says_the_same_minutes_in_both_languages(number: str) -> None:
     prose = minutes.read(lessons()[number]).cells[0].source
     english, chinese = prose.split('<div lang="zh-Hant">')
     assert re.findall(r"(\d+) (?:minutes|more)", english) == re.findall(r"(\d+) 分鐘", chinese) == said
-    assert len(FIRST.findall(prose)) == 2 * (number in COUNTED)
+    assert len(minutes.FIRST.findall(prose)) == 2 * (number in COUNTED)
 
 
 @pytest.mark.parametrize("number", COUNTED)
 def test_a_lesson_keeps_its_budget(number: str) -> None:
     found, said = amounts(lessons()[number]), stated(lessons()[number])
-    assert said["reading"] <= MOST_READING and sum(said.values()) <= BUDGETS[number]
-    assert found.words <= MOST_WORDS, f"{found.words} words of prose"
+    assert said["reading"] <= minutes.MOST_READING and sum(said.values()) <= minutes.BUDGETS[number]
+    assert found.words <= minutes.MOST_WORDS, f"{found.words} words of prose"
 
 
 def test_readme_says_the_same() -> None:
@@ -126,7 +116,7 @@ def test_write_corrects_metadata_and_readme(tmp_path: Path, monkeypatch: pytest.
     nine = stated(lessons()["09"])
     minutes.write()
     now = {number: stated(path) for number, path in lessons().items()}
-    assert all(now[n] == rounded(amounts(lessons()[n])) for n in COUNTED) and now["09"] == nine
+    assert all(now[n] == minutes.rounded(amounts(lessons()[n])) for n in COUNTED) and now["09"] == nine
     prose = minutes.read(lessons()["01"]).cells[0].source
     assert prose == minutes.read(minutes.ROOT / "notebooks" / broken.name).cells[0].source
     written = readme.read_text(encoding="utf-8")
