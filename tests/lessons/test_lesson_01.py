@@ -19,6 +19,7 @@ from course_utils.measure import is_modelled
 from lesson_01 import answers, matmul_crossover, nvidia_smi, processors, timing, visible_devices
 from lesson_01.processors import Processor
 from shared import host_clock
+from shared.measured_curve import loglog_interpolate
 
 pytestmark = pytest.mark.usefixtures("no_warnings")
 
@@ -72,6 +73,13 @@ def test_where_a_measured_gpu_begins_to_win(gpu: list[float], first: int) -> Non
     """The CPU takes n seconds for size n. In the last case the GPU takes 200 (n / 100)^0.176 from 100 on."""
     found = matmul_crossover.wins_from(([10, 100, 1000], [10, 100, 1000]), ([10, 100, 1000], gpu))
     assert found == pytest.approx(first, rel=0.015)
+
+
+@pytest.mark.parametrize("power", [1, 3])
+def test_a_curve_is_linear_in_log_log_space_and_a_power_law_beyond(power: int) -> None:
+    points = np.array([1.0, 100.0]), np.array([10.0, 1000.0])
+    found = loglog_interpolate(points, np.array([0.5, 1.0, 10.0, 100.0, 200.0]), power)
+    assert found == pytest.approx([10, 10, 100, 1000, 1000 * 2**power])
 
 
 # --- visibility ---------------------------------------------------------------------------------------
