@@ -6,25 +6,16 @@ import shutil
 from pathlib import Path
 
 import pytest
+from tabled import tabled
 
 from tools import minutes
-from tools.minutes import (
-    BUDGETS,
-    FIRST,
-    MOST_READING,
-    MOST_WORDS,
-    NOT_COUNTED,
-    amounts,
-    lessons,
-    rounded,
-    stated,
-)
+from tools.minutes import amounts, lessons, stated
 
-COUNTED = [number for number in lessons() if number not in NOT_COUNTED]
+COUNTED = [number for number in lessons() if number not in minutes.NOT_COUNTED]
 
 
 def test_each_lesson_is_counted_or_has_a_reason() -> None:
-    assert set(COUNTED) == set(BUDGETS) and set(NOT_COUNTED) < set(lessons())
+    assert set(COUNTED) == set(minutes.BUDGETS) and set(minutes.NOT_COUNTED) < set(lessons())
 
 
 @pytest.mark.parametrize("number", COUNTED)
@@ -42,14 +33,14 @@ def test_a_lesson_says_the_same_minutes_in_both_languages(number: str) -> None:
     prose = minutes.read(lessons()[number]).cells[0].source
     english, chinese = prose.split('<div lang="zh-Hant">')
     assert re.findall(r"(\d+) (?:minutes|more)", english) == re.findall(r"(\d+) 分鐘", chinese) == said
-    assert len(FIRST.findall(prose)) == 2 * (number in COUNTED)
+    assert len(minutes.FIRST.findall(prose)) == 2 * (number in COUNTED)
 
 
 @pytest.mark.parametrize("number", COUNTED)
 def test_a_lesson_keeps_its_budget(number: str) -> None:
     found, said = amounts(lessons()[number]), stated(lessons()[number])
-    assert said["reading"] <= MOST_READING and sum(said.values()) <= BUDGETS[number]
-    assert found["words"] <= MOST_WORDS, f"{found['words']} words of prose"
+    assert said["reading"] <= minutes.MOST_READING and sum(said.values()) <= minutes.BUDGETS[number]
+    assert found["words"] <= minutes.MOST_WORDS, f"{found['words']} words of prose"
 
 
 def test_readme_says_the_same() -> None:
@@ -59,15 +50,6 @@ def test_readme_says_the_same() -> None:
     for number, value in now.items():
         columns = rf"^\| {number} \| \[.*\) \| {value['reading']} \| {value['exercises']} \| "
         assert len(re.findall(columns, text, re.M)) == 2
-
-
-def test_readme_is_corrected_in_both_languages() -> None:
-    now = {number: stated(path) for number, path in lessons().items()}
-    text = minutes.readme(minutes.README.read_text(encoding="utf-8"), now)
-    other = minutes.readme(text, now | {"03": {"reading": 215, "exercises": 310}})
-    changed = [line for line in other.splitlines() if line not in text.splitlines()]
-    assert len(changed) == 2 and all("| 215 | 310 |" in line for line in changed)
-    assert minutes.readme(other, now) == minutes.readme(text, now)
 
 
 # --- counting -----------------------------------------------------------------------------------------
@@ -90,40 +72,14 @@ why_zh = "五"
 """
 
 
-def block(english: str) -> str:
-    return f'<div lang="en">\n\n{english}\n\n</div>\n<div lang="zh-Hant">\n\n中文\n\n</div>'
-
-
-SOLUTION = (
-    "<details><summary><span lang='en'>x</span></summary>\n\n```python\na = 1\nb = 2\n```\n\n"
-    + block("apart apart")
-    + "\n\n</details>"
-)
-
-
-@pytest.mark.parametrize(
-    "cells, expected",
-    [
-        ([block("one **two** `a.b()` 3,000 it's <b>e</b> ($f+g$), c-d.")], {"words": 8}),
-        (["# One two · 一二"], {"words": 2}),
-        ([block("one\n\n```python\na = 1\n\nb = 2\n```\n")], {"words": 1, "code": 2}),
-        ([SOLUTION], {"words": 0, "code": 0}),
-        ([">>> a = 1\n\n  \nb = 2\n"], {"code": 2}),
-        ([">>> def f(): ...\n\n\ncheck(\"f\", f)"], {"code": 0, "solving": 8}),
-        ([">>> predict(\"first\")"], {"code": 1, "questions": 1, "question words": 8}),
-        ([">>> claim(\"1.1\", 3)\nclaim(\"1.2\", 4)"], {"cards": 2}),
-        ([">>> %%writefile mine/a.py\nimport torch\n\nprint(torch)"], {"code": 2, "solving": 0}),
-        ([">>> %%writefile mine/a.py\n...", ">>> check(\"a\", \"mine/a.py\")"], {"code": 0, "solving": 8}),
-        ([">>> a.EXPLORER.show()", ">>> b.explorer(x, y(1)).show()", ">>> timeline.show()"], {"explorers": 2}),
-    ],
-)  # fmt: skip
+@tabled
 def test_what_is_counted(cells: list[str], expected: dict[str, object], tmp_path: Path) -> None:
     (tmp_path / "lesson_99").mkdir()
     (tmp_path / "lesson_99" / "texts.toml").write_text(TEXTS, encoding="utf-8")
     path = tmp_path / "99_a.ipynb"
     stored = [
         {
-            "cell_type": "code" if cell.startswith(">>> ") else "markdown",
+            "cell_type": ("markdown", "code")[cell.startswith(">>> ")],
             "id": f"c{at}",
             "source": cell.removeprefix(">>> "),
         }
@@ -156,7 +112,7 @@ def test_write_corrects_metadata_and_readme(tmp_path: Path, monkeypatch: pytest.
     nine = stated(lessons()["09"])
     minutes.write()
     now = {number: stated(path) for number, path in lessons().items()}
-    assert all(now[n] == rounded(amounts(lessons()[n])) for n in COUNTED) and now["09"] == nine
+    assert all(now[n] == minutes.rounded(amounts(lessons()[n])) for n in COUNTED) and now["09"] == nine
     prose = minutes.read(lessons()["01"]).cells[0].source
     assert prose == minutes.read(minutes.ROOT / "notebooks" / broken.name).cells[0].source
     written = readme.read_text(encoding="utf-8")
