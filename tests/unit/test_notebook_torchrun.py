@@ -154,7 +154,7 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 LAUNCHES: dict[str, tuple[str, tuple, dict[str, Any]]] = {}  # worker, its arguments, options of launch
-WITH_TORCHRUN = {"hello", "is killed", "restarts"}  # elsewhere it makes no difference
+WITH_TORCHRUN = {"hello", "restarts"}  # elsewhere it makes no difference
 ENDED: dict[str, float] = {}
 
 
@@ -384,7 +384,7 @@ def test_the_failing_rank_is_reported(how: str, runs: dict[str, Future[Run]]) ->
     assert 'File "/' not in failure.text, "paths of this machine"
     assert ENDED[how] - run.results[1]["at"] < 90, "rank 0 sleeps for 100 seconds"
     assert (1, "rank 1 begins") in run.lines
-    if how == "is killed":  # with torchrun itself
+    if how == "is killed":
         other = run.failures[1]
         assert (other.rank, other.kind) == (0, "stopped") and "time.sleep(" in other.text
     with pytest.raises(RuntimeError, match=rf"(?s)torchrun .*rank 1 \({kind}\)\n"):
@@ -554,23 +554,20 @@ def test_a_launch_listens_on_the_loopback_interface_only(runs: dict[str, Future[
 
 # --- notebooks ----------------------------------------------------------------------------------------
 
-LEFT_OPEN = """
+LAUNCHES["left open"] = """
 import atexit, threading
 from concurrent.futures import ThreadPoolExecutor
 pool = ThreadPoolExecutor()
 pool.submit(print, "from a pool that nobody shut down")
 threading.Thread(target=lambda: (time.sleep(0.3), print("from a thread that nobody waited for"))).start()
 atexit.register(print, "from an exit function")
-"""
+""", (), {"processes": 1}  # fmt: skip
 
 
-def test_a_rank_ends_as_python_does(script: Write, quick: dict[str, str]) -> None:
+def test_a_rank_ends_as_python_does(runs: dict[str, Future[Run]]) -> None:
     """It skips the unloading of PyTorch, and nothing else."""
-    run = launch(script(LEFT_OPEN), processes=1, environment=quick, show="quiet").check()
-    printed = [text.partition(" that")[0] for _, text in run.lines]
-    assert sorted(printed[:2]) == ["from a pool", "from a thread"] and printed[2:] == [
-        "from an exit function"
-    ]
+    *others, last = (text.partition(" that")[0] for _, text in runs["left open"].result().check().lines)
+    assert sorted(others) == ["from a pool", "from a thread"] and last == "from an exit function"
 
 
 WAITING = """
@@ -678,7 +675,10 @@ def test_torchrun_is_killed_as_well(kernel: Any, own: Path) -> None:
     shutil.rmtree(left)
 
 
-@pytest.mark.parametrize("real, processes", [(False, 3), (True, 3 + (sys.platform == "linux"))])
+@pytest.mark.parametrize(
+    "real, processes",
+    [(False, 3), pytest.param(True, 3 + (sys.platform == "linux"), marks=pytest.mark.nightly)],
+)
 def test_only_torchrun_is_killed(
     real: bool, processes: int, script: Write, quick: dict[str, str], tmp_path: Path
 ) -> None:
@@ -782,14 +782,11 @@ def test_a_failure_is_shown_first(rank: int | None, kind: str, status: int | Non
     assert not any("Error:" in text for text in kept.values())
 
 
-def test_of_an_interrupted_run_no_line_is_compared() -> None:
-    run = ran(interrupted=True, lines=[(0, "a")])
-    assert "interrupted; everything" in box(run)["text/html"]
-    assert "a" not in re.findall("<pre.*", compared(run)["text/html"])
-
-
 def test_what_chance_decides_about_the_other_ranks_is_not_compared() -> None:
     cause, lines = Failure(1, "killed", "", -9), [(0, "epoch 1"), (0, "epoch 2")]
+    stopped, earlier = ran(interrupted=True, lines=[(0, "a")]), ran(interrupted=True)
+    assert "interrupted; everything" in box(stopped)["text/html"] and box(stopped) != box(earlier)
+    assert compared(stopped) == compared(earlier)
     first = ran(failures=[cause, Failure(0, "raised", "Connection closed", 1)], lines=lines)
     second = ran(failures=[cause, Failure(0, "stopped", "", None)])
     assert box(first) != box(second) and compared(first) == compared(second)
