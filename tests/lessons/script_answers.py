@@ -54,8 +54,7 @@ def in_a_function(script: str) -> str:
 
 # Right in another way: exercise, script.
 RIGHT: dict[str, tuple[str, str]] = {
-    row["way"]: _other(row["exercise"], *row["changes"])
-    for row in tables("script_answers")["right"]
+    row["way"]: _other(row["exercise"], *row["changes"]) for row in tables("script_answers")["right"]
 } | {"in a function": ("06/distribute", in_a_function(SOLUTIONS["06/distribute"]))}
 
 

@@ -29,7 +29,18 @@ def test_what_is_to_catch_a_fault_is_there(mutant: dict[str, Any]) -> None:
 
 def test_the_cases_that_are_to_catch_a_fault_are_there() -> None:
     named = sorted({test for mutant in MUTANTS for test in mutant["tests"] if "[" in test})
-    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-m", "", "-p", "no:cacheprovider", *named]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "--collect-only",
+        "-q",
+        "-m",
+        "",
+        "-p",
+        "no:cacheprovider",
+        *named,
+    ]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert not ended.returncode, ended.stdout + ended.stderr
 
