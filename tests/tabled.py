@@ -10,8 +10,8 @@ import pytest
 
 
 @cache
-def tables(stem: str) -> dict[str, list[list[Any]]]:
-    """Return the tables of a file of tests, by the name of the test: the arguments' names, then a row a case."""
+def tables(stem: str) -> dict[str, list[Any]]:
+    """Return the tables of a file; for `tabled` by the name of the test: the arguments' names, then a row a case."""
     return tomllib.loads((Path(__file__).parent / "tables" / f"{stem}.toml").read_text(encoding="utf-8"))
 
 

@@ -1,13 +1,21 @@
-"""All exercises whose answers are scripts: stub, solution, wrong answers, and other right answers.
+"""All exercises whose answers are scripts: stub, solution, wrong and other right answers; and how many run in one launch.
 
 By day, one wrong answer of each exercise is run, and the solution; at night, all.
 """
 
-import pytest
-from script_outcomes import run_together
+import json
+import os
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
 
-from course_utils.exercises import Exercise, exercises_of
-from shared.script_exercise import ScriptJudge
+import pytest
+from tabled import tables
+
+from course_utils.exercises import Exercise, Mistake, NotYet, exercises_of
+from notebook_torchrun import launch
+from shared import script_exercise
+from shared.script_exercise import Outcome, Plan, ScriptJudge
 
 EXERCISES: dict[str, Exercise] = {
     f"{number}/{name}": exercise
@@ -44,26 +52,52 @@ def in_a_function(script: str) -> str:
     return f'{head}\n\ndef main():\n{body}\n\nif __name__ == "__main__":\n    main()\n'
 
 
-_GATHER = "everything = [None] * world_size\ndist.all_gather_object(everything, right.item())\naccuracy = sum(everything) / 7"
-_BY_HAND = "        for p in model.parameters():\n            dist.all_reduce(p.grad)\n            p.grad /= world_size\n        optimizer.step()"
-_BROADCAST = "for p in model.parameters():\n    dist.broadcast(p.data, 0)\noptimizer ="
-_COUNTS = "accuracy = (counts[0] / counts[1]).item()"
 # Right in another way: exercise, script.
 RIGHT: dict[str, tuple[str, str]] = {
-    "gathered": _other("06/metrics", (_COUNTS, _GATHER)),
-    "from the environment": _other("06/together", ("import torch\n", "import os\n\nimport torch\n"), ("dist.get_rank(), dist.get_world_size()", 'int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])')),
-    "an address": _other("06/together", ('("gloo")', '("gloo", init_method="env://", rank=int(__import__("os").environ["RANK"]), world_size=2)')),
-    "wrapped": _other("06/average", ("model = torch.nn.Linear(1, 1)", "model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(1, 1))"), ("model.weight.item()", "model.module.weight.item()")),
-    "a collective as a barrier": _other("06/rank0", ("dist.barrier()", "dist.all_reduce(torch.zeros(1))")),
-    "a barrier in each branch": _other("06/rank0", ("    download()\n", "    download()\n    dist.barrier()\nelse:\n    ")),
-    "in a function": ("06/distribute", in_a_function(SOLUTIONS["06/distribute"])),
-    "imported differently": _other("06/accumulate", ("import torch.distributed as dist", "from torch import distributed as dist"), ("nullcontext() if last else ddp.no_sync()", "ddp.no_sync() if number < 3 else nullcontext()")),
-    "averaged by hand": _other("06/distribute", ("DistributedDataParallel(torch.nn.Linear(1, 1).to(device), device_ids=ids)", "torch.nn.Linear(1, 1).to(device)"), ("optimizer =", _BROADCAST), ("        optimizer.step()", _BY_HAND)),
-    "workers": _other("06/distribute", ("sampler=sampler", "sampler=sampler, num_workers=2, prefetch_factor=2, persistent_workers=True")),
-    "renamed by the path": _other("07/save_once", ("import os\n", "from pathlib import Path\n"), ('os.replace("checkpoint.part", "checkpoint.pt")', 'Path("checkpoint.part").replace("checkpoint.pt")')),
-    "a device by the local rank": _other("07/save_once", ("import torch\n", 'import torch\n\nlocal = int(os.environ.get("LOCAL_RANK", 0))\ndevice = f"cuda:{local}" if torch.cuda.device_count() > 1 else "cpu"\n')),
-    "decided by rank 0": _other("07/resume", ("if found", "there = [file.exists()]\ndist.broadcast_object_list(there, 0)\nif there[0]")),
-}  # fmt: skip
+    row["way"]: _other(row["exercise"], *row["changes"]) for row in tables("script_answers")["right"]
+} | {"in a function": ("06/distribute", in_a_function(SOLUTIONS["06/distribute"]))}
+
+
+def run_together(answers: Iterable[tuple[str, Plan]]) -> int:
+    """Run all scripts (text and plan) that have to run, and put their outcomes into the checker's cache.
+
+    Returns:
+        How many scripts ran; 0 on Windows, which cannot fork (there each is launched when it is examined).
+    """
+    if not hasattr(os, "fork"):
+        return 0
+    with tempfile.TemporaryDirectory() as name:
+        folder, jobs = Path(name), []
+        for text, plan in dict.fromkeys(answers):
+            (folder / "script.py").write_text(text, encoding="utf-8")
+            try:
+                script_exercise.read(str(folder / "script.py"), "")
+            except (NotYet, Mistake):
+                continue  # this is known without running it
+            if (text, plan) not in script_exercise.outcomes:
+                jobs.append((text, plan))
+        if not jobs:
+            return 0
+        (folder / "jobs.json").write_text(
+            json.dumps([(t, p.worlds, p.stop) for t, p in jobs]), encoding="utf-8"
+        )
+        launch(
+            Path(__file__).with_name("many_scripts.py"),
+            folder,
+            processes=max(sum(plan.worlds) for _, plan in jobs),
+            limit=600,
+            environment={"CUDA_VISIBLE_DEVICES": ""},
+            show="quiet",
+        ).check()
+        for number, (text, plan) in enumerate(jobs):
+            records, printed = [], []
+            for rank in range(sum(plan.worlds)):
+                starts = [folder / f"{number}-{start}-{rank}.json" for start in range(1 + bool(plan.stop))]
+                found = [json.loads(file.read_text()) if file.exists() else None for file in starts]
+                records.append({f"start {start}": own["record"] for start, own in enumerate(found) if own})
+                printed.append(found[-1]["printed"] if found[-1] else [])
+            script_exercise.outcomes[text, plan] = Outcome(records, printed, {})
+    return len(jobs)
 
 
 def run_known_scripts(night: bool) -> int:

@@ -1,8 +1,10 @@
-"""Lesson 02: explorers against numbers by hand and real modules, tables of places, the checkpoint from another machine."""
+"""Lesson 02: explorers by hand and with real modules, tables of places, and what is counted as traffic between devices."""
 
 import itertools
 import mmap
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,13 +14,10 @@ from torch import nn
 from course_utils.exercises import examine, exercises_of
 from course_utils.lesson_gpus import ready
 from lesson_02 import module_belongings, transfer_cost
-from lesson_02.checkpoints import saved_elsewhere
-from lesson_02.places import outcomes, places
+from lesson_02.places import places
+from lesson_02.traffic import Traffic
 
 pytestmark = pytest.mark.usefixtures("no_warnings")
-
-CALL, SPEED = 2e-6, 5e9  # seconds, bytes per second
-
 
 # --- transfer -----------------------------------------------------------------------------------------
 
@@ -45,18 +44,10 @@ def test_each_line_of_the_picture_has_its_own_name() -> None:
     assert list(cut.get_xdata()) == [1000] and list(cut.get_ydata()) == [result.seconds]
 
 
-def test_the_cost_is_the_sum_of_two_terms_everywhere() -> None:
-    for choices in transfer_cost.explorer(CALL, SPEED).grid():
-        result = transfer_cost.compute(CALL, SPEED, **choices)
-        assert result.seconds == pytest.approx(choices["pieces"] * CALL + choices["size"] / SPEED)
-
-
-@pytest.mark.parametrize("bad", [{"size": 0}, {"pieces": -1}, {"call_seconds": 0.0}])
-def test_a_transfer_of_nothing_is_refused(bad: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match="positive numbers"):
-        transfer_cost.compute(
-            **{"call_seconds": CALL, "bytes_per_second": SPEED, "size": 1, "pieces": 1} | bad
-        )
+def test_a_transfer_of_nothing_is_refused() -> None:
+    for call, size, pieces in ((0.0, 1, 1), (2e-6, 0, 1), (2e-6, 1, -1)):
+        with pytest.raises(ValueError, match="positive numbers"):
+            transfer_cost.compute(call, 5e9, size=size, pieces=pieces)
 
 
 # --- belongings ---------------------------------------------------------------------------------------
@@ -87,19 +78,6 @@ def test_the_code_that_is_shown_is_the_code_that_is_executed() -> None:
     assert html.count("✗") == 6 and "✓" not in html  # three rows, both languages
 
 
-# --- checkpoints --------------------------------------------------------------------------------------
-
-
-def test_a_checkpoint_from_another_machine_needs_map_location() -> None:
-    state = {"weight": torch.arange(3.0)}
-    file = saved_elsewhere(state)
-    with pytest.raises(RuntimeError, match="CUDA"):
-        torch.load(file)
-    file.seek(0)
-    loaded = torch.load(file, map_location="cpu")
-    assert list(loaded) == ["weight"] and torch.equal(loaded["weight"], state["weight"])
-
-
 # --- places --------------------------------------------------------------------------------------------
 
 
@@ -113,17 +91,6 @@ def test_the_table_of_places_says_what_is_a_practice_gpu() -> None:
     practice = gpu.type == "practice"
     assert ("practice GPU" in shown.text, "練習用 GPU" in shown.text) == (practice, practice)
     assert "practice" not in places(batch=batch).text
-
-
-def test_outcomes_of_expressions() -> None:
-    (gpu,) = ready()
-    there, host = torch.ones(3, device=gpu), torch.ones(3)
-    cases = {"a + b": lambda: there + host, "a + a": lambda: there + there, "3": lambda: 3}
-    refused, computed, number = outcomes(cases).text.splitlines()[1:4]
-    assert "refused: RuntimeError" in refused and "⟨" not in refused
-    assert f"computed, on {gpu} " in computed and number == "3 | 3"
-    assert "⟨refused: RuntimeError⟩" in outcomes(cases, vary="a + b").text.splitlines()[1]
-    assert f"⟨computed, on {gpu}⟩" in outcomes(cases, vary="a + a").text.splitlines()[2]
 
 
 def test_the_quoted_words_are_those_of_this_pytorch() -> None:
@@ -144,14 +111,10 @@ def test_the_quoted_words_are_those_of_this_pytorch() -> None:
 # --- exercises ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "scale, ticks",
-    [
-        (nn.Parameter(torch.ones(8)), "✓ | ✓"),
-        (nn.Parameter(torch.ones(8), requires_grad=False), "✗ | ✓"),
-        (torch.ones(8), "✗ | ✗"),
-    ],
-)
+@pytest.mark.parametrize("scale, ticks", [
+    (nn.Parameter(torch.ones(8)), "✓ | ✓"), (nn.Parameter(torch.ones(8), requires_grad=False), "✗ | ✓"),
+    (torch.ones(8), "✗ | ✗"),
+])  # fmt: skip
 def test_only_what_gets_gradients_is_said_to_be_trained(scale: torch.Tensor, ticks: str) -> None:
     class Net(nn.Module):
         def __init__(self) -> None:
@@ -178,3 +141,73 @@ def test_an_answer_that_fails_only_sometimes_gets_a_hint() -> None:
 
     answer = examine(exercises_of("02")["mend"], loss_of)
     assert answer.state == "notyet" and "two things are still on the CPU" in answer.message.en
+
+
+# --- traffic ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(torch.cuda.device_count() == 1, reason="needs two GPUs, and none is hidden for a test")
+def test_copies_between_devices_are_counted_with_their_bytes() -> None:
+    first, second = ready(2)
+    x = torch.ones(2, 3)
+    with Traffic() as traffic:
+        there = x.to(first)
+        _ = (
+            there.to(first),
+            there.to(torch.float16),
+            torch.ones_like(there),
+            there * 2,
+            there * torch.tensor(2.0),
+        )
+        _ = there.to(second), there.cpu(), x.to(first, torch.float16), there.to("cpu", torch.float16)
+        there[0] = x[0]
+        x.copy_(there)
+    a, b = str(first), str(second)
+    home = (a, "cpu", 24)
+    assert traffic.transfers == [
+        ("cpu", a, 24), (a, b, 24), home, ("cpu", a, 12), home, ("cpu", a, 12), home
+    ]  # fmt: skip
+    assert traffic.fetches == 3
+    x.to(first)
+    assert len(traffic.transfers) == 7, "not after the block"
+
+
+def test_each_tensor_of_a_model_is_a_copy() -> None:
+    (gpu,) = ready()
+    with Traffic() as traffic:
+        nn.BatchNorm1d(3).to(gpu)
+    assert [one.bytes for one in traffic.transfers] == [12, 12, 12, 12, 8] and not traffic.fetches
+
+
+ASKING: dict[str, Callable[[Any], Any]] = {
+    "item": lambda x: x[0].item(),
+    "float": lambda x: float(x[0]),
+    "if": lambda x: bool(x[0] > 1),
+    "tolist": lambda x: x.tolist(),
+    "cpu": lambda x: x.cpu(),
+    "print": lambda x: repr(x),
+    "format": lambda x: f"{x[0]:.2f}",
+    "mask": lambda x: x[x > 1],
+    "nonzero": lambda x: x.nonzero(),
+    "masked_select": lambda x: x.masked_select(x > 1),
+    "tensor": lambda x: torch.tensor([x[0], 3.0]),
+}
+
+
+@pytest.mark.parametrize("way", ASKING)
+def test_the_host_fetches_once(way: str) -> None:
+    x = torch.arange(3.0, device=ready()[0])
+    with Traffic() as traffic:
+        y = x * 2 + x.sum()
+        _ = y[1:], y[torch.tensor([0])], torch.tensor([1, 2])
+        assert traffic.fetches == 0 and not traffic.transfers
+        ASKING[way](y)
+    assert traffic.fetches == 1
+
+
+def test_on_the_cpu_nothing_is_fetched() -> None:
+    x = torch.arange(3.0)
+    with Traffic() as traffic:
+        for ask in ASKING.values():
+            ask(x)
+    assert traffic.fetches == 0 and not traffic.transfers

@@ -15,7 +15,7 @@ from html_nesting import assert_nested
 from lesson_cells import calls
 
 from bilingual import Bilingual
-from course_utils import lesson, try_gpu
+from course_utils import lesson
 from course_utils.explorer import Explorer
 from course_utils.gpu_ratings import ratings
 from course_utils.lesson_gpus import ready
@@ -72,35 +72,26 @@ def test_what_a_format_holds(name: str) -> None:
     assert not math.isfinite(kind.number(kind.pattern(kind.largest) + 1))
 
 
+# The rest of the explorer's choices is compared with fractions below.
 BY_HAND = [
     # format, value, stored, spacing, outcome
     ("float16", "0.1", 0.0999755859375, 2.0**-14, "rounded"),
     ("float16", "2048", 2048.0, 2.0, "exact"),
-    ("float16", "2049", 2048.0, 2.0, "rounded"),
-    ("bfloat16", "257", 256.0, 2.0, "rounded"),
     ("float16", "65504", 65504.0, 32.0, "exact"),
     ("float16", "65519", 65504.0, 32.0, "rounded"),
     ("float16", "65520", math.inf, 32.0, "inf"),
     ("bfloat16", "65520", 65536.0, 512.0, "rounded"),
     ("float16", "1e-8", 0.0, 2.0**-24, "zero"),
     ("float16", "1e-5", 168 * 2.0**-24, 2.0**-24, "subnormal"),
-    ("float16", "1e38", math.inf, 32.0, "inf"),
     ("float32", "1e39", math.inf, 2.0**104, "inf"),
-    ("float32", "16777217", 16777216.0, 2.0, "rounded"),
-    ("float64", "16777217", 16777217.0, 2.0**-28, "exact"),
-    ("tf32", "16777217", 16777216.0, 2.0**14, "rounded"),
     # Ties go to the even fraction: 2049 lies between 2048 (even) and 2050, 2051 between 2050 and 2052 (even).
     ("tf32", "2049", 2048.0, 2.0, "rounded"),
     ("tf32", "2051", 2052.0, 2.0, "rounded"),
     ("tf32", "2047.5", 2048.0, 2.0, "rounded"),  # the carry reaches the exponent
-    ("tf32", "257", 257.0, 2.0**-2, "exact"),
-    ("float32", "1e-40", 71362 * 2.0**-149, 2.0**-149, "subnormal"),
-    ("float32", "1e-46", 0.0, 2.0**-149, "zero"),
     ("float64", "0.1", 0.1, 2.0**-56, "rounded"),
     ("float16", "1/16384", 2.0**-14, 2.0**-24, "exact"),
     ("float16", "1/32768", 2.0**-15, 2.0**-24, "subnormal"),
     ("float8_e5m2", "65504", math.inf, 8192.0, "inf"),
-    ("float8_e5m2", "300", 320.0, 64.0, "rounded"),
     ("float8_e4m3fn", "300", 288.0, 32.0, "rounded"),
     ("float8_e4m3fn", "1e-5", 0.0, 2.0**-9, "zero"),
 ]
@@ -112,7 +103,14 @@ def test_numbers_by_hand(format: str, value: str, result: float, spacing: float,
     assert (found.stored, found.spacing, found.outcome) == (result, spacing, outcome)
 
 
-@pytest.mark.parametrize("value", ["465", "500", "2049", "1e38"])
+@pytest.mark.parametrize("format, value, place", [
+    ("bfloat16", "257", 0.5), ("float16", "65520", 0.5), ("float16", "1e-8", 1e-8 * 2**24),
+])  # fmt: skip
+def test_the_position_between_two_numbers(format: str, value: str, place: float) -> None:
+    assert stored(format, value).position == pytest.approx(place)
+
+
+@pytest.mark.parametrize("value", ["465", "1e38"])
 def test_overflow_of_e4m3fn_is_that_of_this_release(value: str) -> None:
     """PyTorch stored nan up to 2.11 or so; since then, the largest number."""
     found = stored("float8_e4m3fn", value)
@@ -166,16 +164,10 @@ def test_how_the_bits_give_the_number() -> None:
     assert "inf" in number_formats._formula(stored("float16", "65520"))
 
 
-@pytest.mark.parametrize("value", ["0", "-1", "1e309"])
-def test_numbers_that_the_figure_cannot_show_are_refused(value: str) -> None:
-    with pytest.raises(ValueError, match="positive numbers"):
-        stored("float32", value)
-
-
-def test_the_position_on_the_small_number_line() -> None:
-    assert stored("bfloat16", "257").position == 0.5
-    assert stored("float16", "65520").position == 0.5
-    assert stored("float16", "1e-8").position == pytest.approx(1e-8 * 2**24)
+def test_numbers_that_the_figure_cannot_show_are_refused() -> None:
+    for text in ("0", "-1", "1e309"):
+        with pytest.raises(ValueError, match="positive numbers"):
+            stored("float32", text)
 
 
 # --- roofline -----------------------------------------------------------------------------------------
@@ -257,7 +249,6 @@ def test_published_machines_have_their_published_figures() -> None:
         for half in (None, 1.0):
             result = roof(machine=name, dtype="bfloat16", half=half)
             assert (result.peak, result.bandwidth, result.assumed) == (row["half"], row["bandwidth"], False)
-    assert roof(machine="NVIDIA H200", dtype="bfloat16").ridge == pytest.approx(206, abs=0.1)
     single = roof(machine="NVIDIA H200", batch=8192)
     assert (single.peak, single.attainable, single.bound) == (67e12, 67e12, "compute")
 
@@ -275,12 +266,10 @@ def test_the_roofline_marks_what_depends_on_the_machine() -> None:
     assert "⟨" not in texts(explorer, machine="NVIDIA L4"), "published figures are the same everywhere"
 
 
-@pytest.mark.parametrize("bad", [{"batch": 0}, {"width": 0}])
-def test_a_roofline_of_nothing_is_refused(bad: dict[str, int]) -> None:
-    with pytest.raises(ValueError, match="positive numbers"):
-        roof(**bad)
-    with pytest.raises(ValueError, match="positive numbers"):
-        roofline_model.compute(0.0, 1e9, **HERE)
+def test_a_roofline_of_nothing_is_refused() -> None:
+    for flops, bad in ((FLOPS, {"batch": 0}), (FLOPS, {"width": 0}), (0.0, {})):
+        with pytest.raises(ValueError, match="positive numbers"):
+            roofline_model.compute(flops, BANDWIDTH, **HERE | bad)
 
 
 # --- batch size --------------------------------------------------------------------------------------------
@@ -317,17 +306,11 @@ def test_the_knee_by_hand() -> None:
     """4096 examples in 41.96 ms are 97,617 per second; four fifths of that are reached from 357 examples on."""
     assert batch().knee == 512
     assert batch(points=([1, 2, 4], [1.0, 1.0, 4.0])).knee == 2, "of the best, not of the last"
+    assert np.allclose(batch().throughputs, [b / s for b, s in zip(*STEPS, strict=True)])
 
 
-def test_time_between_and_beyond_the_measured_points() -> None:
-    points = ([2, 8, 32], [1e-3, 2e-3, 5e-3])
-    assert batch(points, batch=4).seconds == pytest.approx(2**0.5 * 1e-3), "linear in log-log space"
-    assert batch(points, batch=64).seconds == pytest.approx(10e-3), "proportional beyond the last"
-    assert batch(points, batch=1).seconds == pytest.approx(1e-3), "not less than the first"
-    for size, seconds in zip(*STEPS, strict=True):
-        assert batch(batch=size).seconds == pytest.approx(seconds)
-    result = batch()
-    assert np.allclose(result.throughputs, [b / s for b, s in zip(*STEPS, strict=True)])
+def test_a_smaller_batch_than_the_smallest_measured_one_is_not_quicker() -> None:
+    assert batch(([2, 8, 32], [1e-3, 2e-3, 5e-3]), batch=1).seconds == pytest.approx(1e-3)
 
 
 def test_what_fits() -> None:
@@ -359,23 +342,24 @@ def test_without_measured_memory_there_is_no_memory() -> None:
     assert "emory" not in texts(explorer) and "emory" in texts(batch_size.explorer(STEPS, BYTES))
 
 
-@pytest.mark.parametrize(
-    "points",
-    [([1], [1.0]), ([2, 1], [1.0, 1.0]), ([1, 2], [1.0]), ([0, 1], [1.0, 1.0]), ([1, 2], [1.0, 0.0])],
-)
+@pytest.mark.parametrize("points", [
+    ([1], [1.0]), ([2, 1], [1.0, 1.0]), ([1, 2], [1.0]), ([0, 1], [1.0, 1.0]), ([1, 2], [1.0, 0.0]),
+])  # fmt: skip
 def test_too_few_or_unordered_points_are_refused(points: Any) -> None:
-    with pytest.raises(ValueError, match="batch: points needs"):
-        batch(points)
-    with pytest.raises(ValueError, match="batch: bytes_points needs"):
-        batch(bytes_points=points)
+    for name in ("points", "bytes_points"):
+        with pytest.raises(ValueError, match=f"batch: {name} needs"):
+            batch(**{name: points})
 
 
 def test_a_batch_of_nothing_is_refused() -> None:
-    for name in ("batch", "accumulate", "examples"):
-        with pytest.raises(ValueError, match="count from 1"):
-            batch(**{name: 0})
-    with pytest.raises(ValueError, match="memory="):
-        batch(memory=None)
+    for name, words in {
+        "batch": "count",
+        "accumulate": "count",
+        "examples": "count",
+        "memory": "memory=",
+    }.items():
+        with pytest.raises(ValueError, match=words):
+            batch(**{name: None if name == "memory" else 0})
 
 
 # --- histogram ----------------------------------------------------------------------------------------
@@ -441,15 +425,6 @@ def test_bytes_of_a_training_step_by_hand() -> None:
     assert plain["activations"] == adam["activations"] > 32 * 4 * 8
 
 
-@pytest.mark.parametrize("scaled", [False, True])
-def test_small_gradients_need_loss_scaling_in_float16(scaled: bool) -> None:
-    device = try_gpu()
-    images, labels = digits().images.flatten(1)[:320].to(device), digits().labels[:320].to(device)
-    before = [p.clone() for p in training.classifier().parameters()]
-    after = training.trained_on_a_mean(images, labels, torch.float16, scaled).parameters()
-    assert all(torch.equal(*pair) for pair in zip(before, after, strict=True)) is not scaled
-
-
 def test_a_new_classifier_leaves_the_random_numbers_alone() -> None:
     before = torch.get_rng_state()
     training.classifier()
@@ -466,14 +441,13 @@ def test_the_limit_of_memory_is_put_back() -> None:
     assert torch.empty(2**21, dtype=torch.uint8, device=card).nbytes == 2 * held.nbytes
 
 
-def test_training_is_repeatable_learns_and_leaves_the_threads_alone() -> None:
-    data, threads = digits(), torch.get_num_threads()
-    images, labels = data.images.flatten(1), data.labels
+def test_training_is_repeatable_and_leaves_the_threads_alone() -> None:
+    threads, images = torch.get_num_threads(), digits().images.flatten(1)
     one, other = (
-        training.train(training.classifier().cpu(), images, labels, epochs=2, momentum=0.9) for _ in range(2)
+        training.train(training.classifier().cpu(), images, digits().labels, epochs=1, momentum=0.9)
+        for _ in range(2)
     )
     assert all(torch.equal(a, b) for a, b in zip(one.parameters(), other.parameters(), strict=True))
-    assert training.accuracy(one, data.test_images.flatten(1), data.test_labels) > 80
     assert torch.get_num_threads() == threads
 
 
@@ -487,12 +461,9 @@ def test_a_table_is_in_both_languages_and_escapes_what_an_answer_returned() -> N
     assert block.text == "number · 數字 | yours · 你的\na | <script>"
 
 
-@pytest.mark.parametrize(
-    "found, text", [(1234567, "1,234,567"), (0.1234567, "0.123457"), (True, "`True`"), ("x" * 60, None)]
-)
-def test_values_are_short(found: Any, text: str | None) -> None:
-    shown = value(found)
-    assert shown == text if text else len(shown) <= 42
+def test_values_are_short() -> None:
+    assert [value(found) for found in (1234567, 0.1234567, True)] == ["1,234,567", "0.123457", "`True`"]
+    assert len(value("x" * 60)) <= 42
 
 
 def test_the_knee_of_the_exercise_is_marked() -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 import nbformat
 import pytest
 from ruff_findings import ruff_findings
-from tabled import tabled
 
 from tools.minutes import BUDGETS, lessons
 from tools.notebook_file import Cell, cells
@@ -67,13 +66,6 @@ def not_written(path: Path, section: str) -> set[str]:
     return used - made
 
 
-def undefined(sources: dict[str, str], folder: Path) -> list[str]:
-    """Return ``name: what ruff says`` for each undefined name in the sources."""
-    for name, source in sources.items():
-        (folder / f"{name}.py").write_text(source, encoding="utf-8")
-    return ruff_findings(folder, "--select=F821,F823")
-
-
 def program(path: Path, section: str) -> str:
     """Return the set-up cell and the cells of a section as one program."""
     return "\n\n".join(cell.source for cell in [set_up(path), *sections(path)[section]])
@@ -87,9 +79,11 @@ def test_there_are_sections() -> None:
 @pytest.mark.parametrize("number", LESSONS)
 def test_no_section_needs_a_name_of_another(number: str, tmp_path: Path) -> None:
     path = LESSONS[number]
-    found = undefined(
-        {section: program(path, section) for section in sections(path)} | scripts(path), tmp_path
-    )
+    for name, text in (
+        {section: program(path, section) for section in sections(path)} | scripts(path)
+    ).items():
+        (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
+    found = ruff_findings(tmp_path, "--select=F821,F823")
     assert not found, "\n".join(["import or define it in the set-up cell or in the section:", *found])
 
 
@@ -100,15 +94,12 @@ def test_a_section_writes_the_scripts_that_it_launches(number: str) -> None:
     assert not missing, "write them in the same section (%%writefile mine/NAME.py)"
 
 
-@pytest.mark.parametrize(
-    "source, missing",
-    [
-        (["%%writefile mine/a.py\nprint(never)", "launch('mine/a.py')"], set()),
-        (["launch('mine/a.py', processes=1)"], {"a.py"}),
-        (['check("x", "mine/a.py")', "%%writefile mine/a.py\n...", "launch('mine/b.py')"], {"b.py"}),
-        (["shutil.copy('workers/train.py', 'mine/a.py')\nlaunch('mine/a.py')"], set()),
-    ],
-)
+@pytest.mark.parametrize("source, missing", [
+    (["%%writefile mine/a.py\nprint(never)", "launch('mine/a.py')"], set()),
+    (["launch('mine/a.py', processes=1)"], {"a.py"}),
+    (['check("x", "mine/a.py")', "%%writefile mine/a.py\n...", "launch('mine/b.py')"], {"b.py"}),
+    (["shutil.copy('workers/train.py', 'mine/a.py')\nlaunch('mine/a.py')"], set()),
+])  # fmt: skip
 def test_scripts_are_files_of_their_own(source: list[str], missing: set[str], tmp_path: Path) -> None:
     path = tmp_path / "99_a.ipynb"
     stored = [{"cell_type": "markdown", "source": "## 99.1 A · 甲"}]
@@ -119,11 +110,6 @@ def test_scripts_are_files_of_their_own(source: list[str], missing: set[str], tm
         text.partition("\n")[2] in program(path, "99.1") for text in source if text.startswith("%%")
     )
     assert list(scripts(path).values()) == ["print(never)\n"] * ("never" in source[0])
-
-
-@tabled
-def test_undefined_names_are_found(source: str, found: list[str], tmp_path: Path) -> None:
-    assert undefined({"x": source}, tmp_path) == found
 
 
 @pytest.mark.nightly  # a kernel for each section

@@ -47,7 +47,7 @@ def train(learned: dict[str, torch.Tensor]) -> Callable[..., nn.Module]:
 @pytest.fixture(autouse=True)
 def in_lesson(monkeypatch: pytest.MonkeyPatch) -> None:
     lesson.use("02")
-    monkeypatch.setattr(scoreboard, "ENOUGH_SECONDS", 0.05)
+    monkeypatch.setattr(scoreboard, "ENOUGH_SECONDS", 0)  # one run of one epoch, two of more
     monkeypatch.setattr(scoreboard, "try_gpu", lambda: CPU)
     monkeypatch.setattr(score_rules, "best_product", lambda *_: 1e12)
     monkeypatch.setattr(recordings, "runs", list)  # whatever the course has recorded
@@ -79,6 +79,7 @@ def texts(seen: list[Any]) -> str:
 
 def test_a_score_is_kept_and_journalled_with_all_that_it_depends_on(train, seen, data, tmp_path, monkeypatch):
     monkeypatch.setenv("COURSE_RECORD", str(tmp_path / "journal"))
+    keep(l01=asdict(ENTRY), l02=asdict(ENTRY))
     given: list[Any] = []
     rate = score(lambda d, e: given.append(d) or train(d, e), epochs=2, device="cpu")  # type: ignore[func-returns-value]
     assert set(given) == {CPU}, "a device may be given by its name"
@@ -86,18 +87,10 @@ def test_a_score_is_kept_and_journalled_with_all_that_it_depends_on(train, seen,
     assert line["kind"] == "curve" and line["key"] == "score-02" and line["values"]["rate"] == rate
     assert 0 < rate <= 71_850  # 20 ms an epoch
     saved = json.loads((data / "scoreboard.json").read_text(encoding="utf-8"))
-    assert set(saved) == {"02"} and saved["02"]["rate"] == rate and saved["02"]["epochs"] == 2
+    assert saved["01"] == asdict(ENTRY) and saved["02"]["rate"] == rate and saved["02"]["epochs"] == 2
     assert saved["02"]["torch"] == torch.__version__ and saved["02"]["rule"] == score_rules.RULE
     assert saved["02"]["accuracy"] > 0.9 and saved["02"]["machine"] and saved["02"]["device"] == "cpu"
     assert isinstance(seen[-1], scoreboard_picture.figures.Picture)
-
-
-def test_the_number_shows_nothing_as_the_last_line_of_a_cell():
-    from IPython.core.formatters import DisplayFormatter
-
-    for value in (12.5, {1: 12.5}):
-        assert scoreboard.quiet(value) == value
-        assert DisplayFormatter().format(scoreboard.quiet(value)) == ({}, {})
 
 
 def test_the_fastest_of_several_runs_counts_so_that_compiling_does_not(train):
@@ -112,7 +105,8 @@ def test_the_fastest_of_several_runs_counts_so_that_compiling_does_not(train):
 
 
 def test_a_long_single_epoch_runs_once_and_short_ones_at_most_five_times(train, monkeypatch):
-    assert len(scoreboard.measure(lambda d, e: train(d, 3), CPU, 1)[2]) == 1
+    monkeypatch.setattr(score_rules, "accuracy", lambda *_: 0.9)
+    assert [len(scoreboard.measure(train, CPU, epochs)[2]) for epochs in (1, 2)] == [1, 2]
     monkeypatch.setattr(scoreboard, "ENOUGH_SECONDS", 100)
     assert len(scoreboard.measure(train, CPU, 1)[2]) == 5
 
@@ -140,20 +134,14 @@ def test_the_cpu_computes_with_one_thread_and_what_train_sets_is_put_back(train)
     def noted(device: Any, epochs: int) -> nn.Module:
         seen.append(torch.get_num_threads())
         torch.backends.cudnn.benchmark = not benchmark
-        if len(seen) > 1:
-            raise KeyError
         return train(device, epochs)
 
     torch.set_num_threads(2)
     try:
         scoreboard.timed(noted, CPU, 1)
-        assert torch.get_num_threads() == 2 and torch.backends.cudnn.benchmark is benchmark
-        with pytest.raises(KeyError):
-            scoreboard.timed(noted, CPU, 1)
-        assert torch.get_num_threads() == 2 and seen == [1, 1]
+        assert seen == [1] and torch.get_num_threads() == 2
         assert torch.backends.cudnn.benchmark is benchmark
     finally:
-        torch.backends.cudnn.benchmark = benchmark
         torch.set_num_threads(before)
 
 
@@ -212,7 +200,7 @@ def test_the_network_of_an_earlier_call_does_not_count(train, seen):
     for mode in (True, False):
         score_rules.accuracy(network.train(mode), CPU)
         assert network.training is mode
-    assert score(lambda d, e: network) is None, "the second run gets the network of the first"
+    assert score(lambda d, e: network, epochs=2) is None, "the second run gets the network of the first"
     assert "small_resnet()" in texts(seen[-1:]) and entries() == {}
 
 
@@ -226,14 +214,6 @@ def test_more_than_the_device_can_compute_is_refused(train, seen, monkeypatch):
     monkeypatch.setattr(score_rules, "best_product", lambda *_: 1.0)
     assert score(train) is None
     assert "impossible" in texts(seen[-1:]) and "1,437" in texts(seen[-1:]) and entries() == {}
-
-
-def test_the_best_product_of_this_machine_leaves_room_for_the_finished_program(monkeypatch):
-    monkeypatch.undo()
-    limit = (
-        score_rules.FASTEST * score_rules.best_product(CPU, torch.get_num_threads()) / score_rules.ARITHMETIC
-    )
-    assert program.IMAGES / scoreboard.timed(program.finished, CPU, 1)[1] < limit / 2
 
 
 def test_a_number_type_that_the_device_cannot_multiply_is_left_out(monkeypatch):
@@ -403,16 +383,11 @@ def test_a_file_without_train_is_named():
     assert score_rules.examine_file({"train": print}) is print
 
 
-def test_two_real_processes(file, seen, data, monkeypatch):
-    """They train together and count; without the wrapper, each for itself, they do not."""
+def test_real_processes_that_train_each_for_itself_are_refused(file, seen, data, monkeypatch):
+    """Without the wrapper, no gradients are averaged. (Lesson 06 runs the file as it is.)"""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    short = "\nfrom shared import scoreboard\nscoreboard.ENOUGH_SECONDS = 0\n"  # two runs of each
-    file.write_text(FASTER + short, encoding="utf-8")
-    rates = score_ranks(file, epochs=4)
-    assert set(rates) == {1, 2} and min(rates.values()) > 0 and entries()["06"].rate == rates[2]
-    assert entries()["06"].accuracy > 0.8 and "2 processes" in texts(seen[1:2])
-    file.write_text(FASTER.replace("model(images", "model.module(images") + short, encoding="utf-8")
-    assert score_ranks(file, epochs=1) is None and entries()["06"].rate == rates[2]
+    file.write_text(FASTER.replace("model(images", "model.module(images"), encoding="utf-8")
+    assert score_ranks(file, epochs=1) is None and entries() == {}
     assert "rank 0 and rank 1 differ" in texts(seen[-1:])
 
 
@@ -423,34 +398,13 @@ def keep(**saved: Any) -> None:
     settings.write("scoreboard", {key.removeprefix("l"): value for key, value in saved.items()})
 
 
-@pytest.mark.parametrize(
-    "content", ["", "{", "[]", '{"02": 3}', '{"02": {"rate": 1}}', '{"02": null}', "[" * 100_000]
-)
-def test_a_damaged_file_counts_as_an_empty_board(content, data, train, seen):
-    data.mkdir()
-    (data / "scoreboard.json").write_text(content, encoding="utf-8")
-    assert entries() == {}
-    assert score(train) and set(entries()) == {"02"}
-
-
-@pytest.mark.parametrize(
-    "change",
-    [{"rate": "fast"}, {"rate": -1}, {"rate": 0}, {"rate": float("inf")}, {"rate": float("nan")}, {"accuracy": 7},
-     {"torch": 2}, {"machine": None}, {"rule": "1"}, {"more": 1}],
-)  # fmt: skip
+@pytest.mark.parametrize("change", [
+    {"rate": "fast"}, {"rate": -1}, {"rate": 0}, {"rate": float("inf")}, {"rate": float("nan")}, {"accuracy": 7},
+    {"torch": 2}, {"machine": None}, {"rule": "1"}, {"more": 1},
+])  # fmt: skip
 def test_a_damaged_entry_is_left_out_and_the_others_stay(change):
-    keep(l00=asdict(ENTRY), l01=asdict(ENTRY) | change, other=asdict(ENTRY))
+    keep(l00=asdict(ENTRY), l01=asdict(ENTRY) | change, l02={"rate": 1}, l03=None, l04=3, other=asdict(ENTRY))
     assert set(entries()) == {"00"}
-
-
-def test_a_repeated_lesson_replaces_its_number_and_a_read_only_folder_still_shows_the_board(
-    train, seen, monkeypatch
-):
-    keep(l01=asdict(ENTRY), l02=asdict(ENTRY))
-    rate = score(train)
-    assert entries()["02"].rate == rate != 100 and entries()["01"] == ENTRY
-    monkeypatch.setattr(settings, "write", lambda *_: False)
-    assert score(train) and isinstance(seen[-1], scoreboard_picture.figures.Picture)
 
 
 # --- the picture ---------------------------------------------------------------------------------------------
@@ -479,7 +433,6 @@ def test_what_cannot_be_compared_is_hatched_named_and_not_compared(change, no_wa
     assert "times as fast" not in picture.caption.en and "nothing to compare" in picture.caption.en.lower()
     written = [text.get_text() for text in picture.figure.axes[0].texts]
     assert any(str(replace(ENTRY, **change).machine) in text for text in written)
-    picture.html()
 
 
 @pytest.mark.parametrize("known, rate, lesson, words", [
@@ -511,7 +464,6 @@ def test_recorded_numbers_stand_below_with_their_machine(gpu, monkeypatch, no_wa
     assert lengths == ([100, 120, 9e4] if gpu else [100, 90])
     assert ("H100" in picture.beside) is gpu and ("A processor" in picture.caption.en) is not gpu
     assert "published" in picture.beside
-    picture.html()
 
 
 def compared(seen: list[Any]) -> list[str]:
@@ -522,12 +474,13 @@ def compared(seen: list[Any]) -> list[str]:
     return html + [re.sub("⟨[^⟩]*⟩", "", page["text/plain"]) for page in pages]
 
 
-def test_the_checks_compare_the_same_whatever_is_saved(train, seen, monkeypatch):
+def test_the_checks_compare_the_same_whatever_is_saved_and_if_nothing_can_be(train, seen, monkeypatch):
     score(train)
     first, (before, after, _) = compared(seen), seen
     assert "Training" in before.html and "Trained" in after.html and compared([before]) == compared([after])
     seen.clear()
     keep(l00=asdict(ENTRY), l01=asdict(replace(ENTRY, machine="Another")), l04=asdict(ENTRY))
+    monkeypatch.setattr(settings, "write", lambda *_: False)
     monkeypatch.setattr(recordings, "runs", lambda: [run([{"name": "H100"}], l00=120.0)])
     score(train)
     assert compared(seen) == first

@@ -1,11 +1,8 @@
-"""Lesson 06: its instruments, its drawing, and the scripts that its cells write, run as the lesson runs them."""
+"""Lesson 06: its instruments, rules for the scripts that its cells write, and its drawings."""
 
 import ast
 import importlib.util
-import os
-import pickle
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,15 +10,16 @@ import lesson_cells
 import pytest
 import torch
 import torch.distributed as dist
+from html_nesting import assert_nested
 
+from course_utils.figures import png
 from lesson_06 import dp_against_ddp
+from lesson_06.collectives import colours, picture
+from shared.charts import RANK_COLOURS
 from tools.written import script_in
 
 ROOT = Path(__file__).parents[2]
 WORKERS = ROOT / "notebooks" / "workers"
-INSTRUMENTS = ("collectives.py", "one_step.py", "overlap.py", "process_group.py")
-
-
 CELLS = [cell.text for cell in lesson_cells.cells("code") if cell.lesson == "06"]
 # What the lesson's cells write, by name: the last version of each.
 SCRIPTS = {found.name[:-3]: found.text for text in CELLS if (found := script_in(text))}
@@ -84,7 +82,7 @@ def test_launches_on_gpus_or_of_many_ranks_may_take_three_minutes() -> None:
 
 
 def test_instruments_join_by_the_shared_start() -> None:
-    for name in set(INSTRUMENTS) - {"process_group.py"}:
+    for name in ("collectives.py", "one_step.py", "overlap.py"):
         text = (WORKERS / name).read_text(encoding="utf-8")
         assert ast.get_docstring(ast.parse(text)) and "process_group.start(" in text
         assert f"workers/{name}" in "".join(CELLS)
@@ -105,78 +103,6 @@ def test_workers_compute_in_float32_where_tf32_is_switched_on(monkeypatch: pytes
         assert torch.get_float32_matmul_precision() == "highest"
     finally:
         torch.set_float32_matmul_precision(before)
-
-
-# --- scripts, under bare torchrun ----------------------------------------------------------------------
-
-
-def torchrun(
-    folder: Path, name: str, processes: int = 2, **variables: str
-) -> subprocess.CompletedProcess[str]:
-    """Run a script of the lesson as a learner does who has copied it elsewhere: without this repository."""
-    (folder / f"{name}.py").write_text(SCRIPTS[name], encoding="utf-8")
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    command += [f"--nproc-per-node={processes}", f"{name}.py"]
-    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-    environment |= {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", **variables}
-    if sys.platform != "linux":
-        environment.pop("GLOO_SOCKET_IFNAME")
-    return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=400, check=False
-    )
-
-
-def said(done: subprocess.CompletedProcess[str]) -> list[str]:
-    assert done.returncode == 0, done.stderr[-2000:]
-    return sorted(done.stdout.split("\n"))
-
-
-@pytest.mark.nightly  # by day lesson 06 runs the same scripts, and its outputs are compared
-def test_four_culprits_and_no_more(tmp_path: Path) -> None:
-    text = torchrun(tmp_path, "culprits").stdout
-    for name, verdict in {
-        "mean loss, equal parts": "True, gradient 1.00 times as long",
-        "summed loss": "False, gradient 0.50 times as long",
-        "unequal parts, 48 and 16": "False",
-        "BatchNorm": "False",
-        "past the wrapper, ranks alike": "False",
-    }.items():
-        assert text.count(f"{name}: {verdict}") == 1, text
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("ranks", [2, 4])
-def test_gradients_averaged_by_hand_are_those_of_the_whole_batch(tmp_path: Path, ranks: int) -> None:
-    text = torchrun(tmp_path, "by_hand", ranks).stdout
-    for line in ("mine False", "by hand True", "DDP True"):
-        assert text.count(line) == ranks, text
-
-
-@pytest.mark.nightly
-def test_the_first_step_sends_one_bucket(tmp_path: Path) -> None:
-    lines = said(torchrun(tmp_path, "buckets"))  # a layer has 1.002 MiB
-    assert "cap None, step 0: 6.01 MiB" in lines and "cap 1, step 0: 6.01 MiB" in lines
-    assert "cap None, step 1: 1.00 MiB, 5.01 MiB" in lines
-    assert f"cap 1, step 1: {', '.join(['1.00 MiB'] * 6)}" in lines
-
-
-@pytest.mark.nightly
-@pytest.mark.skipif(
-    not hasattr(torch._C._distributed_c10d, "_dump_fr_trace"),
-    reason="this PyTorch records no collectives of gloo",
-)
-def test_the_flight_recorder_shows_where_the_ways_part(tmp_path: Path) -> None:
-    """The lesson reads the same number with another operation: five batches against four and a barrier."""
-    done = torchrun(tmp_path, "uneven")
-    assert done.returncode != 0 and "Timed out waiting" in done.stderr
-    last = []
-    for rank in range(2):
-        entries = pickle.loads((tmp_path / f"flight_{rank}").read_bytes())["entries"]
-        if not entries:
-            pytest.skip("this PyTorch records collectives of NCCL only")
-        last.append((entries[-1]["collective_seq_id"], entries[-1]["profiling_name"]))
-    assert last[0][0] == last[1][0]
-    assert [name for _, name in last] == ["gloo:all_reduce", "gloo:barrier"]
 
 
 # --- the drawing ----------------------------------------------------------------------------------------
@@ -205,3 +131,44 @@ def test_slow_links_hide_nothing_but_the_buckets_before_the_end() -> None:
     fast, slow = dp_against_ddp.ddp(0.06, 0.004, 0.001), dp_against_ddp.ddp(0.06, 0.12, 0.001)
     assert fast.seconds() == pytest.approx(0.06 + 0.001 + 0.001), "only the last of four buckets is seen"
     assert slow.seconds() == pytest.approx(0.03 + 0.12 + 0.001), "the link sets the pace"
+
+
+# --- pictures of collectives -----------------------------------------------------------------------------
+
+
+A, B = [1, 2], [10, 20]
+MOVES = {
+    "broadcast": ([A, B], [A, A]),
+    "all_reduce": ([A, B], [[11, 22], [11, 22]]),
+    "all_gather": ([A, B], [A + B, A + B]),
+}
+
+
+def test_a_picture_with_its_texts() -> None:
+    made = picture(MOVES)
+    assert_nested(made.html())
+    assert made.html().count("<img") == 1 and "3 collectives" in made.caption.en and "條紋" in made.caption.zh
+    assert (
+        "all_reduce: before 0: [1, 2] | 1: [10, 20]; after 0: [11, 22] | 1: [11, 22]." in made.alternative.en
+    )
+    assert "all_gather：之前 0: [1, 2] | 1: [10, 20]；之後 0: [1, 2, 10, 20] |" in made.alternative.zh
+
+
+def test_the_boxes_hold_the_numbers_in_their_rows() -> None:
+    """Texts as they stand in the axes, from left to right."""
+    axes, rows = picture(MOVES).figure.axes[0], {0: [], 1: []}
+    for text in sorted(axes.texts, key=lambda text: text.get_position()[0]):
+        if text.get_position()[1] in rows and text.get_text():
+            rows[text.get_position()[1]].append(text.get_text())
+    assert rows == {0: ["1", "2", "1", "2"], 1: ["10", "20", "1", "2"]}
+
+
+def test_a_number_has_the_colour_of_the_rank_it_came_from_and_a_sum_all() -> None:
+    blue, orange = RANK_COLOURS[:2]
+    assert [colours([A, B], value) for value in (2, 20, 22)] == [[blue], [orange], [blue, orange]]
+
+
+def test_more_ranks_than_colours() -> None:
+    held = [[rank] for rank in range(10)]
+    assert colours(held, 9) == [RANK_COLOURS[1]]
+    png(picture({"all_gather": (held, [list(range(10))] * 10)}).figure, small=False)
