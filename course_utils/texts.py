@@ -7,7 +7,7 @@ from typing import Any
 from bilingual import Bilingual, measured
 
 
-def texts(module: str) -> dict[str, Any]:
+def texts(module: str | Path) -> dict[str, Any]:
     """Return the texts by name, or by table and name.
 
     Args:

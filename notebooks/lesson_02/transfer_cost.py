@@ -52,15 +52,7 @@ def compute(call_seconds: float, bytes_per_second: float, *, size: int, pieces: 
         bytes_per_second: Speed of the transfer.
         size: Total bytes.
         pieces: Number of calls.
-
-    Raises:
-        ValueError: One of the four is not positive.
     """
-    if min(call_seconds, bytes_per_second, size, pieces) <= 0:
-        raise ValueError(
-            f"transfer cost needs positive numbers, but got call_seconds={call_seconds}, "
-            f"bytes_per_second={bytes_per_second}, size={size}, pieces={pieces}."
-        )
     return TransferCost(size, pieces, pieces * call_seconds, size / bytes_per_second)
 
 

@@ -100,7 +100,7 @@ class Batch:
         return math.ceil(self.examples / self.batch) * self.seconds
 
 
-def _points(points: Points, name: str) -> tuple[np.ndarray, np.ndarray]:
+def _points(points: Points) -> tuple[np.ndarray, np.ndarray]:
     """Return `points` as arrays.
 
     Raises:
@@ -109,7 +109,7 @@ def _points(points: Points, name: str) -> tuple[np.ndarray, np.ndarray]:
     xs, ys = (np.asarray(part, float) for part in points)
     if len(xs) != len(ys) or len(xs) < 2 or xs[0] <= 0 or np.any(np.diff(xs) <= 0) or np.any(ys <= 0):
         raise ValueError(
-            f"{name} needs at least two batch sizes in ascending order, and a positive number for each, "
+            "batch_size needs at least two batch sizes in ascending order, and a positive number for each, "
             f"but got {list(points[0])} and {list(points[1])}."
         )
     return xs, ys
@@ -153,18 +153,10 @@ def compute(
         memory: Bytes that are available; required if `bytes_points` is given.
 
     Raises:
-        ValueError: Fewer than two points, sizes that do not ascend, a number that is not positive, or no `memory`.
+        ValueError: Fewer than two points, sizes that do not ascend, or a number that is not positive.
     """
-    times = _points(points, "batch: points")
-    if min(batch, accumulate, examples) < 1:
-        raise ValueError(
-            f"batch, accumulate and examples count from 1, but got {batch}, {accumulate} and {examples}."
-        )
-    fitted = None
-    if bytes_points is not None:
-        if memory is None:
-            raise ValueError("with bytes_points, compute() also needs memory=, the bytes that are available.")
-        fitted = _memory(_points(bytes_points, "batch: bytes_points"), batch, memory)
+    times = _points(points)
+    fitted = None if bytes_points is None else _memory(_points(bytes_points), batch, memory)
     sizes = np.array(BATCHES, float)
     reached = times[0] / times[1]
     knee = times[0][np.flatnonzero(reached >= KNEE * reached.max())[0]]

@@ -179,15 +179,8 @@ def compute(*, format: str, value: str) -> Stored:
         format: A key of :data:`FORMATS`.
         value: A positive number or fraction as text, such as ``"0.1"`` or ``"1/3"``. It is rounded to float64 first, like
             every number in Python.
-
-    Raises:
-        ValueError: `value` is not positive, or too large for a float64.
     """
     kind, true = FORMATS[format], Fraction(value)
-    if not 0 < true <= Fraction(FORMATS["float64"].largest):
-        raise ValueError(
-            f"this figure shows positive numbers up to 1.8e308, but got {value}; choose a smaller one."
-        )
     pattern = kind.pattern(float(true))
     stored = kind.number(pattern)
     last = kind.pattern(kind.largest)

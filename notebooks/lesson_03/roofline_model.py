@@ -156,30 +156,16 @@ def compute(
         width: Numbers per row, w; a linear layer has w · w weights.
         dtype: ``"float32"`` or ``"bfloat16"``.
         half: This machine's measured half-precision operations per second; None: assumed to be as many as in float32.
-
-    Raises:
-        ValueError: A speed, batch or width is not positive.
     """
-    if min(flops, bandwidth, batch, width) <= 0:
-        raise ValueError(
-            f"a roofline needs positive numbers, but got flops={flops}, bandwidth={bandwidth}, "
-            f"batch={batch}, width={width}."
-        )
-    peak, bandwidth, assumed = _speeds(machine, dtype, flops, bandwidth, half)
-    return Roofline(machine, operation, batch, width, dtype, peak, assumed, bandwidth)
-
-
-def _speeds(
-    machine: str, dtype: str, flops: float, bandwidth: float, half: float | None
-) -> tuple[float, float, bool]:
-    """Return peak (FLOP/s), bandwidth (bytes per second), and whether the peak is only assumed for `dtype`."""
-    single = dtype == "float32"
+    single, assumed = dtype == "float32", False
     if machine != MEASURED:
         rated = ratings()[machine]
-        return rated["single" if single else "half"], rated["bandwidth"], False
-    if single or half is None:
-        return flops, bandwidth, not single
-    return half, bandwidth, False
+        peak, bandwidth = rated["single" if single else "half"], rated["bandwidth"]
+    elif single or half is None:
+        peak, assumed = flops, not single
+    else:
+        peak = half
+    return Roofline(machine, operation, batch, width, dtype, peak, assumed, bandwidth)
 
 
 def _draw(axes: Any, result: Roofline) -> None:

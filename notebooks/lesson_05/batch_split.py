@@ -50,12 +50,7 @@ def compute(*, batch: int, devices: int) -> Split:
     Args:
         batch: Number of examples.
         devices: Number of devices.
-
-    Raises:
-        ValueError: One of them is not positive.
     """
-    if batch < 1 or devices < 1:
-        raise ValueError(f"a split needs at least 1 example and 1 device, but got {batch} and {devices}.")
     return Split(batch, devices, tuple(len(piece) for piece in torch.arange(batch).chunk(devices)))
 
 

@@ -83,16 +83,7 @@ def compute(*, model: str, devices: int, batch: int, speed: float) -> Traffic:
         devices: Number of devices.
         batch: Examples per device.
         speed: Bytes per second of a link in each direction.
-
-    Raises:
-        ValueError: A number is not positive, or the model is not known.
     """
-    if model not in MODELS:
-        raise ValueError(f"model {model!r} is not known; choose one of {', '.join(MODELS)}.")
-    if min(devices, batch) < 1 or speed <= 0:
-        raise ValueError(
-            f"traffic needs positive numbers, but got devices={devices}, batch={batch}, speed={speed}."
-        )
     kind, others = MODELS[model], devices - 1
     weights = kind.parameters * FLOAT
     # Inputs out, outputs in, gradients of the outputs out.

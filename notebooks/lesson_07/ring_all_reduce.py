@@ -122,17 +122,7 @@ def compute(*, ranks: int, step: int, size: int, way: str) -> AllReduce:
         step: Steps that are done, from 0 on; more than there are count as all.
         size: Bytes of each rank.
         way: :data:`RING` or :data:`NAIVE`.
-
-    Raises:
-        ValueError: A number is out of range, or the way is not known.
     """
-    if ranks < 2 or step < 0 or size <= 0:
-        raise ValueError(
-            f"an all-reduce needs at least 2 ranks, a step from 0 on and a positive size, but got ranks={ranks}, "
-            f"step={step}, size={size}."
-        )
-    if way not in WAYS:
-        raise ValueError(f"way {way!r} is not known; choose {RING!r} or {NAIVE!r}.")
     messages = plan(way, ranks)
     held = [
         [tuple(int(origin == rank) for origin in range(ranks)) for _ in range(ranks)] for rank in range(ranks)

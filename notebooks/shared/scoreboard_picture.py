@@ -22,7 +22,7 @@ STAGES = {
     "04": Bilingual("no waiting", "不再等待"),
     "06": Bilingual("several processes", "多個行程"),
 }
-TEXTS = texts(str(Path(__file__).with_name("scoreboard.toml")))
+TEXTS = texts(Path(__file__).with_name("scoreboard.toml"))
 IMAGES_PER_SECOND = Bilingual("images per second", "每秒影像張數")
 NOISE = 1.1  # two numbers this close are the same
 
