@@ -100,9 +100,9 @@ def test_a_sample_matches_its_entry_and_no_other() -> None:
 
 # Their last line alone says too little, or means something else in another program.
 CAUTIOUS = {"compile-failed", "dl-worker-exc", "dl-pipe", "load-corrupt", "load-missing-code", "spawn-args", "dp-replica",
-            "dp-imbalance", "ddp-inplace"}  # fmt: skip
+            "dp-imbalance", "ddp-inplace", "pkg-error", "dist-error"}  # fmt: skip
 # "CUDA kernel errors might be asynchronously reported": the line above it is asked for.
-GENERAL = {"cuda-other", "hip-error"}
+GENERAL = {"autograd", "cuda-other", "hip-error"}
 
 
 def test_a_title_alone_is_recognised() -> None:
