@@ -92,16 +92,7 @@ def alone(section: str, folder: Path) -> str:
 
 
 def failed(tests: list[str], folder: Path, *options: str) -> list[str]:
-    """Run tests in a copy of the course and return pytest's lines about those that failed.
-
-    Args:
-        tests: Pytest's names of tests, and sections.
-        folder: The copy.
-        *options: Further options of pytest.
-
-    Raises:
-        SystemExit: Pytest could not run them.
-    """
+    """Run tests and sections in a copy of the course, and return pytest's lines about those that failed."""
     names = [alone(test, folder) if SECTION.fullmatch(test) else test for test in tests]
     environment = {
         name: value for name, value in os.environ.items() if name not in ("CI", "GITHUB_STEP_SUMMARY")
