@@ -178,6 +178,17 @@ def test_an_answer_in_another_cell_wins_over_the_course(tmp_path: Path) -> None:
     assert code.normal(answer.before[-1]) == code.normal(PUBLISHED["04/stalls"].solution)
 
 
+def test_the_last_three_tries_of_an_exercise_are_examined(tmp_path: Path) -> None:
+    book = handed_in.answered("01", {"on_gpu": PUBLISHED["01/on_gpu"].solution})
+    cell = handed_in.cell_of(book, "01", "on_gpu")
+    place = book["cells"].index(cell)
+    book["cells"][place:place] = [
+        cell | {"id": f"try-{n}", "source": f"# {n}\n{cell['source']}"} for n in range(4)
+    ]
+    tries = open_submission(handed_in.write(book, tmp_path / "a.ipynb")).answers["on_gpu"]
+    assert [one.source[:3] for one in tries] == ["# 2", "# 3", cell["source"][:3]]
+
+
 def mark(key: str, source: str, state: str = "solved") -> grading.Mark:
     task = course.tasks(key[:2])[key[3:]]
     return grading.Mark(task, state, answer=submission.Answer(task, source, [], {}, task.expression))
