@@ -60,7 +60,7 @@ def parts(folder: Path) -> dict[tuple[Path, int, str], str]:
 
 
 def place(needle: str, folder: Path = ROOT) -> tuple[Path, int, str]:
-    """Return where a needle is found, a key of :func:`parts`; it must be found exactly once, or that is a ValueError."""
+    """Return where a needle is found, a key of :func:`parts`; unless it is found once, that is a ValueError."""
     found = [part for part, text in parts(folder).items() for _ in range(text.count(needle))]
     if len(found) != 1:
         raise ValueError(f"this needle is found {len(found)} times, not once {found[:3]}:\n{needle}")

@@ -141,7 +141,7 @@ def replace(path: Path, text: str) -> None:
     os.replace(temporary, path)
 
 
-# --- the tables of README and TEACHING -----------------------------------------------------------------------------------
+# --- the tables of README and TEACHING ----------------------------------------------------------------
 
 
 def table(folder: Path = RECORDINGS) -> str:
@@ -169,7 +169,7 @@ def write_table(name: str = "README.md", mark: str = "evidence", text: str = "")
 
 
 def slow_cells(took: dict[Path, list[float]]) -> str:
-    """Return the slow cells (of the seconds of all) as a table in Markdown, with a line about this machine in both languages."""
+    """Return the slow cells, of all that were executed, as a table in Markdown below a line about this machine."""
     every = [cell for seconds in took.values() for cell in seconds]
     slow, minutes = sum(cell >= SLOW for cell in every), sum(every) / 60
     facts = machine_facts()
@@ -198,7 +198,7 @@ def slow_cells(took: dict[Path, list[float]]) -> str:
 
 
 def execute_all(paths: list[Path], journal: Path, folder: Path | None = None) -> dict[Path, list[float]]:
-    """Execute the notebooks, in place or as copies in `folder`; return the seconds of each code cell of those that ran."""
+    """Execute the notebooks, in place or as copies in `folder`; return the seconds of the cells of those that ran."""
     took: dict[Path, list[float]] = {}
     for path in paths:
         try:

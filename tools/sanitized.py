@@ -35,7 +35,7 @@ def sanitized(text: str) -> str:
 
 
 def _marks(html: str) -> Iterator[list[str]]:
-    """Yield for each mark the `course-` classes of the elements around it, the innermost first; a picture is one, too."""
+    """Yield for each mark the `course-` classes around it, the innermost first; a picture is a mark, too."""
     for tag in BeautifulSoup(html, "html.parser").find_all(True):
         around = [name for element in (tag, *tag.parents) for name in element.get("class", ())]
         if {"measured", "measured-block"} & set(tag.get("class", ())):
