@@ -48,12 +48,7 @@ MASKS: list[tuple[re.Pattern[str], str]] = [
 
 
 def mask(text: str, braces: bool = False) -> str:
-    """Return text of the same length in which all that is not prose is replaced by placeholders.
-
-    Args:
-        text: Markdown or HTML.
-        braces: also mask ``{…}`` (the gaps of a string that is formatted later).
-    """
+    """Return text of the same length in which all that is not prose is masked, with `braces` also ``{…}``, to be formatted."""
     for pattern, filler in MASKS:
         text = pattern.sub(lambda found, f=filler: re.sub(r"[^\n]", f, found[0]), text)
     if braces:

@@ -76,7 +76,7 @@ def examine(chromium: Any, paths: list[Path], size: tuple[int, int], scheme: str
 
 
 def test_a_page_is_accessible_and_not_too_wide(chromium: Any, site: Path) -> None:
-    assert examine(chromium, [site / "en" / "00_start_here.html"], LAPTOP, "light") == []
+    """Of a lesson, the next test finds what it has planted and nothing else."""
     assert examine(chromium, [site / "zh-TW" / "practice.html"], PHONE, "dark") == []
 
 
@@ -104,7 +104,7 @@ def test_what_axe_must_find_is_found(chromium: Any, site: Path) -> None:
     page.goto((site / "en" / "00_start_here.html").as_uri())
     page.add_style_tag(content="main p { color: #bbb } main h2 { width: 500px }")
     page.evaluate("document.querySelector('main img').removeAttribute('alt')")
-    assert {one.partition(" ")[0] for one in violations(page)} >= {"color-contrast", "image-alt"}
+    assert {one.partition(" ")[0] for one in violations(page)} == {"color-contrast", "image-alt"}
     assert any("<h2" in one for one in too_wide(page))
     page.context.close()
 

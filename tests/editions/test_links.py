@@ -69,7 +69,7 @@ def test_the_files_of_the_course_have_the_links(name: str, monkeypatch: pytest.M
 
 def test_a_missing_link_is_noticed() -> None:
     with pytest.raises(ValueError, match="the links are"):
-        links.linked("no link here", [("colab", "en")])
+        links.linked("no link here", [("en", "colab")])
 
 
 def test_binder_installs_what_the_course_requires() -> None:
