@@ -60,9 +60,3 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setattr(practice, "offered", lambda: {"lesson_05.batch_split": about})
         build.build(folder, only=SOME, slides=slides)
     return folder
-
-
-@pytest.fixture
-def report(request: pytest.FixtureRequest) -> Any:
-    """Return a function that adds a line to the summary of the run."""
-    return lambda line: request.node.user_properties.append(("course_line", line))

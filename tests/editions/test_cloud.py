@@ -123,23 +123,13 @@ def test_a_notebook_in_english_may_leave_chinese_out() -> None:
 # --- which GPU was given ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "place, names, capability, en, zh",
-    [
-        ("colab", [], (0, 0), "no GPU.*Runtime → Change runtime type", "沒有分配到 GPU.*執行階段"),
-        ("kaggle", [], (0, 0), "no GPU.*GPU T4 x2", "沒有分配到 GPU.*GPU T4 x2"),
-        ("kaggle", ["Tesla P100-PCIE-16GB"], (6, 0), "P100.*too old.*GPU T4 x2", "P100.*不支援.*GPU T4 x2"),
-        ("colab", ["Tesla T4"], (7, 5), "GPU of this machine: Tesla T4.*simulated", "一張 GPU：Tesla T4.*模擬"),
-        ("colab", ["NVIDIA L4"], (8, 9), "GPU of this machine: NVIDIA L4", "一張 GPU：NVIDIA L4"),
-        ("kaggle", ["Tesla T4"] * 2, (7, 5), "2 GPUs \\(Tesla T4\\).*05 to 08", "2 張 GPU（Tesla T4）.*第 5 到第 8 課"),
-    ],
-)  # fmt: skip
+@tabled
 def test_what_was_given_is_said(
-    place: str, names: list[str], capability: tuple, en: str, zh: str, monkeypatch: pytest.MonkeyPatch
+    place: str, names: list[str], capability: list[int], en: str, zh: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: len(names))
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda i=0: names[i])
-    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda *_: capability)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda *_: tuple(capability))
     monkeypatch.setattr(torch.cuda, "get_arch_list", lambda: ["sm_75", "sm_80", "sm_90", "compute_120"])
     text = given(place)
     assert re.search(en, plain(text.en)) and not HAN.search(text.en)
