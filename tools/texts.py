@@ -8,7 +8,7 @@ from bilingual import Bilingual
 
 
 def texts(module: str | Path) -> dict[str, Any]:
-    """Return the texts by name, or by table and name; they stand in the file named as the `module` that ends in ``.toml``."""
+    """Return the texts by name, or by table and name, from the file beside the `module` that ends in ``.toml``."""
     return _texts(tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8")))
 
 

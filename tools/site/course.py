@@ -71,7 +71,7 @@ def _summary(made: NotebookNode, ids: set[str], pages: list[str], pictures: dict
 
 
 def lesson(path: Path, language: str, pages: list[str]) -> Lesson:
-    """Return a lesson in the language that ``course_utils.language.use`` has chosen, with links to the `pages` of the site."""
+    """Return a lesson in the language that ``course_utils.language.use`` has chosen, with links to `pages`."""
     original = read(path)
     made = edition(path.name, language, "student", outputs=True)
     # An explorer that needs no measurement is drawn again, with words in this language alone.

@@ -113,7 +113,7 @@ def _code(cell: NotebookNode, lead: str) -> str:
 
 
 def marks(number: str, what: str = "show") -> set[str]:
-    """Return the ids in a list of a lesson's slides.toml (show, silent, whole, below); title and headings are always shown."""
+    """Return the ids in a list of a lesson's slides.toml (show, silent, whole, below); headings are always shown."""
     path = ROOT / "notebooks" / f"lesson_{number}" / "slides.toml"
     return set(tomllib.loads(path.read_text(encoding="utf-8")).get(what, ()))
 
