@@ -140,18 +140,17 @@ def test_two_times_of_a_queue() -> None:
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="a machine with a GPU has no practice GPU")
 def test_the_times_of_a_practice_gpu_are_modelled_and_no_measurement(
-    monkeypatch: pytest.MonkeyPatch,
+    shown: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Noted is only what was measured, and the caption says what was not."""
     assert not is_modelled(clock())
-    drawn: list[Any] = []
-    monkeypatch.setattr("lesson_04.two_times.display", drawn.append)
+    monkeypatch.setattr("lesson_04.two_times.display", shown.append)
     monkeypatch.setattr(run_mode, "note", lambda *what: pytest.fail(f"noted: {what}"))
     (device,) = ready()
     a, gpu = torch.ones(512, 512, device=device), torch.get_device_module(device)
     returned, done = times = two_times(lambda: a @ a, gpu.synchronize)
     returns("launches", {"a": times})
-    assert "modelled" in drawn[0].caption.en and "推算值" in drawn[0].caption.zh
+    assert "modelled" in shown[0].caption.en and "推算值" in shown[0].caption.zh
     assert returned == pytest.approx(5e-6) and done > 10 * returned
 
 

@@ -81,13 +81,6 @@ def test_launches_on_gpus_or_of_many_ranks_may_take_three_minutes() -> None:
     assert len(found) > 7 and [place for place in found if place[-1] != "180"] == []
 
 
-def test_instruments_join_by_the_shared_start() -> None:
-    for name in ("collectives.py", "one_step.py", "overlap.py"):
-        text = (WORKERS / name).read_text(encoding="utf-8")
-        assert ast.get_docstring(ast.parse(text)) and "process_group.start(" in text
-        assert f"workers/{name}" in "".join(CELLS)
-
-
 def test_workers_compute_in_float32_where_tf32_is_switched_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """NVIDIA's containers switch it on."""
     spec = importlib.util.spec_from_file_location("process_group", WORKERS / "process_group.py")

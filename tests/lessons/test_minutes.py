@@ -58,17 +58,8 @@ TEXTS = """
 [question.first]
 en = "one two three"
 zh = "一"
-[[question.first.choices]]
-en = "four"
-zh = "二"
-right = true
-why_en = "five six"
-why_zh = "三"
-[[question.first.choices]]
-en = "seven"
-zh = "四"
-why_en = "eight"
-why_zh = "五"
+choices = [{ en = "four", zh = "二", right = true, why_en = "five six", why_zh = "三" },
+           { en = "seven", zh = "四", why_en = "eight", why_zh = "五" }]
 """
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any
 
+import IPython.display
 import pytest
 import torch
 from lesson_cells import cells
@@ -54,20 +55,9 @@ def in_lesson(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def seen(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Return what is displayed from now on, and what it is updated to."""
-    objects: list[Any] = []
-
-    class Handle:
-        def update(self, new: Any) -> None:
-            objects.append(new)
-
-    def display(shown: Any, display_id: bool = False) -> Handle | None:
-        objects.append(shown)
-        return Handle() if display_id else None
-
-    monkeypatch.setattr(scoreboard, "display", display)
-    return objects
+def seen(shown: list[Any], monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    monkeypatch.setattr(scoreboard, "display", IPython.display.display)
+    return shown
 
 
 def texts(seen: list[Any]) -> str:

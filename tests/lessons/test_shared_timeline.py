@@ -354,15 +354,6 @@ def test_the_action_is_warmed_up_unseen() -> None:
     assert [s.name for s in timeline.record(action, warm_up=0).spans] == ["call 4"]
 
 
-def test_marks_do_nothing_outside_a_recording() -> None:
-    with timeline.mark("alone"):
-        pass
-    found = timeline.record(lambda: torch.ones(1))
-    assert "alone" not in [s.name for s in found.spans]
-    with pytest.raises(KeyError), timeline.mark("error"):
-        raise KeyError
-
-
 def test_a_mark_that_ends_after_the_recording_is_not_put_into_the_next_one() -> None:
     with ThreadPoolExecutor(1) as pool, ExitStack() as late:
         timeline.record(

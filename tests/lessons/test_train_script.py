@@ -279,16 +279,6 @@ def test_own_data_may_have_any_size(train: Any, fit: Fit, watch: Any) -> None:
     assert torch.load("checkpoint.pt", weights_only=True)["scheduler"]["last_epoch"] == 7
 
 
-def test_the_made_images_are_the_same_in_every_process(train: Any) -> None:
-    """Each rank makes them; training and test images differ, but show the same patterns."""
-    first = train.made_images(200, 1).tensors
-    torch.manual_seed(5)
-    assert all(torch.equal(*pair) for pair in zip(first, train.made_images(200, 1).tensors, strict=True))
-    other = train.made_images(200, 2).tensors
-    assert torch.equal(first[1], other[1]) and not torch.equal(first[0], other[0])
-    assert 0.8 < first[0].std() < 1.2
-
-
 def test_it_trains_and_evaluates_in_the_chosen_precision(fit: Fit, watch: Any) -> None:
     types = []
 
