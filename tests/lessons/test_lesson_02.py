@@ -44,12 +44,6 @@ def test_each_line_of_the_picture_has_its_own_name() -> None:
     assert list(cut.get_xdata()) == [1000] and list(cut.get_ydata()) == [result.seconds]
 
 
-def test_a_transfer_of_nothing_is_refused() -> None:
-    for call, size, pieces in ((0.0, 1, 1), (2e-6, 0, 1), (2e-6, 1, -1)):
-        with pytest.raises(ValueError, match="positive numbers"):
-            transfer_cost.compute(call, 5e9, size=size, pieces=pieces)
-
-
 # --- belongings ---------------------------------------------------------------------------------------
 
 TABLE = {

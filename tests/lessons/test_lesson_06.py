@@ -28,16 +28,6 @@ SCRIPTS = {found.name[:-3]: found.text for text in CELLS if (found := script_in(
 # --- listings and rules -------------------------------------------------------------------------------
 
 
-def test_a_listing_is_no_more_than_a_learner_reads_at_once() -> None:
-    shown = [call for cell, call in lesson_cells.calls("source") if cell.lesson == "06"]
-    assert len(shown) == 4
-    for call in shown:
-        file, *parts = (argument.value for argument in call.args if isinstance(argument, ast.Constant))
-        text = (WORKERS / file).read_text(encoding="utf-8")
-        named = {node.name: node for node in ast.parse(text).body if hasattr(node, "name")}
-        assert sum(named[part].end_lineno - named[part].lineno + 2 for part in parts) <= 44, (file, parts)
-
-
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_scripts_keep_the_rules_of_the_lesson(name: str) -> None:
     text = SCRIPTS[name]
