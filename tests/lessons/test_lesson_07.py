@@ -243,12 +243,6 @@ def test_scaling_by_hand() -> None:
     assert scaling(overlap=0.1).needed == pytest.approx(0.151 / (1 / 9 + 0.1))
 
 
-def test_the_needed_work_is_just_enough() -> None:
-    for overlap in (0.0, 1 / 3, 2 / 3):
-        needed = scaling(overlap=overlap).needed
-        assert scaling(overlap=overlap, work=needed).efficiency == pytest.approx(scaling_efficiency.GOOD)
-
-
 def test_the_fit_with_two_processes_is_reproduced() -> None:
     """t = a + 2 (N - 1) / N · S / B: the price of the call is the same for any N."""
     choices = MEASURED_HERE.defaults()
@@ -257,14 +251,6 @@ def test_the_fit_with_two_processes_is_reproduced() -> None:
     assert found.communication == pytest.approx(LINK[0] + SIZE / LINK[1]) and found.size == SIZE
     found = MEASURED_HERE.compute(**choices | {"processes": 8})
     assert found.communication == pytest.approx(LINK[0] + 2 * 7 / 8 * SIZE / LINK[1])
-
-
-def test_measured_and_published_can_be_mixed() -> None:
-    choices = MEASURED_HERE.defaults() | {"call": 5e-6}
-    found = MEASURED_HERE.compute(**choices)
-    assert found.link.call == 5e-6 and found.link.bandwidth == LINK[1] and found.link.measured
-    choices |= {"bandwidth": 1e9}
-    assert not MEASURED_HERE.compute(**choices).link.measured
 
 
 def test_without_measurements_there_is_nothing_measured_to_choose() -> None:

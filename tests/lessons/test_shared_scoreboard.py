@@ -118,21 +118,16 @@ def test_all_gpus_have_finished_before_the_watch_stops(train, monkeypatch):
 
 
 def test_the_cpu_computes_with_one_thread_and_what_train_sets_is_put_back(train):
-    before, benchmark = torch.get_num_threads(), torch.backends.cudnn.benchmark
+    before = torch.get_num_threads(), torch.backends.cudnn.benchmark
     seen: list[int] = []
 
     def noted(device: Any, epochs: int) -> nn.Module:
         seen.append(torch.get_num_threads())
-        torch.backends.cudnn.benchmark = not benchmark
+        torch.backends.cudnn.benchmark = not before[1]
         return train(device, epochs)
 
-    torch.set_num_threads(2)
-    try:
-        scoreboard.timed(noted, CPU, 1)
-        assert seen == [1] and torch.get_num_threads() == 2
-        assert torch.backends.cudnn.benchmark is benchmark
-    finally:
-        torch.set_num_threads(before)
+    scoreboard.timed(noted, CPU, 1)
+    assert seen == [1] and (torch.get_num_threads(), torch.backends.cudnn.benchmark) == before
 
 
 # --- what is refused -----------------------------------------------------------------------------------------
@@ -196,11 +191,10 @@ def test_the_network_of_an_earlier_call_does_not_count(train, seen):
 
 def test_more_than_the_device_can_compute_is_refused(train, seen, monkeypatch):
     monkeypatch.setattr(score_rules, "best_product", lambda *_: 100.0 * score_rules.ARITHMETIC)
-    score_rules.examine_rate(999.0, CPU)
-    score_rules.examine_rate(1999.0, CPU, devices=2)
-    for rate, devices in ((1001.0, 1), (2001.0, 2)):
+    for devices, most in ((1, 1000), (2, 2000)):
+        score_rules.examine_rate(most - 1, CPU, devices)
         with pytest.raises(score_rules.Refused, match="impossible"):
-            score_rules.examine_rate(rate, CPU, devices)
+            score_rules.examine_rate(most + 1, CPU, devices)
     monkeypatch.setattr(score_rules, "best_product", lambda *_: 1.0)
     assert score(train) is None
     assert "impossible" in texts(seen[-1:]) and "1,437" in texts(seen[-1:]) and entries() == {}

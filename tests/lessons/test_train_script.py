@@ -159,23 +159,20 @@ def fit(train: Any, options: Callable[..., Any]) -> Fit:
     return run
 
 
-def test_accumulated_gradients_are_those_of_the_whole_batch(fit: Fit) -> None:
+def test_accumulated_gradients_are_those_of_the_whole_batch(train: Any, fit: Fit, monkeypatch: Any) -> None:
+    """And only the last part of a batch sends them."""
+    silent, parallel = [], train.DistributedDataParallel
+    original = parallel.no_sync
+    monkeypatch.setattr(parallel, "no_sync", lambda model: silent.append(1) or original(model))
     whole = fit("--precision", "float64", "--epochs", 2, "--checkpoint", "whole.pt")
     parts = fit("--precision", "float64", "--epochs", 2, "--checkpoint", "parts.pt", "--accumulate", 4)
     assert parts == pytest.approx(whole, rel=1e-12) and parts != whole
+    assert len(silent) == 2 * 3 * 256 // 64
 
 
 def test_it_learns(fit: Fit) -> None:
     first, *_, last = fit("--epochs", 6, "--batch", 16)
     assert last < first / 4 and log(Path(), "log")[-1]["accuracy"] > 0.85
-
-
-def test_only_the_last_part_of_a_batch_sends_gradients(train: Any, fit: Fit, monkeypatch: Any) -> None:
-    silent, parallel = [], train.DistributedDataParallel
-    original = parallel.no_sync
-    monkeypatch.setattr(parallel, "no_sync", lambda model: silent.append(1) or original(model))
-    fit("--epochs", 1, "--accumulate", 4)
-    assert len(silent) == 3 * 256 // 64
 
 
 def test_every_epoch_has_an_order_of_its_own(fit: Fit, watch: Any) -> None:
