@@ -3,7 +3,6 @@
 import ast
 import itertools
 import math
-import re
 from fractions import Fraction
 from operator import attrgetter
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 import torch
 from html_nesting import assert_nested
 from lesson_cells import calls
+from unmarked import unmarked
 
 from bilingual import Bilingual
 from course_utils import lesson
@@ -36,11 +36,6 @@ def texts(explorer: Explorer, **choices: Any) -> str:
     return "\n".join(
         str(text) for both in (picture.caption, picture.alternative) for text in (both.en, both.zh)
     )
-
-
-def unmarked(text: str) -> str:
-    """Return what every machine shows: `text` without its measured parts."""
-    return re.sub("⟨[^⟩]*⟩", "⟨⟩", text)
 
 
 # --- number formats ------------------------------------------------------------------------------------------

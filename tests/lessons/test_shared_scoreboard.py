@@ -13,6 +13,7 @@ import pytest
 import torch
 from lesson_cells import cells
 from torch import nn
+from unmarked import unmarked
 
 from course_utils import lesson, recordings, settings
 from notebook_torchrun.result import Failure, Run
@@ -451,11 +452,7 @@ def test_recorded_numbers_stand_below_with_their_machine(gpu, monkeypatch, no_wa
 
 
 def compared(seen: list[Any]) -> list[str]:
-    """Return what the notebook checks compare of what was displayed."""
-    pages = [shown._repr_mimebundle_() for shown in seen]
-    html = [re.sub('<span class="measured">[^<]*</span>', "", page["text/html"]) for page in pages]
-    html = [re.sub('base64,[^"]*', "", page) for page in html]
-    return html + [re.sub("⟨[^⟩]*⟩", "", page["text/plain"]) for page in pages]
+    return [unmarked(text) for shown in seen for text in shown._repr_mimebundle_().values()]
 
 
 def test_the_checks_compare_the_same_whatever_is_saved_and_if_nothing_can_be(train, seen, monkeypatch):
