@@ -194,10 +194,8 @@ def pytest_runtest_call(item: pytest.Item):
         cell = dict(item.user_properties)["course_cell"]
         cell["executed"] = item.test_outputs is not None  # stays None when no kernel answered
         cell["compared"] = cell["comparable"] and hasattr(item, "comparison_traceback")
-        noted = journal(item.config.stash[SCRATCH] / item.parent.path.stem)
-        cell["claims"], item.parent.journal_read = claim_summary.read_journal(
-            noted, getattr(item.parent, "journal_read", 0)
-        )
+        # Of all cells so far: the summary takes a claim's last verdict.
+        cell["claims"] = claim_summary.verdicts(journal(item.config.stash[SCRATCH] / item.parent.path.stem))
     reason = why_forbidden(item.cell)
     if reason:
         raise NbCellError(item.cell_num, reason, item.cell.source)

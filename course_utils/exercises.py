@@ -8,12 +8,12 @@ An exercise is a module ``lesson_NN/exercises/NAME.py``; its texts are in ``less
     :class:`Mistake` or :class:`NotYet` instead.
 ``show(answer)``
     What the learner's code did, right or wrong, as a table or a picture.
-``WRONG``
-    Typical wrong answers: the key of a mistake → the source of an answer that makes it, or several. Each is examined in
-    the tests; the instructors' edition shows some.
 
 The TOML has for each exercise ``title``, ``level``, ``hints``, the texts of its ``mistakes`` by key, and ``seconds`` where
 it may take more than usual. A key of ``exercise_hints.toml`` has the general text, unless the exercise gives its own.
+
+``lesson_NN/wrong_answers.toml`` has typical wrong answers: the key of a mistake → an answer that makes it, or several. Each
+is examined in the tests; the instructors' edition shows some.
 
 Whatever else an answer does (raise, loop endlessly, return nonsense) becomes a hint as well, never a traceback.
 """
@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
+from textwrap import indent
 from types import MappingProxyType
 from typing import Any
 
@@ -129,6 +130,7 @@ def exercises_of(number: str) -> Mapping[str, Exercise]:
     if not file.exists():
         return {}
     found = {}
+    wrong = tomllib.loads(file.with_name("wrong_answers.toml").read_text(encoding="utf-8"))
     for name, own in tomllib.loads(file.read_text(encoding="utf-8")).items():
         module = import_module(f"{room}.exercises.{name}")
         found[name] = Exercise(
@@ -140,9 +142,32 @@ def exercises_of(number: str) -> Mapping[str, Exercise]:
             own.get("seconds", LIMIT_SECONDS),
             own["level"],
             module.show,
-            {key: (given,) if isinstance(given, str) else given for key, given in module.WRONG.items()},
+            _wrong_answers(wrong[name], getattr(module.judge, "solution", "")),
         )
     return found
+
+
+def _wrong_answers(given: Mapping[str, Any], script: str) -> dict[str, tuple[str, ...]]:
+    """Return the sources of wrong answers by mistake, as the top of ``wrong_answers.toml`` describes them.
+
+    Args:
+        given: An exercise's table of that file.
+        script: The right answer, if it is a script.
+    """
+    start = given.get("start", script)
+
+    def source(answer: str | Mapping[str, str]) -> str:
+        if isinstance(answer, str):
+            body = "..." in start and start.splitlines()[0] not in answer
+            return start.replace("...", indent(answer, "    ").lstrip()) if body else answer
+        changed = start
+        for old, new in answer.items():
+            changed = changed.replace(old, new)
+        return changed
+
+    mistakes = {key: made for key, made in given.items() if key != "start"}
+    several = {key: made if isinstance(made, list) else [made] for key, made in mistakes.items()}
+    return {key: tuple(map(source, answers)) for key, answers in several.items()}
 
 
 @dataclass(frozen=True)

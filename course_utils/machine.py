@@ -195,16 +195,12 @@ def silence_cuda_toolkit_warning() -> None:
     ``torch.compile`` and ``torch.utils.benchmark`` import it when they are first used. Where a CUDA toolkit is installed
     it then writes "No CUDA runtime is found" to stderr, in the middle of a lesson about something else.
     """
-    if torch.version.cuda is not None and not torch.cuda.is_available():
-        _import_quietly("torch.utils.cpp_extension")
-
-
-def _import_quietly(module: str) -> None:
-    """Import `module` with stderr and logging off."""
+    if torch.version.cuda is None or torch.cuda.is_available():
+        return
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:
         with contextlib.redirect_stderr(io.StringIO()):
-            importlib.import_module(module)
+            importlib.import_module("torch.utils.cpp_extension")
     finally:
         logging.disable(before)

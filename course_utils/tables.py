@@ -1,10 +1,11 @@
 """Small tables: facts of this machine, error messages, and what a learner's own code did."""
 
 import html
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from bilingual import Bilingual, Block, markup, measured, measured_spans, plain
+from bilingual import Bilingual, Block, markup, measured, measured_spans, plain, spans
 
 
 def html_table(rows: Iterable[Iterable[str]], head: Iterable[str] = ()) -> str:
@@ -69,12 +70,18 @@ def facts(
         if isinstance(value, Bilingual):
             cell = measured_spans(value) if varies else value.html()
         else:
-            cell = html.escape(str(value))
+            cell = _modelled(html.escape(str(value)))
             cell = f'<span class="measured">{cell}</span>' if varies else cell
         name = label.html() if isinstance(label, Bilingual) else f"<code>{html.escape(label)}</code>"
         lines.append((name, cell))
         plain_lines.append(f"{label} = {measured(value) if varies else value}")
     return Block(html_table(lines), "\n".join(plain_lines))
+
+
+def _modelled(value: str) -> str:
+    """Return a value as HTML, in both languages if it holds times of a practice GPU, which say so in English."""
+    chinese = re.sub(r" modelled( [^\s,]+)?", r"\1（推算值）", value)
+    return value if chinese == value else spans(value, chinese)
 
 
 _NO_ERROR = Bilingual("No error on this machine.", "在這台機器上沒有出錯。")

@@ -30,20 +30,6 @@ def step(beginning: str, job: str = "notebooks") -> dict[str, Any]:
 # --- gpu.yml: conditions (actionlint, in cpu.yml, checks the expressions) ---------------------------------
 
 
-def test_after_a_failed_test_everything_is_measured_and_kept_but_not_without_cuda() -> None:
-    conditions = {re.split("[ @]", one.get("name") or one["uses"])[0]: one.get("if") for one in STEPS}
-    measured = "${{ !cancelled() && steps.cuda.outcome == 'success' }}"
-    assert {name: given for name, given in conditions.items() if given} == {
-        "actions/setup-python": "steps.python.outputs.found == ''",
-        "Measure": measured,
-        "Keep": measured,
-    }
-    assert step("torch computes")["id"] == "cuda" and STEPS.index(step("torch computes")) < STEPS.index(
-        step(TESTS)
-    )
-    assert STEPS[-2:] == [step(MEASURE), step(KEEP)], "verify-gpu ends red when a claim fails"
-
-
 def test_the_limits_of_the_steps_leave_time_to_keep_the_archive() -> None:
     """At the limit of its own, a step fails; at the limit of the job, all that follows is cancelled."""
     limits = [one["timeout-minutes"] for one in STEPS if "timeout-minutes" in one]
@@ -54,15 +40,6 @@ def test_the_limits_of_the_steps_leave_time_to_keep_the_archive() -> None:
 def test_the_tests_run_in_parallel() -> None:
     parallel = re.search(r"^PARALLEL := (.+)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)
     assert parallel and parallel[1] in step(TESTS)["run"]
-
-
-def test_either_the_gpu_is_used_or_the_summary_says_why_not() -> None:
-    """Also in a fork, where the variable is only set by the fork's owner."""
-    used, skipped = (JOBS[name]["if"] for name in ("notebooks", "skipped"))
-    assert (used, skipped) == ("vars.GPU_RUNNER != ''", "vars.GPU_RUNNER == ''")
-    json_or_label = JOBS["notebooks"]["runs-on"].removeprefix("${{ fromJSON(").removesuffix(") }}")
-    begins_like_json = "(startsWith(vars.GPU_RUNNER, '[') || startsWith(vars.GPU_RUNNER, '{'))"
-    assert json_or_label == f"{begins_like_json} && vars.GPU_RUNNER || toJSON(vars.GPU_RUNNER)"
 
 
 def test_jobs_that_may_write_run_no_code_of_the_repository() -> None:
@@ -193,15 +170,6 @@ def test_every_variable_of_the_workflows_is_in_the_readme_in_both_languages() ->
     }
     readme = (ROOT / "tools/README.md").read_text(encoding="utf-8")
     assert names and {name: readme.count(f"- `{name}`") for name in names} == dict.fromkeys(names, 2)
-
-
-def test_the_settings_that_protect_a_runner_are_in_the_readme_and_in_the_workflow() -> None:
-    readme, workflow = (
-        (ROOT / name).read_text("utf-8") for name in ("tools/README.md", ".github/workflows/gpu.yml")
-    )
-    for words in ("all outside contributors", "gpu.yml@refs/heads/main"):
-        assert words in " ".join(readme.split()) and words in workflow
-    assert "never with code from a fork" not in workflow
 
 
 # --- .ci/run ----------------------------------------------------------------------------------------------

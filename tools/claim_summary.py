@@ -12,9 +12,9 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from course_utils.recordings import Limits
-from tools.outputs import whole_lines
 
 VERDICTS = ("holds", "unclear", "fails", "model", "needs")
 # What each kind of machine has for certain. Other needs (bfloat16 units, a compiler …) depend on its model.
@@ -39,11 +39,7 @@ class Declared:
 
 
 def claims_in(path: Path) -> dict[str, Declared]:
-    """Return the claims of a notebook by id, as its code cells say.
-
-    Raises:
-        ValueError: An id is not written as a literal, so that it cannot be known without running the cell.
-    """
+    """Return the claims of a notebook by id, as its code cells say; an id that is no literal is a ValueError."""
     found: dict[str, Declared] = {}
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         if cell["cell_type"] != "code":
@@ -67,39 +63,30 @@ def claims_in(path: Path) -> dict[str, Declared]:
     return found
 
 
-def read_journal(path: Path, start: int = 0) -> tuple[list[tuple[str, str]], int]:
-    """Return the claims noted in a journal (``COURSE_RECORD``) from byte `start` on: (id, verdict), and where it ends."""
-    data = whole_lines(path)
-    notes = [json.loads(line) for line in data[start:].splitlines()]
-    return [(note["key"], note["values"]["verdict"]) for note in notes if note["kind"] == "claim"], len(data)
+def read_notes(path: Path) -> list[dict[str, Any]]:
+    """Return the notes in a journal (``COURSE_RECORD``); a process may have died while it wrote the last line."""
+    data = path.read_bytes() if path.exists() else b""
+    return [json.loads(line) for line in data[: data.rfind(b"\n") + 1].splitlines()]
+
+
+def verdicts(journal: Path) -> list[tuple[str, str]]:
+    """Return id and verdict of each claim noted in a journal."""
+    notes = (note for note in read_notes(journal) if note["kind"] == "claim")
+    return [(note["key"], note["values"]["verdict"]) for note in notes]
 
 
 @dataclass
 class Summary:
-    """The claims of one run.
+    """The claims of one run."""
 
-    Attributes:
-        gpus: How many GPUs the machine has.
-        verdicts: Notebook → claim → verdict.
-        problems: What makes the run fail.
-        remarks: What does not.
-    """
-
-    gpus: int = 0
-    verdicts: dict[Path, dict[str, str]] = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
-    remarks: list[str] = field(default_factory=list)
+    gpus: int = 0  # how many the machine has
+    verdicts: dict[Path, dict[str, str]] = field(default_factory=dict)  # notebook → claim → verdict
+    problems: list[str] = field(default_factory=list)  # what makes the run fail
+    remarks: list[str] = field(default_factory=list)  # what does not
 
     def add(self, path: Path, noted: Iterable[tuple[str, str]]) -> None:
         """Add the verdicts of a cell."""
         self.verdicts.setdefault(path, {}).update(noted)
-
-    def unclear(self) -> dict[Path, list[str]]:
-        """Return the unclear claims by notebook."""
-        found = {
-            path: [i for i, v in noted.items() if v == "unclear"] for path, noted in self.verdicts.items()
-        }
-        return {path: ids for path, ids in found.items() if ids}
 
     def repeat_unclear(self, *, strict: bool) -> None:
         """Execute the notebooks with unclear claims again, now that the machine is quiet, and take the new verdicts.
@@ -109,14 +96,16 @@ class Summary:
         """
         from tools.record import CellFailed, execute
 
-        for path, ids in self.unclear().items():
+        for path, noted in self.verdicts.items():
+            if not (ids := [i for i, verdict in noted.items() if verdict == "unclear"]):
+                continue
             with tempfile.TemporaryDirectory(prefix="course-again-") as folder:
                 journal = Path(folder) / "journal.jsonl"
                 try:
                     execute(path, journal, target=Path(folder) / path.name)
                 except CellFailed as error:
                     self.problems.append(f"{path.name}: run again for its unclear claims, it failed: {error}")
-                again = dict(read_journal(journal)[0])
+                again = dict(verdicts(journal))
             self.add(path, [(i, again[i]) for i in ids if i in again])
             for i in ids:
                 text = f"{path.name}: claim {i} was unclear; measured again, it is: {again.get(i, 'not reached')}"

@@ -26,9 +26,8 @@ def spent() -> float:
             fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
         except OSError:
             continue  # it has just ended
-        seconds += sum(map(int, fields[11:15])) / os.sysconf(
-            "SC_CLK_TCK"
-        )  # its own, and of its ended children
+        ticks = sum(map(int, fields[11:15]))  # its own, and of its ended children
+        seconds += ticks / os.sysconf("SC_CLK_TCK")
         running += _children(process)
     return seconds
 

@@ -68,21 +68,12 @@ def write(
     lessons still make, and the curves of lessons that were not run. Of a claim noted twice the later note counts.
 
     Args:
-        lines: What :func:`course_utils.run_mode.note` wrote, for example
-            ``{"kind": "claim", "key": "2.2", "values": {"verdict": "holds", "value": 12.5}, "lesson": "02"}``.
+        lines: What :func:`course_utils.run_mode.note` wrote.
         folder: Where the file goes.
         date: When it was measured, ``"2026-11-22"``; today if not given.
         facts: The machine, as :func:`course_utils.machine.machine_facts` describes it; this one if not given.
         anew: Whether nothing is kept, because all lessons were run.
-
-    Returns:
-        The path of the file.
-
-    Raises:
-        ValueError: There is nothing to write.
     """
-    if not lines:
-        raise ValueError("no claim and no curve was noted; run the notebooks with COURSE_RECORD set first.")
     facts = facts or machine_facts()
     path = folder / f"{slug(facts)}.json"
     old = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}

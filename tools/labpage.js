@@ -41,12 +41,22 @@ window.course = {
     while (window.course.widget() !== found) await window.course.frame();
   },
 
-  run(command, args) {
+  run(command) {
     window.course.ran = null;
-    window.jupyterapp.commands.execute(command, args ?? {}).then(
+    window.jupyterapp.commands.execute(command).then(
       result => { window.course.ran = {ok: result !== false}; },
       error => { window.course.ran = {ok: false, why: String(error)}; },
     );
+  },
+
+  // Make a cell the active one, in command mode, with `source` typed into it if given.
+  select(index, source) {
+    const content = window.course.widget().content;
+    content.activeCellIndex = index;
+    content.deselectAll();
+    content.mode = 'command';
+    if (source != null) content.activeCell.model.sharedModel.setSource(source);
+    content.activeCell.node.focus();
   },
 
   // Every output in the model (a traceback and plain stderr look alike on the page).
@@ -278,16 +288,16 @@ window.course = {
 
   // Press the `index`-th displayed choice of a question and return what changed. `reason`: text that must then be
   // visible; `hidden`: text that must be in the page, in the other language; both without white space.
-  async choose(box, {index, reason, hidden, pressed}) {
+  async choose(box, {index, reason, hidden}) {
     const button = [...box.querySelectorAll('button')].filter(window.course.shown)[index];
-    if (!pressed) button.click();
+    button.click();
     const visible = () => window.course.squeezed(window.course.text(box));
     return {
       answered: await window.course.until(
         () => visible().includes(reason) && button.classList.contains('course-chosen'), 60),
       translated: window.course.squeezed(box.textContent).includes(hidden),
-      marked: button.classList.contains('course-chosen'),
       solved: box.querySelector('.course-card').classList.contains('course-solved'),
+      replies: [...box.querySelectorAll('.course-card')].filter(window.course.shown).length,
       visible: visible(),
     };
   },
@@ -295,7 +305,7 @@ window.course = {
   // Answer all questions in document order; `choices` as for `choose`. For each its buttons' labels and what changed.
   // Stops at the first one that does not answer: waiting for all of them would take an hour.
   async answer_questions(choices) {
-    const boxes = [...window.course.panel().querySelectorAll('.course-question.widget-box')];
+    const boxes = [...window.course.panel().querySelectorAll('.course-question.widget-box:not(:has(.course-moves))')];
     const found = [];
     for (const [number, box] of boxes.entries()) {
       const labels = [...box.querySelectorAll('button')].filter(window.course.shown).map(b => b.innerText);
@@ -317,13 +327,6 @@ window.course = {
       steps.push({hidden, text: window.course.squeezed(window.course.text(hint))});
     }
     return steps;
-  },
-
-  // The cards of all exercises in document order, with their hints opened.
-  exercise_cards() {
-    return [...window.course.panel().querySelectorAll('.course-exercise')].map(card => ({
-      classes: [...card.classList], text: card.innerText, steps: window.course.open_hints(card),
-    }));
   },
 
   // Remember what `view` shows, and afterwards whether it shows something else within `seconds`.

@@ -2,7 +2,7 @@
 
     python -m tools.look notebooks/01_cuda_check.ipynb --language zh --width 1280 --out FOLDER
 
-Several notebooks and several languages (``--language en zh both``) may be given; ``--no-run`` shows the
+Several notebooks of a folder and several languages (``--language en zh both``) may be given; ``--no-run`` shows the
 notebook as it is on first opening (untrusted, nothing run). The notebook is never modified: a copy is served.
 Exit status 1 when a cell raised, a widget failed, or the page reported an error.
 """
@@ -26,27 +26,44 @@ def report(notebook: NotebookPage, width: int) -> list[str]:
     ]
 
 
-def look(lab: Lab, chromium: object, path: Path, options: argparse.Namespace) -> bool:
+def screenshots(notebook: NotebookPage, folder: Path, prefix: str) -> list[Path]:
+    """Scroll through the whole notebook and save one numbered PNG per screen; returns their paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths: list[Path] = []
+    wanted = 0
+    while len(paths) < 200:
+        top, step, height = notebook.page.evaluate("top => window.course.scroll(top)", wanted)
+        notebook.settle()
+        if paths and top < wanted - step:  # the page became shorter while it was drawn: this was the end
+            break
+        paths.append(folder / f"{prefix}_{len(paths) + 1:02d}.png")
+        notebook.page.screenshot(path=paths[-1])
+        if top + step >= height - 2:
+            break
+        wanted = top + step - 60  # a little overlap, so that no line is cut in both
+    return paths
+
+
+def look(lab: Lab, chromium: object, name: str, options: argparse.Namespace) -> bool:
     """Save the screens of one notebook; True when nothing is wrong with it."""
-    with lab.open_notebook(chromium, path.name, options.width) as notebook:
+    with lab.open_notebook(chromium, name, options.width) as notebook:
         if options.run:
             complete = notebook.run_all(timeout=600)
-            print(f"{path.name}: {'ran to the end' if complete else 'STOPPED at an error'}")
+            print(f"{name}: {'ran to the end' if complete else 'STOPPED at an error'}")
         # Without a run there is no switch yet: one look, both languages visible.
-        for language in options.language if options.run else [None]:
-            if language is not None:
+        for language in options.language if options.run else ["not_run"]:
+            if options.run:
                 notebook.switch_language(language)
-            prefix = "_".join(filter(None, [path.stem, language or "not_run", str(options.width)]))
-            shots = notebook.screenshots(options.out, prefix)
+            prefix = f"{name.removesuffix('.ipynb')}_{language}_{options.width}"
+            shots = screenshots(notebook, options.out, prefix)
             print(f"  {len(shots)} screens: {shots[0]} … {shots[-1].name}")
         wrong = report(notebook, options.width)
-        for line in wrong:
-            print(f"  {line}")
+        print(*(f"  {line}\n" for line in wrong), sep="", end="")
     lab.shut_kernels_down()
     return not wrong
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main() -> int:
     """Command line; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tools.look", description="Save a notebook's screens.")
     parser.add_argument("notebooks", nargs="+", type=Path)
@@ -54,22 +71,17 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--width", type=int, default=1280, help="window width in CSS pixels")
     parser.add_argument("--out", type=Path, default=Path(tempfile.gettempdir()) / "course-screens")
     parser.add_argument("--no-run", dest="run", action="store_false", help="as on first opening")
-    options = parser.parse_args(arguments)
-    for path in options.notebooks:
-        if not path.is_file():
-            parser.error(f"{path} is not a file; give the path of a notebook")
-    good = True
+    options = parser.parse_args()
+    folder, *others = {path.resolve().parent for path in options.notebooks}
+    if others or not all(path.is_file() for path in options.notebooks):
+        parser.error("give the paths of notebooks that stand in one folder")
     try:
-        with browser() as chromium:
-            for folder in sorted({path.resolve().parent for path in options.notebooks}):
-                with Lab(folder) as lab:
-                    for path in options.notebooks:
-                        if path.resolve().parent == folder:
-                            good &= look(lab, chromium, path, options)
+        with browser() as chromium, Lab(folder) as lab:
+            good = [look(lab, chromium, path.name, options) for path in options.notebooks]
     except Unavailable as error:
         print(error, file=sys.stderr)
         return 2
-    return 0 if good else 1
+    return 0 if all(good) else 1
 
 
 if __name__ == "__main__":

@@ -119,13 +119,8 @@ def hide_code(source: str) -> str:
     return source
 
 
-def language_blocks(source: str, report: Callable[[str, str, str], None] | None = None) -> list[Block]:
-    """Return the elements that carry a language, in order.
-
-    Args:
-        source: Markdown or HTML.
-        report: Gets the first tag that is unbalanced: a rule, what is wrong and what to do.
-    """
+def language_blocks(source: str, report: Callable[[str, str], None] | None = None) -> list[Block]:
+    """Return the elements that carry a language, in order; `report` gets the first tag that is unbalanced as a finding."""
     blocks: list[Block] = []
     stack: list[tuple[str, int, Block | None]] = []
     for tag in TAG.finditer(hide_code(source)):
@@ -146,10 +141,10 @@ def language_blocks(source: str, report: Callable[[str, str, str], None] | None 
             if block:
                 block.end, block.after = tag.start(), tag.end()
         elif report:
-            report("html", f"</{name}> closes nothing", "open and close every tag, in order")
+            report("html", f"</{name}> closes nothing")
             return [block for block in blocks if block.end >= 0]
     if stack and report:
-        report("html", f"<{stack[-1][0]}> is never closed", f"add </{stack[-1][0]}>")
+        report("html", f"<{stack[-1][0]}> is never closed")
     return [block for block in blocks if block.end >= 0]
 
 

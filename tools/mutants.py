@@ -38,19 +38,15 @@ def tracked() -> list[Path]:
 
 @cache
 def parts(folder: Path) -> dict[tuple[Path, int, str], str]:
-    """Return the texts a fault may be in: tracked files that are no tests and quote no cells, and each code cell's source and outputs.
+    """Return the texts a fault may be in: tracked files that are no tests, and each code cell's source and outputs.
 
-    Args:
-        folder: The course, or a copy of it.
-
-    Returns:
-        Path, number of the cell and its key (0 and "" for a file that is no notebook) → text.
+    The keys are a path, the number of a cell, and its key; 0 and "" for a file that is no notebook.
     """
     found = {}
     for path in tracked():
         if (
             path.parts[0] == "tests" and path.suffix != ".cfg" or path.name == "TEACHING.md"
-        ):  # its tables quote cells
+        ):  # it quotes cells
             continue
         text = (folder / path).read_bytes().decode("utf-8", "replace")
         if path.suffix != ".ipynb":
@@ -64,11 +60,7 @@ def parts(folder: Path) -> dict[tuple[Path, int, str], str]:
 
 
 def place(needle: str, folder: Path = ROOT) -> tuple[Path, int, str]:
-    """Return where a needle is found, a key of :func:`parts`.
-
-    Raises:
-        ValueError: It is not found exactly once.
-    """
+    """Return where a needle is found, a key of :func:`parts`; it must be found exactly once, or that is a ValueError."""
     found = [part for part, text in parts(folder).items() for _ in range(text.count(needle))]
     if len(found) != 1:
         raise ValueError(f"this needle is found {len(found)} times, not once {found[:3]}:\n{needle}")

@@ -6,6 +6,7 @@ writes README's table of what was last verified where. A notebook in which a cel
 """
 
 import argparse
+import datetime
 import os
 import subprocess
 import sys
@@ -23,19 +24,20 @@ from nbformat import NotebookNode
 from nbval.kernel import CURRENT_ENV_KERNEL_NAME, NbvalKernelspecManager
 from traitlets import default
 
+from course_utils.machine import machine_facts
 from course_utils.recordings import read as read_runs
 from tools.check.notebook import fix_notebook
+from tools.claim_summary import read_notes
 from tools.evidence import FOLDER as RECORDINGS
 from tools.evidence import claims_of_today, counts, device_name, write
 from tools.markdown_text import between
-from tools.notebook_file import canonical, code_hash, read
-from tools.outputs import read_notes
-from tools.slow_cells import table as slow_cells
+from tools.notebook_file import canonical, cells, code_hash, read
 from tools.written import workplace
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = ROOT / "notebooks"
 CELL_TIMEOUT = 600  # seconds
+SLOW = 2.0  # seconds; for a shorter wait a teacher needs no words
 
 
 # --- executing ----------------------------------------------------------------------------------------
@@ -95,8 +97,8 @@ def execute(path: Path, journal: Path, target: Path | None = None) -> list[float
         CellFailed: A cell failed, ran too long or killed its kernel; `path` is unchanged.
     """
     notebook = read(path)
-    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    for cell in cells:
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    for cell in code:
         cell.outputs, cell.execution_count = [], None
     reached: dict[str, object] = {}
     began: list[float] = []
@@ -111,7 +113,7 @@ def execute(path: Path, journal: Path, target: Path | None = None) -> list[float
     def end(**_: object) -> None:
         seconds.append(time.monotonic() - began[-1])
         if sys.stdout.isatty():
-            print(f"\r{path.name}: {len(seconds)}/{len(cells)} cells", end="", flush=True)
+            print(f"\r{path.name}: {len(seconds)}/{len(code)} cells", end="", flush=True)
 
     with tempfile.TemporaryDirectory(prefix="course-record-") as scratch:
         executing = client(
@@ -129,10 +131,10 @@ def execute(path: Path, journal: Path, target: Path | None = None) -> list[float
                 if target:
                     replace(target, canonical(notebook))
                 raise CellFailed("cell {number} ({id})".format(**reached) + f": {error}") from error
-    for cell in cells:
+    for cell in code:
         cell.metadata.setdefault("course", NotebookNode()).ran = code_hash(cell.source)
     replace(target or path, canonical(fix_notebook(notebook)))
-    failed = [cell.id for cell in cells if any(output.output_type == "error" for output in cell.outputs)]
+    failed = [cell.id for cell in code if any(output.output_type == "error" for output in cell.outputs)]
     if target and failed:
         raise CellFailed(f"the cells {', '.join(failed)}; their errors are in {target.name}")
     return seconds
@@ -147,7 +149,7 @@ def replace(path: Path, text: str) -> None:
     os.replace(temporary, path)
 
 
-# --- README's table -----------------------------------------------------------------------------------
+# --- the tables of README and TEACHING -----------------------------------------------------------------------------------
 
 
 def table(folder: Path = RECORDINGS) -> str:
@@ -168,28 +170,43 @@ def table(folder: Path = RECORDINGS) -> str:
     return "\n".join(lines)
 
 
-def write_table() -> None:
-    """Write README's table from the recorded runs."""
-    readme = ROOT / "README.md"
-    replace(readme, between(readme.read_text(encoding="utf-8"), "evidence", table()))
+def write_table(name: str = "README.md", mark: str = "evidence", text: str = "") -> None:
+    """Write a table between its marks in a document; by default README's, from the recorded runs."""
+    document = ROOT / name
+    replace(document, between(document.read_text(encoding="utf-8"), mark, text or table()))
 
 
-def write_slow_cells(took: dict[Path, list[float]]) -> None:
-    """Write TEACHING's table of the cells that a class waits for."""
-    teaching = ROOT / "TEACHING.md"
-    if teaching.exists():
-        replace(teaching, between(teaching.read_text(encoding="utf-8"), "slow-cells", slow_cells(took)))
+def slow_cells(took: dict[Path, list[float]]) -> str:
+    """Return the slow cells (of the seconds of all) as a table in Markdown, with a line about this machine in both languages."""
+    every = [cell for seconds in took.values() for cell in seconds]
+    slow, minutes = sum(cell >= SLOW for cell in every), sum(every) / 60
+    facts = machine_facts()
+    gpus = ", ".join(gpu["name"] for gpu in facts["gpus"])
+    device = gpus or f"{facts['cpu']}, {facts['cores']} threads, no GPU"
+    lines = [
+        f"{device}, PyTorch {facts['torch']}, {datetime.date.today()}. {slow} of {len(every)} code cells take",
+        f"{SLOW:g} seconds or longer; all together {minutes:.0f} minutes. ·",
+        f"{len(every)} 個程式碼儲存格裡，有 {slow} 個需要 {SLOW:g} 秒以上；全部執行一次約 {minutes:.0f} 分鐘。",
+        "",
+        "| Section · 節 | Cell · 儲存格 | Last line · 最後一行 | Seconds · 秒 |",
+        "|---|--:|---|--:|",
+    ]
+    for path, seconds in took.items():
+        executed = [cell for cell in cells(path) if cell.code]
+        for number, (cell, spent) in enumerate(zip(executed, seconds, strict=True), 1):
+            if spent < SLOW:
+                continue
+            line = (cell.source.strip().splitlines() or [""])[-1]
+            code = f"`{line if len(line) <= 60 else line[:58] + ' …'}`".replace("|", "\\|")
+            lines.append(f"| {cell.section or path.name[:2]} | [{number}] | {code} | {spent:.1f} |")
+    return "\n".join(lines)
 
 
 # --- recording ----------------------------------------------------------------------------------------
 
 
 def execute_all(paths: list[Path], journal: Path, folder: Path | None = None) -> dict[Path, list[float]]:
-    """Execute the notebooks, in place or as copies in `folder`, and print the result of each.
-
-    Returns:
-        The seconds of each code cell of each notebook that ran.
-    """
+    """Execute the notebooks, in place or as copies in `folder`; return the seconds of each code cell of those that ran."""
     took: dict[Path, list[float]] = {}
     for path in paths:
         try:
@@ -219,10 +236,9 @@ def record(paths: list[Path], evidence: bool) -> bool:
     if evidence and complete and lines:
         anew = set(paths) >= set(NOTEBOOKS.glob("[0-9]*.ipynb"))
         print(f"recorded run: {write(lines, anew=anew).name} ({len(lines)} notes)")
-        if (ROOT / "README.md").exists():
-            write_table()
+        write_table()
         if anew:
-            write_slow_cells(took)
+            write_table("TEACHING.md", "slow-cells", slow_cells(took))
     return complete
 
 
@@ -232,12 +248,11 @@ def record(paths: list[Path], evidence: bool) -> bool:
 def main() -> int:
     """Run the command line and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tools.record", description="Execute notebooks.")
-    parser.add_argument("notebooks", nargs="*", type=Path, help="default: all in notebooks/")
-    parser.add_argument("--no-evidence", action="store_true", help="do not write this machine's evidence")
-    parser.add_argument(
-        "--to", type=Path, metavar="FOLDER", help="execute copies, which go there with journal and traces"
-    )
-    parser.add_argument("--table", action="store_true", help="only write README's table from the evidence")
+    add = parser.add_argument
+    add("notebooks", nargs="*", type=Path, help="default: all in notebooks/")
+    add("--no-evidence", action="store_true", help="do not write this machine's evidence")
+    add("--to", type=Path, metavar="FOLDER", help="execute copies, which go there with journal and traces")
+    add("--table", action="store_true", help="only write README's table from the evidence")
     options = parser.parse_args()
     try:
         if options.table:

@@ -7,48 +7,30 @@ import argparse
 import csv
 import io
 import re
+import tomllib
 from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
 
 from nbformat import NotebookNode
+from nbval.plugin import get_sanitize_patterns
 
 from tools.notebook_file import read
 
 ROOT = Path(__file__).parents[1]
 LIST = ROOT / "tests" / "sanitized_places.csv"
+_SANITIZE = get_sanitize_patterns((ROOT / "tests" / "sanitize.cfg").read_text(encoding="ascii"))
 
-# What contains the place: classes of the elements around it, the innermost first, or the kind of output.
-REASONS = {
-    "course-claim": "verdict and value of a claim; its bound stays compared, and one that does not hold raises an error",
-    "course-badge-rows": "which machine this is",
-    "course-guess": "how far a guess was from what is measured here; empty where nobody guessed",
-    "course-figure": "numbers measured here in a caption, and whose recording is shown",
-    "course-table": "facts of this machine; fixed facts stay compared",
-    "course-error": "the whole text of an error, which differs between releases; its key words stay compared",
-    "course-launch course-small": "time and backend of a launch",
-    "course-launch course-console": "numbers that a launched script measured",
-    "course-launch course-error": "where and why a rank failed, in the words of this release",
-    "course-clinic": "the line of an error that was recognized, and its rank",
-    "course-doctor": "the doctor's report on this machine",
-    "course-console": "terminal output: this machine's, or a published example",
-    "stream": "numbers that a cell prints between marks",
-    "written": "whether a script in mine/ was there before a cell wrote it",
-    "lives on": "the device on which this machine keeps a tensor",
-    "picture": "the pixels; caption and alternative stay compared, and the series if no GPU changes them",
-    "course-small": "whose terminal output that is",
-    "series": "which series a figure has, where a GPU adds some",
-    "source": "marks in the source of a launched script, around what it prints",
-}
-_VERDICTS = {
-    "course-holds",
-    "course-fails",
-    "course-unclear",
-    "course-model",
-    "course-needs",
-    "course-solved",
-    "course-card",
-}
+# By what contains a place: classes of the elements around it, the innermost first, or the kind of output.
+REASONS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_VERDICTS = {f"course-{name}" for name in ("holds", "fails", "unclear", "model", "needs", "solved", "card")}
+
+
+def sanitized(text: str) -> str:
+    """Return a text as nbval compares it: without what a machine may change."""
+    for pattern, replacement in _SANITIZE:
+        text = re.sub(pattern, replacement, text)
+    return text
 
 
 class _Marks(HTMLParser):
@@ -110,11 +92,7 @@ def places(notebook: NotebookNode) -> list[tuple[str, str, int]]:
 
 
 def listing() -> str:
-    """Return the list of all lessons as CSV.
-
-    Raises:
-        KeyError: A place is of a kind for which no reason is given.
-    """
+    """Return the list of all lessons as CSV; a place of a kind for which no reason is given is a KeyError."""
     table = io.StringIO()
     rows = csv.writer(table, lineterminator="\n")
     rows.writerow(["lesson", "cell", "what", "places", "reason"])

@@ -17,14 +17,9 @@ from tools.verify_gpu.archive import Refused, check, committed, unpack
 
 
 def take(archives: list[Path], folder: Path = FOLDER) -> tuple[Path, str]:
-    """Write what the archives of one machine hold into its file in `folder`.
+    """Write what the archives of one machine hold into its file in `folder`; return that file and the runs' tables.
 
-    Args:
-        archives: What calls of ``python -m tools.verify_gpu`` left. Of a claim in two of them, the later one's counts.
-        folder: The folder with the recorded runs of all machines.
-
-    Returns:
-        The file that was written, and the runs' tables.
+    Of a claim in two of them, the later one's counts.
 
     Raises:
         Refused: One was not measured with the lessons that are committed here, or they come from different machines.
@@ -52,9 +47,8 @@ def take(archives: list[Path], folder: Path = FOLDER) -> tuple[Path, str]:
         for key, values in run[f"{kind}s"].items()
     ]
     last = taken[-1][0]
-    return write(lines, folder, date=last["date"], facts=last["machine"]), "\n".join(
-        table for _, table in taken
-    )
+    written = write(lines, folder, date=last["date"], facts=last["machine"])
+    return written, "\n".join(table for _, table in taken)
 
 
 def main() -> int:

@@ -46,13 +46,8 @@ def workers(notebooks: Path) -> list[Path]:
 def workplace(notebooks: Path, scratch: Path) -> Path:
     """Return the working directory for the cells of the notebooks in a folder.
 
-    Args:
-        notebooks: The folder of the notebooks.
-        scratch: A folder of this run, which is removed after it.
-
-    Returns:
-        A folder in `scratch` that has links to all that is in `notebooks`, without the learner's folders, which the cells make
-        themselves, and beside it the recorded runs; or `notebooks` itself, if it holds no lessons.
+    It is in `scratch` and has links to all that is in `notebooks`, without the learner's folders, which the cells make
+    themselves, and beside it the recorded runs; a folder that holds no lessons is its own.
     """
     if not any(notebooks.glob("lesson_[0-9][0-9]")):
         return notebooks

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bilingual import Bilingual, measured
 from course_utils import figures
 from course_utils.explorer import Control, Explorer
+from course_utils.texts import measured_both, texts
 from shared.measured_curve import loglog_interpolate
 
+_TEXTS = texts(__file__)
 MEMORY = 500e9  # bytes per second, of a mid-range card; it hardly changes the result
 BYTES = 12  # per matrix element: two float32 inputs, one output
 Curve = tuple[Sequence[int], Sequence[float]]  # matrix sizes, and seconds
@@ -86,45 +87,19 @@ def render(result: Crossover) -> figures.Picture:
     """Return the picture of `result`: both curves over the matrix size, the range where the GPU wins shaded."""
     figure, axes = figures.new()
     axes.plot(result.sizes, result.cpu, color=figures.YOURS)
-    axes.plot(
-        *result.cpu_points,
-        "o",
-        color=figures.YOURS,
-        label=Bilingual("one core of your CPU, measured", "你的 CPU 單核心（實測）"),
-    )
-    axes.plot(
-        result.sizes,
-        result.gpu,
-        "--",
-        color=figures.RECORDED,
-        label=Bilingual("GPU model", "GPU 模型（推算）"),
-    )
+    axes.plot(*result.cpu_points, "o", color=figures.YOURS, label=_TEXTS["cpu"])
+    axes.plot(result.sizes, result.gpu, "--", color=figures.RECORDED, label=_TEXTS["gpu"])
     if result.wins_from is not None:
         axes.axvspan(result.wins_from, result.sizes[-1], color=figures.RECORDED, alpha=0.08)
     figures.logarithmic(axes.xaxis)
     figures.logarithmic(axes.yaxis, "s")
-    axes.set_xlabel(Bilingual("matrix size n", "矩陣大小 n"))
-    axes.set_ylabel(Bilingual("time", "時間"))
+    axes.set_xlabel(_TEXTS["size"])
+    axes.set_ylabel(_TEXTS["time"])
     axes.legend()
-    alternative = Bilingual(
-        "Two curves of time over matrix size: one core of your CPU, measured, and a model of a GPU.",
-        "兩條曲線，橫軸是矩陣大小，縱軸是時間：CPU 單核心的實測值，以及 GPU 模型的推算值。",
-    )
-    return figures.Picture(figure, _caption(result), alternative)
-
-
-def _caption(result: Crossover) -> Bilingual:
-    """Return from where on the GPU wins; all of it depends on the measured curve, so all of it is marked."""
-    if result.wins_from is None:
-        en = "In this range the GPU never wins against one core of your CPU."
-        zh = "在這個範圍內，GPU 一直比你的 CPU 單核心慢。"
-    elif result.wins_from == result.sizes[0]:
-        en = "With these numbers the GPU wins at every size shown, against one core of your CPU."
-        zh = "以這組數字來看，圖中不論哪個大小，GPU 都比你的 CPU 單核心快。"
-    else:
-        en = f"With these numbers the GPU wins from n = {result.wins_from} on (shaded), against one core of your CPU."
-        zh = f"以這組數字來看，從 n = {result.wins_from} 起，GPU 比你的 CPU 單核心快（有底色的範圍）。"
-    return Bilingual(measured(en), measured(zh))
+    first, smallest = result.wins_from, result.sizes[0]
+    wins = _TEXTS["never" if first is None else "always" if first == smallest else "from"].format(n=first)
+    # All of it depends on the measured curve, so all of it is marked.
+    return figures.Picture(figure, measured_both(wins), _TEXTS["alternative"])
 
 
 # Made-up measurements, for tests and for pictures without a machine.
@@ -133,29 +108,15 @@ EXAMPLE = {"cpu": ([16, 64, 256, 1024], [2e-6, 1e-5, 6e-4, 4e-2])}
 
 def explorer(cpu: Curve) -> Explorer:
     """Return the explorer for a measured CPU curve (see :func:`compute`)."""
+    launches = [(f"{us} µs", us * 1e-6) for us in (2, 5, 10, 20, 50)]
+    speeds = [(f"{t} TFLOP/s", t * 1e12) for t in (0.5, 2, 8, 20, 50)]
+    links = [("—", None), ("6 GB/s", 6e9), ("12 GB/s", 12e9), ("25 GB/s", 25e9), ("55 GB/s", 55e9)]
     return Explorer(
-        title=Bilingual("Where is the crossover? A GPU of your choice", "交叉點在哪裡？自己選一張 GPU"),
+        title=_TEXTS["title"],
         controls=(
-            Control(
-                "launch",
-                Bilingual("overhead of one launch", "啟動一次的額外負擔"),
-                [(f"{us} µs", us * 1e-6) for us in (2, 5, 10, 20, 50)],
-                "10 µs",
-            ),
-            Control(
-                "speed",
-                Bilingual("GPU speed (float32)", "GPU 速度（float32）"),
-                [(f"{t} TFLOP/s", t * 1e12) for t in (0.5, 2, 8, 20, 50)],
-                "8 TFLOP/s",
-            ),
-            Control(
-                "link",
-                Bilingual(
-                    "copy them there and the result back, at", "把矩陣複製到 GPU，再把結果複製回來，速度"
-                ),
-                [("—", None), ("6 GB/s", 6e9), ("12 GB/s", 12e9), ("25 GB/s", 25e9), ("55 GB/s", 55e9)],
-                "—",
-            ),
+            Control("launch", _TEXTS["launch"], launches, "10 µs"),
+            Control("speed", _TEXTS["speed"], speeds, "8 TFLOP/s"),
+            Control("link", _TEXTS["link"], links, "—"),
         ),
         compute=lambda **choices: compute(cpu, **choices),
         render=render,

@@ -14,9 +14,11 @@ import torch
 from bilingual import Bilingual
 from course_utils import figures
 from course_utils.explorer import Control, Explorer
+from course_utils.texts import texts
 
 _ENVIRONMENT = threading.Lock()  # only one thread may change os.environ at a time
 
+_TEXTS = texts(__file__)
 UNSET = "—"
 VALUES = (UNSET, "0", "1", "1,0", "2,0", "0,-1,1", "0,0", "3", "-1", "all", '""')
 
@@ -78,8 +80,8 @@ def _draw(axes: Any, result: Visibility) -> None:
     axes.axis("off")
     axes.set_xlim(0, 10)
     axes.set_ylim(-0.6, result.count)
-    axes.text(_MACHINE, result.count - 0.35, Bilingual("in the machine", "機器上"), ha="center", color=_DARK)
-    axes.text(_PROGRAM, result.count - 0.35, Bilingual("in the program", "程式裡"), ha="center", color=_DARK)
+    axes.text(_MACHINE, result.count - 0.35, _TEXTS["machine"], ha="center", color=_DARK)
+    axes.text(_PROGRAM, result.count - 0.35, _TEXTS["program"], ha="center", color=_DARK)
     top = result.count - 1.1
     for index in range(result.count):
         colour = figures.YOURS if index in result.visible else figures.PALE
@@ -89,49 +91,27 @@ def _draw(axes: Any, result: Visibility) -> None:
         arrow = {"arrowstyle": "->", "color": _DARK}
         axes.annotate("", (7.1, top - number), (2.4, top - index), arrowprops=arrow)
     if not result.visible:
-        axes.text(
-            _PROGRAM, (result.count - 1.6) / 2, Bilingual("none", "無"), ha="center", va="center", color=_DARK
-        )
+        middle = (result.count - 1.6) / 2
+        axes.text(_PROGRAM, middle, _TEXTS["none"], ha="center", va="center", color=_DARK)
 
 
 def render(result: Visibility) -> figures.Picture:
     """Return the picture of `result`: physical GPUs on the left, what the program sees on the right."""
     figure, axes = figures.new(height=0.6 + 0.55 * result.count)
     _draw(axes, result)
-    count = len(result.visible)
-    caption = Bilingual(
-        f"`CUDA_VISIBLE_DEVICES={result.value}` on a machine with {result.count} GPUs: the program sees {count}.",
-        f"在有 {result.count} 張 GPU 的機器上設定 `CUDA_VISIBLE_DEVICES={result.value}`，程式看得到 {count} 張。",
+    caption = _TEXTS["unset" if result.value == UNSET else "set"].format(
+        value=result.value, gpus=result.count, count=len(result.visible)
     )
-    if result.value == UNSET:
-        caption = Bilingual(
-            f"`CUDA_VISIBLE_DEVICES` is not set, and the machine has {result.count} GPUs: the program sees {count}.",
-            f"沒有設定 `CUDA_VISIBLE_DEVICES`，機器上有 {result.count} 張 GPU，程式看得到 {count} 張。",
-        )
-    pairs = [f"cuda:{number} = GPU {index}" for number, index in enumerate(result.visible)]
-    alternative = Bilingual(
-        f"Physical GPUs and what the program sees: {', '.join(pairs) or '-'}.",
-        f"實體 GPU 與程式看到的編號：{'、'.join(pairs) or '-'}。",
-    )
-    return figures.Picture(figure, caption, alternative)
+    pairs = [f"cuda:{number} = GPU {index}" for number, index in enumerate(result.visible)] or ["-"]
+    both = Bilingual(", ".join(pairs), "、".join(pairs))
+    return figures.Picture(figure, caption, _TEXTS["alternative"].format(pairs=both))
 
 
 EXPLORER = Explorer(
-    title=Bilingual("Who is cuda:i?", "cuda:i 是哪一張？"),
+    title=_TEXTS["title"],
     controls=(
-        Control(
-            "value",
-            Bilingual("CUDA_VISIBLE_DEVICES =", "CUDA_VISIBLE_DEVICES ="),
-            [(v, v) for v in VALUES],
-            "2,0",
-            slider=False,
-        ),
-        Control(
-            "count",
-            Bilingual("GPUs in the machine", "機器上的 GPU 張數"),
-            [(str(n), n) for n in (1, 2, 3, 4)],
-            "3",
-        ),
+        Control("value", _TEXTS["value"], [(v, v) for v in VALUES], "2,0", slider=False),
+        Control("count", _TEXTS["count"], [(str(n), n) for n in (1, 2, 3, 4)], "3"),
     ),
     compute=compute,
     render=render,

@@ -9,9 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bilingual import Bilingual, measured
+from bilingual import measured
 from course_utils import figures
 from course_utils.explorer import Control, Explorer
+from course_utils.texts import texts
+
+_TEXTS = texts(__file__)
 
 
 @dataclass(frozen=True)
@@ -67,37 +70,21 @@ def render(result: TransferCost) -> figures.Picture:
     every = np.geomspace(1, 10_000, 60)
     one = result.call_seconds_total / result.pieces
     axes.plot(every, every * one + result.transfer_seconds, color=figures.YOURS)
-    axes.axhline(
-        result.transfer_seconds,
-        color=figures.THIRD,
-        linestyle="--",
-        label=Bilingual("the trip alone", "只算傳輸"),
-    )
-    axes.plot(
-        [result.pieces],
-        [result.seconds],
-        "o",
-        color=figures.RECORDED,
-        markersize=11,
-        label=Bilingual("your cut", "你的切法"),
-    )
+    axes.axhline(result.transfer_seconds, color=figures.THIRD, linestyle="--", label=_TEXTS["trip"])
+    chosen = {"color": figures.RECORDED, "markersize": 11, "label": _TEXTS["cut"]}
+    axes.plot([result.pieces], [result.seconds], "o", **chosen)
     figures.logarithmic(axes.xaxis)
     figures.logarithmic(axes.yaxis, "s")
-    axes.set_xlabel(Bilingual("pieces", "份數"))
-    axes.set_ylabel(Bilingual("time", "時間"))
+    axes.set_xlabel(_TEXTS["axis"])
+    axes.set_ylabel(_TEXTS["time"])
     axes.legend()
-    total = measured(figures.duration(result.seconds))
-    share = measured(f"{result.share:.0%}")
-    size = figures.amount(result.size)
-    caption = Bilingual(
-        f"{size} in {result.pieces} calls: {total}. {share} of it is the price of the calls.",
-        f"{size} 分成 {result.pieces} 次搬，共需 {total}，其中 {share} 花在呼叫本身。",
+    caption = _TEXTS["caption"].format(
+        size=figures.amount(result.size),
+        pieces=result.pieces,
+        total=measured(figures.duration(result.seconds)),
+        share=measured(f"{result.share:.0%}"),
     )
-    alternative = Bilingual(
-        "Time of a transfer over the number of pieces: flat at first, then proportional to the number of calls.",
-        "搬移時間隨份數變化的曲線，一開始持平，之後與呼叫次數成正比。",
-    )
-    return figures.Picture(figure, caption, alternative)
+    return figures.Picture(figure, caption, _TEXTS["alternative"])
 
 
 # Made-up measurements, for tests and for pictures without a machine.
@@ -106,24 +93,13 @@ EXAMPLE = {"call_seconds": 2e-6, "bytes_per_second": 5e9}
 
 def explorer(call_seconds: float, bytes_per_second: float) -> Explorer:
     """Return the explorer for the two measured numbers (see :func:`compute`)."""
+    sizes = [(figures.amount(b), b) for b in (4_000, 40_000, 400_000, 4_000_000, 40_000_000, 400_000_000)]
+    pieces = [(str(n), n) for n in (1, 3, 10, 30, 100, 300, 1000, 3000)]
     return Explorer(
-        title=Bilingual("What does this transfer cost?", "這趟搬移要花多少時間？"),
+        title=_TEXTS["title"],
         controls=(
-            Control(
-                "size",
-                Bilingual("total bytes", "總位元組數"),
-                [
-                    (figures.amount(b), b)
-                    for b in (4_000, 40_000, 400_000, 4_000_000, 40_000_000, 400_000_000)
-                ],
-                "4 MB",
-            ),
-            Control(
-                "pieces",
-                Bilingual("cut into pieces", "切成幾份"),
-                [(str(n), n) for n in (1, 3, 10, 30, 100, 300, 1000, 3000)],
-                "1000",
-            ),
+            Control("size", _TEXTS["size"], sizes, "4 MB"),
+            Control("pieces", _TEXTS["pieces"], pieces, "1000"),
         ),
         compute=lambda **choices: compute(call_seconds, bytes_per_second, **choices),
         render=render,

@@ -16,10 +16,12 @@ import numpy as np
 from bilingual import Bilingual, measured
 from course_utils import figures
 from course_utils.explorer import Control, Explorer
+from course_utils.texts import all_of, texts
 from course_utils.units import number
 from shared.measured_curve import loglog_interpolate
 
 Points = tuple[Sequence[float], Sequence[float]]
+_TEXTS = texts(__file__)
 
 BATCHES = tuple(2**k for k in range(13))
 KNEE = 0.8  # share of the best measured throughput
@@ -234,16 +236,14 @@ def _time(seconds: float) -> Bilingual:
 def _memory_text(memory: Memory) -> Bilingual:
     """Return whether the batch fits into memory, and the largest one that does."""
     used, budget = figures.amount(memory.used), figures.amount(memory.budget)
-    en = f"Memory: {used} of {budget}, {'it fits' if memory.fits else 'it does not fit'}."
-    zh = f"記憶體要用 {used}，上限是 {budget}，{'放得下' if memory.fits else '放不下'}；"
+    first = _TEXTS["fits" if memory.fits else "fits_not"].format(used=used, budget=budget)
     if memory.largest is None:
-        return Bilingual(f"{en} Not even one example does.", f"{zh}就算只有一筆也放不下。")
-    if math.isinf(memory.largest):
-        return Bilingual(f"{en} So does any batch.", f"{zh}批次再大也放得下。")
-    return Bilingual(
-        f"{en} The largest power of two that does is {memory.largest:,}.",
-        f"{zh}批次取 2 的次方的話，最大可以到 {memory.largest:,}。",
-    )
+        rest = _TEXTS["not_even_one"]
+    elif math.isinf(memory.largest):
+        rest = _TEXTS["any_batch"]
+    else:
+        rest = _TEXTS["largest"].format(largest=f"{memory.largest:,}")
+    return Bilingual(first.en + rest.en, first.zh + rest.zh)
 
 
 def render(result: Batch) -> figures.Picture:
@@ -255,37 +255,18 @@ def render(result: Batch) -> figures.Picture:
     else:
         _draw_memory(axes[1], result, result.memory)
     step, epoch = figures.duration(result.seconds), _time(result.epoch_seconds)
-    speed = f"{number(result.throughput)}/s"
-    last = bool(result.knee == result.points[0][-1])  # on a fast GPU: the curve still rises there
-    knee = Bilingual(
-        f"Batch {result.knee} is the smallest that reaches {KNEE:.0%} of the best measured speed (the knee"
-        f"{', or it lies beyond: no larger one was measured' * last}).",
-        f"速度達到實測最高值 {KNEE:.0%} 的最小批次是 {result.knee}（轉折點{'可能還在後面，因為未量測更大的批次' * last}）。",
-    )
-    measured_parts = [
-        Bilingual(
-            f"A step takes {step}, that is {speed}; an epoch {epoch.en}.",
-            f"一步要 {step}，每秒 {speed.removesuffix('/s')} 筆；一個週期要 {epoch.zh}。",
-        ),
-        knee,
+    knee = "last_knee" if result.knee == result.points[0][-1] else "knee"
+    sentences = [
+        _TEXTS["step"].format(step=step, speed=number(result.throughput), epoch=epoch),
+        _TEXTS[knee].format(knee=result.knee, share=f"{KNEE:.0%}"),
     ]
     if result.memory is not None:
-        measured_parts.append(_memory_text(result.memory))
+        sentences.append(_memory_text(result.memory))
     many = f"{result.batch} × {result.accumulate} = {result.effective:,}"
-    caption = Bilingual(
-        f"{many} examples per update, {result.updates:,} updates per epoch. "
-        + measured(" ".join(part.en for part in measured_parts)),
-        f"每次更新用 {many} 筆資料，一個週期更新 {result.updates:,} 次。"
-        + measured("".join(part.zh for part in measured_parts)),
-    )
-    right = Bilingual("the time of a step", "一步的時間")
-    if result.memory is not None:
-        right = Bilingual("memory with the budget", "記憶體用量與上限")
-    alternative = Bilingual(
-        f"Two curves over the batch size: examples per second, which level off, and {right.en}.",
-        f"隨批次大小變化的兩條曲線：每秒筆數（越來越平），以及{right.zh}。",
-    )
-    return figures.Picture(figure, caption, alternative)
+    first, rest = _TEXTS["updates"].format(many=many, updates=f"{result.updates:,}"), all_of(*sentences)
+    caption = Bilingual(first.en + measured(rest.en), first.zh + measured(rest.zh))
+    other = _TEXTS["other_memory" if result.memory is not None else "other_step"]
+    return figures.Picture(figure, caption, _TEXTS["alternative"].format(other=other))
 
 
 # Made-up measurements, for tests and for pictures without a machine.
@@ -295,32 +276,16 @@ EXAMPLE = {"points": ([1, 16, 256], [1e-3, 1.2e-3, 4e-3]), "bytes_points": ([16,
 def explorer(points: Points, bytes_points: Points | None = None) -> Explorer:
     """Return the explorer for what was measured (see :func:`compute`)."""
     controls = [
-        Control("batch", Bilingual("batch size", "批次大小"), [(str(b), b) for b in BATCHES], "64"),
-        Control(
-            "accumulate",
-            Bilingual("accumulate gradients over", "累積梯度的步數"),
-            [(str(n), n) for n in (1, 2, 4, 8)],
-            "1",
-        ),
-        Control(
-            "examples",
-            Bilingual("examples per epoch", "每個週期的資料筆數"),
-            [(f"{n:,}", n) for n in (1_437, 50_000, 1_281_167)],
-            "1,437",
-        ),
+        Control("batch", _TEXTS["batch"], [(str(b), b) for b in BATCHES], "64"),
+        Control("accumulate", _TEXTS["accumulate"], [(str(n), n) for n in (1, 2, 4, 8)], "1"),
+        Control("examples", _TEXTS["examples"], [(f"{n:,}", n) for n in (1_437, 50_000, 1_281_167)], "1,437"),
     ]
     if bytes_points is not None:
         budgets = (1e6, 5e6, 10e6, 50e6, 100e6, 1e9, 8e9, 24e9, 80e9)
-        controls.append(
-            Control(
-                "memory",
-                Bilingual("available memory", "可用的記憶體"),
-                [(figures.amount(b), b) for b in budgets],
-                "100 MB",
-            )
-        )
+        options = [(figures.amount(b), b) for b in budgets]
+        controls.append(Control("memory", _TEXTS["memory"], options, "100 MB"))
     return Explorer(
-        title=Bilingual("Which batch size?", "批次大小要選多少？"),
+        title=_TEXTS["title"],
         controls=tuple(controls),
         compute=lambda **choices: compute(points, bytes_points, **choices),
         render=render,

@@ -10,8 +10,10 @@ from typing import Any
 from bilingual import Bilingual, joined
 from course_utils import figures
 from course_utils.explorer import Control, Explorer
+from course_utils.texts import all_of, texts
 from lesson_03.float_formats import FORMATS, Format, Stored, compute
 
+_TEXTS = texts(__file__)
 VALUES = (
     "1e-46 1e-40 1e-8 1e-5 0.1 1/3 1 3.14159265 257 300 2048 2049 65504 65519 65520 16777217 1e38 1e39"
 ).split()
@@ -150,35 +152,6 @@ def _draw_neighbours(axes: Any, result: Stored) -> None:
     axes.text(-edge, 0.95, spacing, ha="left", va="center", fontsize=10)
 
 
-_APART = Bilingual(" Neighbouring numbers are {spacing} apart there.", "這附近的間隔是 {spacing}。")
-_WHAT = {
-    "exact": Bilingual(f"exactly.{_APART.en}", f"分毫不差。{_APART.zh}"),
-    "rounded": Bilingual(
-        f"rounded, with a relative error of {{error}}.{_APART.en}",
-        f"經過捨入，相對誤差是 {{error}}。{_APART.zh}",
-    ),
-    "subnormal": Bilingual(
-        f"a subnormal number, with fewer digits and a relative error of {{error}}.{_APART.en}",
-        f"屬於次正規數（subnormal），有效數字比較少，相對誤差是 {{error}}。{_APART.zh}",
-    ),
-    "zero": Bilingual(
-        "underflow, for the smallest number above 0 is {smallest}.",
-        "下溢，因為大於 0 的數最小只到 {smallest}。",
-    ),
-    "inf": Bilingual("overflow, for the largest number is {largest}.", "溢位，因為最大只到 {largest}。"),
-    "nan": Bilingual(
-        "overflow, for the largest number is {largest}. This type has no inf: your release of PyTorch "
-        "stores nan, newer ones store the largest number.",
-        "溢位，因為最大只到 {largest}。這個型別沒有 inf：你這一版 PyTorch 會存成 nan，新版則存成最大的數。",
-    ),
-    "saturated": Bilingual(
-        "overflow, for the largest number is {largest}. This type has no inf: your release of PyTorch "
-        "stores the largest number, older ones store nan.",
-        "溢位，因為最大只到 {largest}。這個型別沒有 inf：你這一版 PyTorch 會存成最大的數，舊版則存成 nan。",
-    ),
-}
-
-
 def render(result: Stored) -> figures.Picture:
     """Return the picture of `result`: its bits, every format's range, its neighbours."""
     kind = result.format
@@ -186,49 +159,25 @@ def render(result: Stored) -> figures.Picture:
     _draw_bits(axes[0], result)
     _draw_ranges(axes[1], result)
     _draw_neighbours(axes[2], result)
-    what = _WHAT[result.outcome].format(
+    what = _TEXTS["outcome"][result.outcome].format(
         error=f"{result.error:.2g}",
         spacing=f"{result.spacing:.3g}",
         largest=_text(kind.largest, kind),
         smallest=f"{kind.smallest:.3g}",
     )
-    stored = _text(result.stored, kind)
-    caption = Bilingual(
-        f"`{kind.name}` stores {result.value} as **{stored}**: {what.en}",
-        f"`{kind.name}` 把 {result.value} 存成 **{stored}**：{what.zh}",
+    names = {"format": kind.name, "value": result.value}
+    stored = _TEXTS["stored"].format(**names, stored=_text(result.stored, kind), what=what)
+    room = _TEXTS["unused" if kind.unused else "byte" if kind.bytes == 1 else "bytes"].format(
+        bytes=kind.bytes
     )
-    room = Bilingual(
-        f"One number takes {kind.bytes} {'byte' if kind.bytes == 1 else 'bytes'}. "
-        "Pale: subnormal numbers, which have fewer digits.",
-        f"一個數占 {kind.bytes} 個位元組。淺色的範圍是次正規數，有效數字比較少。",
-    )
-    if kind.unused:
-        room = Bilingual(
-            "In memory this is a float32 of 4 bytes; only the GPU's matrix units round it. "
-            "Rounded here to nearest, ties to even; hardware may do it differently.",
-            "它在記憶體裡就是 4 個位元組的 float32，只有 GPU 的矩陣單元才會捨入。這裡示範的是捨入到最接近的數，剛好在正中間就取最後一個位元是 0 的那個；硬體的做法可能不同。",
-        )
-    alternative = Bilingual(
-        f"The bits of {result.value} in {kind.name}, the ranges of all data types on a logarithmic line, "
-        "and the neighbouring numbers.",
-        f"{result.value} 在 {kind.name} 裡的位元、各種資料型別在對數軸上的範圍，以及相鄰的數。",
-    )
-    return figures.Picture(
-        figure, Bilingual(f"{caption.en} {room.en}", f"{caption.zh}{room.zh}"), alternative
-    )
+    return figures.Picture(figure, all_of(stored, room), _TEXTS["alternative"].format(**names))
 
 
 EXPLORER = Explorer(
-    title=Bilingual("What becomes of a number?", "一個數存進去，會變成什麼？"),
+    title=_TEXTS["title"],
     controls=(
-        Control("value", Bilingual("the number", "數字"), [(v, v) for v in VALUES], "0.1", slider=False),
-        Control(
-            "format",
-            Bilingual("stored as", "存成"),
-            [(name, name) for name in FORMATS],
-            "float16",
-            slider=False,
-        ),
+        Control("value", _TEXTS["value"], [(v, v) for v in VALUES], "0.1", slider=False),
+        Control("format", _TEXTS["format"], [(name, name) for name in FORMATS], "float16", slider=False),
     ),
     compute=compute,
     render=render,

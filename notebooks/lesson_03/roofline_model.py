@@ -10,13 +10,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from bilingual import Bilingual, measured
+from bilingual import Bilingual
 from course_utils import figures
 from course_utils.explorer import Control, Explorer
 from course_utils.gpu_ratings import ratings
+from course_utils.texts import all_of, measured_both, texts
 from course_utils.units import number
 
-MEASURED = "(measured)"
+_TEXTS = texts(__file__)
+MEASURED = _TEXTS["measured"].en
 BATCHES = tuple(2**k for k in range(14))
 BYTES = {"float32": 4, "bfloat16": 2}
 
@@ -229,22 +231,13 @@ def _draw(axes: Any, result: Roofline) -> None:
 
 def _verdict(result: Roofline) -> Bilingual:
     """Return which limit applies to the chosen point, and how fast it can be."""
-    rate, time = figures.quantity(result.attainable, "FLOP/s"), figures.duration(result.seconds)
     first = result.compute_bound_from
-    if result.bound == "memory":
-        never = Bilingual("no batch size changes that", "批次大小怎麼調都一樣")
-        if first is not None:
-            never = Bilingual(
-                f"from batch {first} on it is arithmetic", f"批次要到 {first} 以上，瓶頸才換成運算"
-            )
-        return Bilingual(
-            f"Left of the ridge, memory is the limit; {never.en}. "
-            f"At best {rate}, {result.share:.1%} of the peak, in {time}.",
-            f"在交會點左邊，瓶頸是記憶體；{never.zh}。最快可達 {rate}，是峰值的 {result.share:.1%}，要花 {time}。",
-        )
-    return Bilingual(
-        f"Right of the ridge, arithmetic is the limit (from batch {first} on). At best {rate}, the full peak, in {time}.",
-        f"在交會點右邊，瓶頸是運算（批次 {first} 以上都是）。最快可達 {rate}，也就是峰值，要花 {time}。",
+    return _TEXTS[result.bound].format(
+        rate=figures.quantity(result.attainable, "FLOP/s"),
+        time=figures.duration(result.seconds),
+        share=f"{result.share:.1%}",
+        first=first,
+        never=_TEXTS["never"] if first is None else _TEXTS["later"].format(first=first),
     )
 
 
@@ -253,29 +246,14 @@ def render(result: Roofline) -> figures.Picture:
     figure, axes = figures.new(height=3.7)
     _draw(axes, result)
     work = f"{figures.quantity(result.flops, 'FLOP')} / {figures.amount(result.bytes)} = {result.intensity:.3g} FLOP/B"
-    verdict = _verdict(result)
-    if result.machine == MEASURED:
-        # Numbers and verdict depend on this machine, and so does whether half precision was measured.
-        if result.assumed:
-            verdict = Bilingual(
-                f"{verdict.en} (With the peak of float32: half precision was not measured here.)",
-                f"{verdict.zh}（這台機器沒有半精度的量測值，所以沿用 float32 的峰值。）",
-            )
-        verdict = Bilingual(measured(verdict.en), measured(verdict.zh))
-    else:
-        verdict = Bilingual(
-            f"{verdict.en} These are ratings of the {result.machine}, not measurements.",
-            f"{verdict.zh}這是 {result.machine} 的公開規格，不是實測。",
-        )
-    caption = Bilingual(
-        f"`{result.operation}` on {result.batch} × {result.width} numbers in {result.dtype}: {work}. {verdict.en}",
-        f"`{result.operation}`，{result.batch} × {result.width} 個 {result.dtype} 數字：{work}。{verdict.zh}",
-    )
-    alternative = Bilingual(
-        "A roofline: speed allowed by memory rises with the operations per byte, up to the peak of arithmetic.",
-        "屋頂線圖：每位元組的運算量越大，記憶體所允許的速度就越高，直到運算的峰值為止。",
-    )
-    return figures.Picture(figure, caption, alternative)
+    chosen = {name: getattr(result, name) for name in ("operation", "batch", "width", "dtype")}
+    first, verdict = _TEXTS["caption"].format(work=work, **chosen), _verdict(result)
+    if result.machine != MEASURED:
+        verdict = all_of(verdict, _TEXTS["ratings"].format(machine=result.machine))
+    else:  # numbers and verdict depend on this machine, and so does whether half precision was measured
+        verdict = measured_both(all_of(verdict, *[_TEXTS["assumed"]] * result.assumed))
+    caption = Bilingual(first.en + verdict.en, first.zh + verdict.zh)
+    return figures.Picture(figure, caption, _TEXTS["alternative"])
 
 
 # Made-up measurements, for tests and for pictures without a machine.
@@ -284,37 +262,15 @@ EXAMPLE = {"flops": 70e9, "bandwidth": 10e9}
 
 def explorer(flops: float, bandwidth: float, half: float | None = None) -> Explorer:
     """Return the explorer for this machine's measured speeds (see :func:`compute`)."""
+    machines = [(_TEXTS["measured"], MEASURED), *((name, name) for name in ratings())]
     return Explorer(
-        title=Bilingual("Memory or arithmetic: who holds it up?", "卡在記憶體，還是卡在運算？"),
+        title=_TEXTS["title"],
         controls=(
-            Control(
-                "operation",
-                Bilingual("operation", "運算"),
-                [(o, o) for o in OPERATIONS],
-                "x @ w",
-                slider=False,
-            ),
-            Control("batch", Bilingual("batch size", "批次大小"), [(str(b), b) for b in BATCHES], "16"),
-            Control(
-                "width",
-                Bilingual("width of the layer", "這一層的寬度"),
-                [(str(w), w) for w in (256, 1024, 4096)],
-                "1024",
-            ),
-            Control(
-                "dtype",
-                Bilingual("data type", "資料型別"),
-                [(name, name) for name in BYTES],
-                "float32",
-                slider=False,
-            ),
-            Control(
-                "machine",
-                Bilingual("machine", "機器"),
-                [(Bilingual(MEASURED, "（實測）"), MEASURED), *((name, name) for name in ratings())],
-                MEASURED,
-                slider=False,
-            ),
+            Control("operation", _TEXTS["operation"], [(o, o) for o in OPERATIONS], "x @ w", slider=False),
+            Control("batch", _TEXTS["batch"], [(str(b), b) for b in BATCHES], "16"),
+            Control("width", _TEXTS["width"], [(str(w), w) for w in (256, 1024, 4096)], "1024"),
+            Control("dtype", _TEXTS["dtype"], [(name, name) for name in BYTES], "float32", slider=False),
+            Control("machine", _TEXTS["machine"], machines, MEASURED, slider=False),
         ),
         compute=lambda **choices: compute(flops, bandwidth, half=half, **choices),
         render=render,

@@ -13,7 +13,9 @@ from matplotlib import ticker
 from bilingual import Bilingual
 from course_utils import figures
 from course_utils.explorer import Control, Explorer
+from course_utils.texts import texts
 
+_TEXTS = texts(__file__)
 _MOST_CELLS = 64  # examples that are drawn one by one
 
 
@@ -57,37 +59,26 @@ def compute(*, batch: int, devices: int) -> Split:
     return Split(batch, devices, tuple(len(piece) for piece in torch.arange(batch).chunk(devices)))
 
 
-def _remark(split: Split) -> Bilingual:
-    """Return a comment on this split."""
-    if split.devices == 1:
-        return Bilingual("One device: nothing is split.", "只有一個裝置，不用切。")
-    if split.idle:
-        count = "1 device has" if split.idle == 1 else f"{split.idle} devices have"
-        return Bilingual(f"{count} nothing to do.", f"有 {split.idle} 個裝置沒事做。")
-    if len(set(split.sizes)) > 1:
-        return Bilingual(
-            "The last device gets less, and then waits for the others.",
-            "最後一個裝置分到的比較少，做完要等其他裝置。",
-        )
-    return Bilingual("All get the same.", "每個裝置分到的一樣多。")
-
-
 def caption(split: Split) -> Bilingual:
     """Return the split in words."""
-    sizes = "+".join(map(str, split.sizes))
-    remark = _remark(split)
-    examples = "1 example" if split.batch == 1 else f"{split.batch} examples"
-    devices = "1 device" if split.devices == 1 else f"{split.devices} devices"
-    return Bilingual(
-        f"{examples} over {devices}: {sizes}. {remark.en} At best {split.gain:.3g} times as fast as one device.",
-        f"{split.batch} 筆分給 {split.devices} 個裝置：{sizes}。{remark.zh}最快是單一裝置的 {split.gain:.3g} 倍。",
+    if split.devices == 1:
+        remark = "one"
+    elif split.idle:
+        remark = "one_idle" if split.idle == 1 else "idle"
+    else:
+        remark = "less" if len(set(split.sizes)) > 1 else "same"
+    return _TEXTS["caption"].format(
+        examples="1 example" if split.batch == 1 else f"{split.batch} examples",
+        devices="1 device" if split.devices == 1 else f"{split.devices} devices",
+        batch=split.batch,
+        n=split.devices,
+        sizes="+".join(map(str, split.sizes)),
+        remark=_TEXTS[remark].format(idle=split.idle),
+        gain=f"{split.gain:.3g}",
     )
 
 
-ALTERNATIVE = Bilingual(
-    "A row per device, with the examples of the batch that it gets.",
-    "每個裝置一列，畫出它分到批次裡的哪幾筆資料。",
-)
+ALTERNATIVE = _TEXTS["alternative"]
 
 
 def _draw_row(axes: Any, split: Split, row: int, start: int, size: int) -> None:
@@ -120,25 +111,16 @@ def render(split: Split) -> figures.Picture:
     )
     axes.tick_params(axis="y", length=0)
     axes.grid(visible=False)
-    axes.set_xlabel(Bilingual("examples of the batch, in order", "批次裡的資料，依順序排"))
+    axes.set_xlabel(_TEXTS["axis"])
     return figures.Picture(figure, caption(split), ALTERNATIVE)
 
 
+_BATCHES = (1, 2, 5, 6, 7, 8, 9, 10, 16, 30, 32, 33, 64, 100, 256)
 EXPLORER = Explorer(
-    title=Bilingual("Who gets how much of the batch?", "批次怎麼分？"),
+    title=_TEXTS["title"],
     controls=(
-        Control(
-            "batch",
-            Bilingual("examples in the batch", "批次裡有幾筆"),
-            [(str(n), n) for n in (1, 2, 5, 6, 7, 8, 9, 10, 16, 30, 32, 33, 64, 100, 256)],
-            "10",
-        ),
-        Control(
-            "devices",
-            Bilingual("devices", "裝置數"),
-            [(str(n), n) for n in range(1, 9)],
-            "3",
-        ),
+        Control("batch", _TEXTS["batch"], [(str(n), n) for n in _BATCHES], "10"),
+        Control("devices", _TEXTS["devices"], [(str(n), n) for n in range(1, 9)], "3"),
     ),
     compute=compute,
     render=render,

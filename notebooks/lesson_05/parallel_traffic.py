@@ -25,8 +25,10 @@ from dataclasses import dataclass
 from bilingual import Bilingual
 from course_utils import figures
 from course_utils.explorer import Control, Explorer
+from course_utils.texts import texts
 from course_utils.units import number
 
+_TEXTS = texts(__file__)
 FLOAT = 4  # bytes
 
 
@@ -109,39 +111,14 @@ def compute(*, model: str, devices: int, batch: int, speed: float) -> Traffic:
     )
 
 
-_WAY_LABELS = {
-    STAR: Bilingual("DataParallel without NCCL", "DataParallel，沒有 NCCL"),
-    CHAIN: Bilingual("DataParallel with NCCL", "DataParallel，有 NCCL"),
-    RING: Bilingual("all-reduce, ring", "all-reduce，環狀"),
-}
-_LABELS = {
-    "weights": Bilingual("weights", "權重"),
-    "gradients": Bilingual("gradients", "梯度"),
-    "data": Bilingual("batch and outputs", "批次與輸出"),
-}
-
-
 def caption(result: Traffic) -> Bilingual:
     """Return the comparison in words."""
     if result.devices == 1:
-        return Bilingual("One device: nothing travels.", "只有一個裝置，什麼都不用搬。")
+        return _TEXTS["one"]
     # Without the data, so that the ratios are n and n / (n - 1).
     carried = {way: sum(result.serial[way][part] for part in PARTS[:2]) for way in WAYS}
-    chain, star = (number(carried[way] / carried[RING]) for way in (CHAIN, STAR))
-    total = figures.amount(result.total)
-    return Bilingual(
-        f"{result.devices} devices: the bytes that pass one after another through the busiest link, and how long that "
-        f"takes. All three move the same {total} of weights and gradients, over all links together. Of these, DataParallel's "
-        f"busiest link carries {chain} times as much as a link of the ring with NCCL, {star} times as much without it.",
-        f"{result.devices} 個裝置：圖中是最忙的那條連線前後一共要傳的位元組數，以及所花的時間。所有連線加起來，三種方式要搬的權重和梯度都是 "
-        f"{total}。單看最忙的那條連線，DataParallel 有 NCCL 時，要傳的是環狀（ring）一條連線的 {chain} 倍；沒有 NCCL 時是 {star} 倍。",
-    )
-
-
-ALTERNATIVE = Bilingual(
-    "Three bars of bytes: DataParallel with NCCL and without it, and a ring all-reduce.",
-    "用三條長條比較位元組數：有 NCCL 的 DataParallel、沒有 NCCL 的 DataParallel，以及環狀的 all-reduce。",
-)
+    ratios = {way: number(carried[way] / carried[RING]) for way in (CHAIN, STAR)}
+    return _TEXTS["several"].format(devices=result.devices, total=figures.amount(result.total), **ratios)
 
 
 def render(result: Traffic) -> figures.Picture:
@@ -151,51 +128,35 @@ def render(result: Traffic) -> figures.Picture:
     left = [0.0] * len(WAYS)
     for part, colour in zip(PARTS, (figures.YOURS, figures.RECORDED, figures.PALE), strict=True):
         sizes = [result.serial[way][part] for way in WAYS]
-        axes.barh(places, sizes, left=left, color=colour, height=0.62, label=str(_LABELS[part]))
+        axes.barh(places, sizes, left=left, color=colour, height=0.62, label=str(_TEXTS[part]))
         left = [start + size for start, size in zip(left, sizes, strict=True)]
     for place, (way, end) in enumerate(zip(WAYS, left, strict=True)):
         text = f" {figures.amount(end)}, {figures.duration(result.seconds(way))}" if end else " 0"
         axes.text(end, place, text, va="center", fontsize=10)
     axes.set_xlim(0, (max(left) or 1) * 1.3)
-    axes.set_yticks(places, [figures.lettering(_WAY_LABELS[way]) for way in WAYS], fontsize=9)
+    axes.set_yticks(places, [figures.lettering(_TEXTS[way]) for way in WAYS], fontsize=9)
     axes.invert_yaxis()
     figures.bars_only(axes)
     axes.legend(
         loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderaxespad=0.2, fontsize=9, frameon=False
     )
-    return figures.Picture(figure, caption(result), ALTERNATIVE)
+    return figures.Picture(figure, caption(result), _TEXTS["alternative"])
 
 
+_SPEEDS = [
+    ("12 GB/s (PCIe 3)", 12e9),
+    ("25 GB/s (PCIe 4)", 25e9),
+    ("64 GB/s (PCIe 5)", 64e9),
+    ("300 GB/s (NVLink 3)", 300e9),
+    ("450 GB/s (NVLink 4)", 450e9),
+]
 EXPLORER = Explorer(
-    title=Bilingual("What travels in one step?", "訓練一步要搬多少？"),
+    title=_TEXTS["title"],
     controls=(
-        Control(
-            "model",
-            Bilingual("model (parameters)", "模型（參數量）"),
-            [(name, name) for name in MODELS],
-            "ResNet-50 (25.6 M)",
-            slider=False,
-        ),
-        Control("devices", Bilingual("devices", "裝置數"), [(str(n), n) for n in (1, 2, 3, 4, 8)], "4"),
-        Control(
-            "batch",
-            Bilingual("examples per device", "每個裝置幾筆"),
-            [(str(n), n) for n in (8, 32, 128, 512)],
-            "32",
-        ),
-        Control(
-            "speed",
-            Bilingual("speed of a link, each way", "連線的單向速度"),
-            [
-                ("12 GB/s (PCIe 3)", 12e9),
-                ("25 GB/s (PCIe 4)", 25e9),
-                ("64 GB/s (PCIe 5)", 64e9),
-                ("300 GB/s (NVLink 3)", 300e9),
-                ("450 GB/s (NVLink 4)", 450e9),
-            ],
-            "25 GB/s (PCIe 4)",
-            slider=False,
-        ),
+        Control("model", _TEXTS["model"], [(m, m) for m in MODELS], "ResNet-50 (25.6 M)", slider=False),
+        Control("devices", _TEXTS["devices"], [(str(n), n) for n in (1, 2, 3, 4, 8)], "4"),
+        Control("batch", _TEXTS["batch"], [(str(n), n) for n in (8, 32, 128, 512)], "32"),
+        Control("speed", _TEXTS["speed"], _SPEEDS, "25 GB/s (PCIe 4)", slider=False),
     ),
     compute=compute,
     render=render,

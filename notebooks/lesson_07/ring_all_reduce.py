@@ -20,11 +20,12 @@ from typing import Any
 from bilingual import Bilingual
 from course_utils import figures
 from course_utils.explorer import Control, Explorer
+from course_utils.texts import texts
 from shared.charts import RANK_COLOURS
 
 RING, NAIVE = "ring", "through rank 0"
 WAYS = (RING, NAIVE)
-WAYS_ZH = {RING: "排成環", NAIVE: "都經過 rank 0"}
+_TEXTS = texts(__file__)
 RANKS = tuple(range(2, 9))
 
 _DARK = "#222222"
@@ -222,89 +223,56 @@ def _draw_traffic(axes: Any, result: AllReduce) -> None:
     axes.tick_params(left=False)
     axes.grid(visible=False)
     axes.spines["bottom"].set_visible(False)
-    axes.set_title(Bilingual("sent so far", "已送出"), fontsize=10)
+    axes.set_title(_TEXTS["sent"], fontsize=10)
 
 
 def _state(result: AllReduce) -> Bilingual:
     """Return what happens in the chosen step."""
-    n, chunk, size = result.ranks, figures.amount(float(result.chunk)), figures.amount(result.size)
     if result.asked > result.steps:
-        return Bilingual(
-            f"After {result.steps} steps every rank holds the sum; there is no step {result.asked}.",
-            f"做完 {result.steps} 步，每個 rank 都拿到總和了；沒有第 {result.asked} 步。",
-        )
-    if result.step == 0:
-        return Bilingual(
-            f"Start: every rank holds its own numbers, {n} chunks of {chunk}.",
-            f"開始：每個 rank 都只有自己的數字，切成 {n} 塊，每塊 {chunk}。",
-        )
-    of = Bilingual(f"Step {result.step} of {result.steps}", f"第 {result.step} 步，共 {result.steps} 步")
-    first_half = 2 * result.step <= result.steps
-    message = result.messages[result.step - 1][0]
-    if result.way == NAIVE:
-        if first_half:
-            return Bilingual(
-                f"{of.en}: rank {message.source} sends all of its {size} to rank 0, which adds them.",
-                f"{of.zh}：rank {message.source} 把整份 {size} 送到 rank 0，由 rank 0 加起來。",
-            )
-        return Bilingual(
-            f"{of.en}: rank 0 sends the sum, {size}, to rank {message.target}.",
-            f"{of.zh}：rank 0 把總和 {size} 送給 rank {message.target}。",
-        )
-    if first_half:
-        return Bilingual(
-            f"{of.en}, reduce-scatter: every rank sends one chunk of {chunk} to the right (rank 0: chunk "
-            f"{message.chunks[0]}), and the receiver adds it to its own.",
-            f"{of.zh}，reduce-scatter：每個 rank 都把一塊 {chunk} 往右送（rank 0 送第 {message.chunks[0]} 塊），收到的一方加到自己那一塊。",
-        )
-    return Bilingual(
-        f"{of.en}, all-gather: every rank passes a finished chunk of {chunk} to the right (rank 0: chunk "
-        f"{message.chunks[0]}), and the receiver keeps it.",
-        f"{of.zh}，all-gather：每個 rank 都把加好的一塊 {chunk} 往右送（rank 0 送第 {message.chunks[0]} 塊），收到的一方照存，不再相加。",
-    )
-
-
-def _cost(result: AllReduce) -> Bilingual:
-    """Return what all steps together cost, in this way and in the other."""
-    n, s = result.ranks, result.size
-    each, root = figures.amount(2 * (n - 1) / n * s), figures.amount((n - 1) * s)
-    total = figures.amount(float(result.one_after_another))
-    if result.way == RING:
-        return Bilingual(
-            f"In the end each rank has sent {each}, all at the same time. Through rank 0, rank 0 alone "
-            f"would send (N−1) · S = {root}.",
-            f"最後每個 rank 各送出 {each}，而且是同時送。如果都經過 rank 0，光是 rank 0 就要送出 (N−1) · S = {root}。",
-        )
-    return Bilingual(
-        f"In the end rank 0 has sent (N−1) · S = {root}, and the steps, one after the other, take as long as {total} over "
-        f"one link. In a ring each rank sends {each}.",
-        f"最後 rank 0 送出 (N−1) · S = {root}，而且一步接一步，花的時間等於在一條連線上送 {total}。排成環，每個 rank 只要送 {each}。",
+        which, message = "over", None
+    elif result.step == 0:
+        which, message = "start", None
+    else:
+        ways = {RING: ("reduce_scatter", "all_gather"), NAIVE: ("to_0", "from_0")}
+        which = ways[result.way][2 * result.step > result.steps]
+        message = result.messages[result.step - 1][0]
+    return _TEXTS["state"][which].format(
+        step=result.step,
+        steps=result.steps,
+        asked=result.asked,
+        ranks=result.ranks,
+        size=figures.amount(result.size),
+        chunk=figures.amount(float(result.chunk)),
+        source=message and message.source,
+        target=message and message.target,
+        first=message and message.chunks[0],
     )
 
 
 def caption(result: AllReduce) -> Bilingual:
-    """Return the chosen step, and what all steps cost, in words."""
-    size, state, cost = figures.amount(result.size), _state(result), _cost(result)
-    return Bilingual(
-        f"{result.ranks} ranks, {size} each, {result.way}. {state.en} The sum lies in "
-        f"{result.finished} of {result.ranks**2} places. {cost.en}",
-        f"{result.ranks} 個 rank，每個 {size}，{WAYS_ZH[result.way]}。{state.zh}"
-        f"{result.ranks**2} 格裡有 {result.finished} 格是總和。{cost.zh}",
+    """Return the chosen step, and what all steps cost, in this way and in the other, in words."""
+    n, s = result.ranks, result.size
+    each, root = figures.amount(2 * (n - 1) / n * s), figures.amount((n - 1) * s)
+    total = figures.amount(float(result.one_after_another))
+    return _TEXTS["caption"].format(
+        ranks=n,
+        size=figures.amount(s),
+        way=_TEXTS["ways"][result.way],
+        state=_state(result),
+        finished=result.finished,
+        places=n**2,
+        cost=_TEXTS["cost"][result.way].format(each=each, root=root, total=total),
     )
 
 
 def alternative(result: AllReduce) -> Bilingual:
     """Return the picture in words."""
-    rows_en, rows_zh = [], []
-    for rank, row in enumerate(result.held):
-        counts = [str(sum(times > 0 for times in chunk)) for chunk in row]
-        rows_en.append(f"rank {rank}: {', '.join(counts)}")
-        rows_zh.append(f"rank {rank}：{'、'.join(counts)}")
-    return Bilingual(
-        f"Grid: how many of the {result.ranks} ranks are summed in each chunk. {'; '.join(rows_en)}. "
-        "Beside it, bars of the bytes that each rank has sent.",
-        f"方格圖：每一塊加了 {result.ranks} 個 rank 當中的幾個。{'；'.join(rows_zh)}。旁邊的長條是每個 rank 送出的位元組數。",
+    counts = [[str(sum(times > 0 for times in chunk)) for chunk in row] for row in result.held]
+    rows = Bilingual(
+        "; ".join(f"rank {rank}: {', '.join(row)}" for rank, row in enumerate(counts)),
+        "；".join(f"rank {rank}：{'、'.join(row)}" for rank, row in enumerate(counts)),
     )
+    return _TEXTS["alternative"].format(ranks=result.ranks, rows=rows)
 
 
 def render(result: AllReduce) -> figures.Picture:
@@ -314,35 +282,21 @@ def render(result: AllReduce) -> figures.Picture:
     )
     _draw_traffic(right, result)
     draw_cells(left, result.held)
-    left.set_xlabel(Bilingual("chunk", "第幾塊"))
-    left.set_title(Bilingual("whose numbers are in it", "加了哪些 rank 的數字"), fontsize=10)
+    left.set_xlabel(_TEXTS["chunk"])
+    left.set_title(_TEXTS["whose"], fontsize=10)
     _draw_messages(left, result)
     return figures.Picture(figure, caption(result), alternative(result))
 
 
+_SIZES = (1_000_000, 25_000_000, 100_000_000, 1_000_000_000)
+_STEPS = range(2 * (RANKS[-1] - 1) + 1)
 EXPLORER = Explorer(
-    title=Bilingual("All-reduce, step by step", "一步一步看 all-reduce"),
+    title=_TEXTS["title"],
     controls=(
-        Control(
-            "way",
-            Bilingual("how", "做法"),
-            [(Bilingual(way, WAYS_ZH[way]), way) for way in WAYS],
-            RING,
-            slider=False,
-        ),
-        Control("ranks", Bilingual("ranks N", "rank 數（N）"), [(str(n), n) for n in RANKS], "4"),
-        Control(
-            "step",
-            Bilingual("after step", "做完第幾步"),
-            [(str(k), k) for k in range(2 * (RANKS[-1] - 1) + 1)],
-            "2",
-        ),
-        Control(
-            "size",
-            Bilingual("bytes per rank S", "每個 rank 的資料量（S）"),
-            [(figures.amount(s), s) for s in (1_000_000, 25_000_000, 100_000_000, 1_000_000_000)],
-            "100 MB",
-        ),
+        Control("way", _TEXTS["way"], [(_TEXTS["ways"][way], way) for way in WAYS], RING, slider=False),
+        Control("ranks", _TEXTS["ranks"], [(str(n), n) for n in RANKS], "4"),
+        Control("step", _TEXTS["step"], [(str(k), k) for k in _STEPS], "2"),
+        Control("size", _TEXTS["size"], [(figures.amount(s), s) for s in _SIZES], "100 MB"),
     ),
     compute=compute,
     render=render,

@@ -25,9 +25,11 @@ import numpy as np
 from bilingual import Bilingual, measured
 from course_utils import figures
 from course_utils.explorer import Control, Explorer
+from course_utils.texts import texts
 from course_utils.units import number
 
-MEASURED = Bilingual("(measured)", "（實測）")
+_TEXTS = texts(__file__)
+MEASURED = _TEXTS["measured"]
 BANDWIDTHS = (
     ("1 GB/s", 1e9),
     ("12.5 GB/s (100 Gb/s)", 12.5e9),
@@ -208,32 +210,25 @@ def caption(result: Scaling) -> Bilingual:
     def time(seconds: float) -> str:
         return marked(figures.duration(seconds) if seconds else "0 s")
 
-    share, gain = marked(f"{result.efficiency:.0%}"), marked(number(result.speed_up))
-    size, work = figures.amount(result.size), figures.duration(result.work)
     overlap = f"{result.overlap:.0%}"
-    if result.overlap:
-        hides = Bilingual(
-            f"{overlap} of the work can go on meanwhile and hides {time(result.hidden)} of it, so that",
-            f"運算有 {overlap} 可以和通訊同時進行，掩蓋掉 {time(result.hidden)} 的通訊，所以",
-        )
-    else:
-        hides = Bilingual("Nothing can hide it, so that", "通訊時不能運算，所以")
-    return Bilingual(
-        f"{result.processes} processes, {size} of gradients, {work} of work in each step: an all-reduce takes "
-        f"{time(result.communication)} ({time(call)} for the call, {time(transfer)} for its bytes). {hides.en} a step "
-        f"takes {time(result.step)}. Efficiency {share}: as fast as {gain} processes that never wait. For {GOOD:.0%}, a step "
-        f"needs at least {time(result.needed)} of work.",
-        f"{result.processes} 個行程、梯度 {size}、每一步運算 {work}：一次 all-reduce 要 {time(result.communication)}"
-        f"（呼叫 {time(call)}，傳輸 {time(transfer)}）。{hides.zh}一步要 {time(result.step)}。"
-        f"效率 {share}，相當於 {gain} 個不必等待的行程。要達到 {GOOD:.0%}，每一步至少要運算 {time(result.needed)}。",
+    hides = _TEXTS["hides" if result.overlap else "hides_nothing"]
+    return _TEXTS["caption"].format(
+        processes=result.processes,
+        size=figures.amount(result.size),
+        work=figures.duration(result.work),
+        communication=time(result.communication),
+        call=time(call),
+        transfer=time(transfer),
+        hides=hides.format(overlap=overlap, hidden=time(result.hidden)),
+        step=time(result.step),
+        share=marked(f"{result.efficiency:.0%}"),
+        gain=marked(number(result.speed_up)),
+        good=f"{GOOD:.0%}",
+        needed=time(result.needed),
     )
 
 
-ALTERNATIVE = Bilingual(
-    "Two curves: the efficiency rises with the work per step, and the speed-up falls behind the ideal line as "
-    "processes are added.",
-    "兩條曲線：每一步的運算越多，效率越高；行程越多，加速比和理想值的差距越大。",
-)
+ALTERNATIVE = _TEXTS["alternative"]
 
 
 def render(result: Scaling) -> figures.Picture:
@@ -267,45 +262,25 @@ def explorer(
         {250_000, 47_000_000, 102_000_000, 440_000_000, 1_400_000_000} | ({size} if size else set())
     )
     mine = [(MEASURED, None)] if link else []
+    work = [(figures.duration(s), s) for s in (1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0)]
+    calls = [*mine, *((figures.duration(s), s) for s in (20e-6, 100e-6, 1e-3))]
+    shares = [(f"{s:.0%}", s) for s in (0.0, 1 / 3, 2 / 3)]  # a backward pass is two thirds of the work
+    start = {  # what is chosen at first
+        "processes": "2" if link or points else "8",
+        "size": figures.amount(size or 102_000_000),
+        "bandwidth": MEASURED.en if link else BANDWIDTHS[1][0],
+        "call": MEASURED.en if link else "20 µs",
+        "overlap": "0%" if link else "67%",
+    }
     return Explorer(
-        title=Bilingual("Do more processes help?", "行程變多，會不會更快？"),
+        title=_TEXTS["title"],
         controls=(
-            Control(
-                "processes",
-                Bilingual("processes N", "行程數（N）"),
-                [(str(n), n) for n in PROCESSES],
-                "2" if link or points else "8",
-            ),
-            Control(
-                "work",
-                Bilingual("work of a process in each step", "每個行程每一步的運算"),
-                [(figures.duration(s), s) for s in (1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0)],
-                "10 ms",
-            ),
-            Control(
-                "size",
-                Bilingual("bytes of gradients S", "梯度的位元組數（S）"),
-                [(figures.amount(s), s) for s in sizes],
-                figures.amount(size or 102_000_000),
-            ),
-            Control(
-                "bandwidth",
-                Bilingual("bandwidth of a link", "連線的頻寬"),
-                [*mine, *BANDWIDTHS],
-                MEASURED.en if link else BANDWIDTHS[1][0],
-            ),
-            Control(
-                "call",
-                Bilingual("price of a call (a)", "每次呼叫的固定成本（a）"),
-                [*mine, *((figures.duration(s), s) for s in (20e-6, 100e-6, 1e-3))],
-                MEASURED.en if link else "20 µs",
-            ),
-            Control(
-                "overlap",
-                Bilingual("part of the work that can hide it", "可以和通訊同時進行的運算"),
-                [(f"{s:.0%}", s) for s in (0.0, 1 / 3, 2 / 3)],  # a backward pass is two thirds of the work
-                "0%" if link else "67%",
-            ),
+            Control("processes", _TEXTS["processes"], [(str(n), n) for n in PROCESSES], start["processes"]),
+            Control("work", _TEXTS["work"], work, "10 ms"),
+            Control("size", _TEXTS["size"], [(figures.amount(s), s) for s in sizes], start["size"]),
+            Control("bandwidth", _TEXTS["bandwidth"], [*mine, *BANDWIDTHS], start["bandwidth"]),
+            Control("call", _TEXTS["call"], calls, start["call"]),
+            Control("overlap", _TEXTS["overlap"], shares, start["overlap"]),
         ),
         compute=lambda **choices: compute(link, points, **choices, ranks=ranks),
         render=render,

@@ -276,14 +276,6 @@ class ScriptJudge:
         )
         return Block(f'{made.html}<p class="course-small">{_WORDS["caption"].html()}</p>', made.text)
 
-    def changed(self, *changes: tuple[str, str]) -> str:
-        """Return the solution with pieces of its text replaced, each of which must be there: a wrong answer."""
-        source = self.solution
-        for old, new in changes:
-            assert old in source, f"the solution has no {old!r}"
-            source = source.replace(old, new)
-        return source
-
 
 def on_script(worlds: tuple[int, ...] = (2,), stop: int = 0) -> Callable[..., ScriptJudge]:
     """Make the judge of an exercise from a function that judges what the learner's script did.

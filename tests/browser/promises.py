@@ -4,7 +4,11 @@ import contextlib
 import re
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
+
+import nbformat
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from bilingual import plain
 from tools.labpage import REPOSITORY, NotebookPage
@@ -44,6 +48,16 @@ def assert_ran(page: NotebookPage, complete: bool) -> None:
     assert page.page_errors == []
     assert page.console_errors == []
     assert page.widgets()["failed"] == []
+
+
+def small_notebook(path: Path, *sources: str, cells: Any = None) -> None:
+    """Write a notebook with a title in both languages, and code cells of these sources or these cells."""
+    title = (
+        '# Small · 小\n\n<div lang="en">\n\nEnglish.\n\n</div>\n\n<div lang="zh-Hant">\n\n中文。\n\n</div>'
+    )
+    made = [new_markdown_cell(title), *(cells or map(new_code_cell, sources))]
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    nbformat.write(new_notebook(cells=made, metadata={"kernelspec": kernel}), path)
 
 
 def squeezed(text: str) -> str:

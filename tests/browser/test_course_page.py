@@ -4,12 +4,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from sample import sample
 
-from tests.browser.promises import wait_until
+from tests.browser.promises import small_notebook, wait_until
 from tools import labpage
 
 pytestmark = pytest.mark.browser
@@ -40,13 +38,8 @@ def test_the_page_prints_on_one_sheet_with_room_to_spare(
 def test_a_link_of_the_self_test_leads_to_the_section(
     lab: labpage.Lab, chromium: Any, tmp_path: Path
 ) -> None:
-    cells = [
-        new_markdown_cell("# Self-test · 自我測驗"),
-        new_code_cell('from course_utils import setup\n\nsetup("08")'),
-        new_code_cell("from lesson_08.self_test import self_test\n\nself_test()"),
-    ]
-    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    nbformat.write(new_notebook(cells=cells, metadata=kernel), lab.notebooks / "self_test.ipynb")
+    setup = 'from course_utils import setup\nfrom lesson_08.self_test import self_test\n\nsetup("08")'
+    small_notebook(lab.notebooks / "self_test.ipynb", setup, "self_test()")
     with lab.open_notebook(chromium, "self_test.ipynb") as notebook:
         assert notebook.run_all()
         notebook.switch_language("en")

@@ -5,12 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import psutil
 import pytest
-from nbformat.v4 import new_code_cell, new_notebook
 
-from tests.browser.promises import CHOICES, wait_until
+from tests.browser.promises import CHOICES, small_notebook, wait_until
 from tools.labpage import Lab, NotebookPage
 
 pytestmark = pytest.mark.browser
@@ -30,22 +28,17 @@ def page(lab: Lab, chromium: Any) -> Iterator[NotebookPage]:
         "print(run.state, run.folder)",
         START.format(folder="c", end="deaf"),
     ]
-    metadata = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    notebook = new_notebook(cells=[new_code_cell(source) for source in cells], metadata=metadata)
-    nbformat.write(notebook, lab.notebooks / NAME)
+    small_notebook(lab.notebooks / NAME, *cells)
     with lab.open_notebook(chromium, NAME, width=1024) as opened:
-        assert opened.run_cell(0)
+        assert opened.run_cell(1)
         yield opened
     lab.shut_kernels_down()
 
 
 def start(page: NotebookPage, index: int) -> Any:
     """Run a cell without waiting for its end, until its panel shows that the training goes on."""
-    page.page.evaluate(
-        "i => { window.course.widget().content.activeCellIndex = i;"
-        " window.jupyterapp.commands.execute('notebook:run-cell'); }",
-        index,
-    )
+    page.select(index)
+    page.start("notebook:run-cell")
     cell = page.cell(index)
     cell.locator("svg polyline").first.wait_for()
     return cell
@@ -68,29 +61,29 @@ def text_of(page: NotebookPage, index: int) -> str:
 
 
 def test_the_button_stops_a_run_while_its_cell_runs(page: NotebookPage, lab: Lab) -> None:
-    cell = start(page, 1)
+    cell = start(page, 2)
     for choice in CHOICES:
         page.switch_language(choice)
         assert cell.locator("button:visible").count() == 1
     assert page.overflow() == []
     cell.locator("button:visible").click()
     cell.locator(".course-notyet").wait_for()
-    assert page.run_cell(2)
-    assert "stopped a" in text_of(page, 2)
+    assert page.run_cell(3)
+    assert "stopped a" in text_of(page, 3)
     assert (lab.notebooks / "a" / "checkpoint.pt").exists()
     assert cell.locator("button").count() == 0
-    assert "--resume a" in text_of(page, 1)
+    assert "--resume a" in text_of(page, 2)
     wait_until(lambda: ranks() == [], "the ranks to end")
     assert page.page_errors == []
 
 
 @pytest.mark.nightly
 def test_the_first_interrupt_stops_it_too(page: NotebookPage, lab: Lab) -> None:
-    cell = start(page, 3)
+    cell = start(page, 4)
     interrupt(page)
     cell.locator(".course-notyet").wait_for()
-    assert page.run_cell(4)
-    assert "stopped b" in text_of(page, 4)
+    assert page.run_cell(5)
+    assert "stopped b" in text_of(page, 5)
     assert (lab.notebooks / "b" / "checkpoint.pt").exists()
     wait_until(lambda: ranks() == [], "the ranks to end")
 
@@ -98,7 +91,7 @@ def test_the_first_interrupt_stops_it_too(page: NotebookPage, lab: Lab) -> None:
 @pytest.mark.nightly
 def test_the_second_interrupt_kills_it(page: NotebookPage) -> None:
     """The script of this cell does not heed the file `stop`."""
-    cell = start(page, 5)
+    cell = start(page, 6)
     interrupt(page)
     wait_until(
         lambda: "stopping" in cell.locator(".course-verdict").first.inner_text(), "the panel to say so"
@@ -108,14 +101,14 @@ def test_the_second_interrupt_kills_it(page: NotebookPage) -> None:
     cell.locator(".course-notyet").wait_for()
     wait_until(lambda: ranks() == [], "the ranks to be killed")
     # The traceback comes after the panel's last state.
-    wait_until(lambda: "KeyboardInterrupt" in text_of(page, 5), "the traceback")
+    wait_until(lambda: "KeyboardInterrupt" in text_of(page, 6), "the traceback")
 
 
 @pytest.mark.nightly
 def test_nothing_survives_the_kernel(page: NotebookPage, lab: Lab) -> None:
     shutil.rmtree(lab.notebooks / "a")
-    assert page.run_cell(0)
-    start(page, 1)
+    assert page.run_cell(1)
+    start(page, 2)
     assert len(ranks()) >= 2
     lab.shut_kernels_down()
     wait_until(lambda: ranks() == [], "the ranks to end with their kernel")

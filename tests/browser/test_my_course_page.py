@@ -5,9 +5,8 @@ from typing import Any
 
 import nbformat
 import pytest
-from nbformat.v4 import new_code_cell, new_notebook
 
-from tests.browser.promises import CHOICES
+from tests.browser.promises import CHOICES, small_notebook
 from tools.labpage import Lab, NotebookPage
 from tools.my_course.update import update
 
@@ -33,11 +32,9 @@ LINKS = """() => [...window.course.panel().querySelectorAll('.jupyter-widgets-di
 @pytest.fixture(scope="module")
 def window(lab: Lab, chromium: Any) -> Iterator[NotebookPage]:
     """Return a notebook with two questions and an explorer, run up to them."""
-    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    cells = [new_code_cell(source) for source in SOURCES]
-    nbformat.write(new_notebook(metadata={"kernelspec": kernel}, cells=cells), lab.notebooks / NAME)
+    small_notebook(lab.notebooks / NAME, *SOURCES)
     with lab.open_notebook(chromium, NAME) as page:
-        for index in range(4):
+        for index in range(1, 5):
             assert page.run_cell(index)
         yield page
     lab.shut_kernels_down()
@@ -55,7 +52,7 @@ def wait(page: NotebookPage, kind: str, count: int) -> None:
 
 def click(page: NotebookPage, choice: int) -> Any:
     """Click on a choice of the question `available`, and return Playwright's locator of its button."""
-    button = page.cell(2).locator(".course-question .course-only-both button").nth(choice)
+    button = page.cell(3).locator(".course-question .course-only-both button").nth(choice)
     button.click()
     return button
 
@@ -69,14 +66,8 @@ def test_a_living_button_answers_without_a_note(window: NotebookPage) -> None:
 
 
 def test_a_busy_kernel_answers_later_and_the_note_says_so(window: NotebookPage) -> None:
-    window.page.evaluate(
-        """() => {
-          const content = window.course.widget().content;
-          content.activeCellIndex = 4;
-          content.deselectAll();
-          window.course.run('notebook:run-cell');
-        }"""
-    )
+    window.select(5)
+    window.start("notebook:run-cell")
     window.page.wait_for_function(
         "() => window.course.widget().sessionContext.session.kernel.status === 'busy'"
     )
@@ -97,7 +88,7 @@ def test_a_note_says_what_to_do_when_the_kernel_was_restarted(window: NotebookPa
         assert seen(window, "gone") == languages * DEAD
     assert window.page.evaluate(LINKS) == 0
     assert window.overflow(1024) == []
-    for index in range(4):  # what the note says
+    for index in range(1, 5):  # what the note says
         assert window.run_cell(index)
     window.switch_language("both")
     wait(window, "gone", 0)
@@ -115,13 +106,14 @@ def test_a_reopened_notebook_says_what_to_do(window: NotebookPage) -> None:
     assert window.page.evaluate(LINKS) == 0
 
 
+@pytest.mark.nightly
 def test_the_copy_opens_with_nothing_run_and_runs(window: NotebookPage) -> None:
     """`make lab` opens this address; its links stay in the copy, and its cells find the course's rooms."""
     lab = window.lab
     update(lab.notebooks.parent / "my_course", lab.notebooks)
     window.load(window.page.url.split("/tree/")[0] + "/tree/my_course/00_start_here.ipynb?reset")
     window.settle()
-    assert window.outputs() == []
+    assert window.page.evaluate("() => window.course.outputs()") == []
     cells = nbformat.read(lab.notebooks / "00_start_here.ipynb", as_version=4).cells
     code = [index for index, cell in enumerate(cells) if cell.cell_type == "code"]
     for index in code[:2]:

@@ -33,7 +33,9 @@ SMALL = """smallest => {
     looked++;
     if (size < smallest) found.set(`${size} px <${element.tagName} class="${element.className}">`, node.data.slice(0, 60));
   }
-  return {looked, small: [...found].map(([kind, text]) => `${kind}: ${text}`)};
+  const tables = [...window.course.panel().querySelectorAll('pre.course-console:not(.course-card *)')];  // of nvidia-smi
+  return {looked, small: [...found].map(([kind, text]) => `${kind}: ${text}`),
+    cut: tables.filter(window.course.shown).filter(box => box.scrollWidth > box.clientWidth).length};
 }"""
 # For each cell: whether code or prose and outputs are displayed, whether it is a question, a section's beginning, its code's height.
 CELLS = """() => window.course.widget().content.widgets.map(cell => {
@@ -43,17 +45,12 @@ CELLS = """() => window.course.widget().content.widgets.map(cell => {
     section: cell.model.type === 'markdown' && cell.node.querySelector('h1, h2') !== null,
     shown: shown('.jp-InputArea, .jp-OutputArea-output'),
     answers: shown('.course-question details'),
+    height: cell.node.getBoundingClientRect().height,
     code: (cell.model.type === 'code' && cell.node.querySelector('.jp-InputArea-editor')?.clientHeight) || 0,  // 0 if folded
   };
 })"""
 # As if the class had answered every question: nothing is hidden then.
 ANSWER_ALL = """() => document.querySelectorAll('.course-question').forEach(e => e.firstElementChild.classList.add('course-chosen'))"""
-SELECT = """index => {
-  const content = window.course.widget().content;
-  content.activeCellIndex = index;
-  content.mode = 'command';
-  content.activeCell.node.focus();
-}"""
 # The active cell, whether the keyboard acts on it, and how many pixels of it are in the window.
 ACTIVE = """() => {
   const content = window.course.widget().content;
@@ -73,17 +70,13 @@ class Class:
 
     def seen(self) -> list[dict[str, Any]]:
         """Return what is displayed of each cell, none of them being selected but the first."""
-        self.page.page.evaluate(SELECT, 0)
+        self.page.select(0)
         return self.page.page.evaluate(CELLS)
 
     def questions(self) -> list[int]:
         """Return the indices of the cells that ask a question, at their beginning or at their end."""
         code = ((i, c.source) for i, c in enumerate(self.cells) if c.cell_type == "code")
         return [i for i, source in code if re.search(r"^predict\(", source, re.M)]
-
-    def resize(self, width: int, height: int) -> None:
-        self.page.page.set_viewport_size({"width": width, "height": height})
-        self.page.page.wait_for_timeout(300)  # JupyterLab resizes its panels after a pause
 
     def first(self, pattern: str) -> int:
         """Return the index of the first code cell that contains `pattern`."""
@@ -110,26 +103,16 @@ def lesson(request: pytest.FixtureRequest, lab: Lab, chromium: Any) -> Iterator[
 
 
 def test_no_answer_is_displayed_before_the_question_is_answered(lesson: Class) -> None:
-    """Opened with all its outputs, as the repository holds them."""
+    """Opened with all its outputs, as the repository holds them. What is hidden takes no room: no dots and no white."""
     is_open, hidden = False, 0
     for number, cell in enumerate(lesson.seen()):
         is_open = is_open and not cell["section"] and not cell["question"]
         assert cell["shown"] != is_open, f"cell {number}"
         assert not cell["answers"], f"cell {number}: the answers can be unfolded"
+        assert cell["shown"] or not cell["height"], f"cell {number}"
         hidden += is_open
         is_open = is_open or cell["question"]
     assert hidden > 3 or not lesson.questions()
-
-
-def test_what_is_hidden_takes_no_room(lesson: Class) -> None:
-    """No dots and no white: the next section stands right below the question."""
-    seen = lesson.seen()
-    heights = lesson.page.page.evaluate(
-        "() => window.course.widget().content.widgets.map(cell => cell.node.getBoundingClientRect().height)"
-    )
-    hidden = [height for cell, height in zip(seen, heights, strict=True) if not cell["shown"]]
-    assert len(hidden) > 3 or not lesson.questions()
-    assert set(hidden) <= {0}
 
 
 def test_a_question_is_answered_with_the_keyboard_and_what_follows_appears(lesson: Class) -> None:
@@ -138,7 +121,7 @@ def test_a_question_is_answered_with_the_keyboard_and_what_follows_appears(lesso
         pytest.skip("this lesson has no question")
     page, keyboard = lesson.page.page, lesson.page.page.keyboard
     lesson.page.switch_language("en")
-    page.evaluate(SELECT, questions[0])
+    lesson.page.select(questions[0])
     keyboard.press("Control+Enter")
     box = lesson.page.cell(questions[0]).locator(".course-question.widget-box")
     box.wait_for()
@@ -168,33 +151,22 @@ def test_code_is_one_line_until_its_cell_is_selected(lesson: Class) -> None:
     long = next(
         i for i, cell in enumerate(lesson.cells) if cell.cell_type == "code" and cell.source.count("\n") > 3
     )
-    page.evaluate(SELECT, long)
+    lesson.page.select(long)
     assert page.evaluate(CELLS)[long]["code"] > 3 * folded[long]
     assert lesson.seen()[long]["code"] == folded[long]
 
 
-def test_the_table_of_nvidia_smi_fits(lesson: Class) -> None:
-    lesson.page.page.evaluate(ANSWER_ALL)
-    widths = lesson.page.page.evaluate(
-        "() => [...window.course.panel().querySelectorAll('pre.course-console:not(.course-card *)')]"
-        ".filter(window.course.shown).map(box => [box.scrollWidth, box.clientWidth])"
-    )
-    assert widths or "nvidia_smi()" not in str(lesson.cells)
-    assert all(inner <= outer for inner, outer in widths), widths
-
-
 def test_a_click_reaches_its_button_while_code_folds(lesson: Class) -> None:
     """Pressing it selects the cell of the button: its code unfolds above the button."""
-    page = lesson.page.page
-    page.evaluate(SELECT, len(lesson.cells) - 1)
+    lesson.page.select(len(lesson.cells) - 1)
     for choice in ("zh", "both", "en"):
         lesson.page.switch_language(choice)
-        page.evaluate(SELECT, len(lesson.cells) - 1)
+        lesson.page.select(len(lesson.cells) - 1)
 
 
 def test_the_down_arrow_reaches_every_cell(lesson: Class, request: pytest.FixtureRequest) -> None:
     page = lesson.page.page
-    page.evaluate(SELECT, 0)
+    lesson.page.select(0)
     most = len(lesson.cells) if request.node.get_closest_marker("nightly") else 30
     for index in range(1, most):
         page.keyboard.press("ArrowDown")
@@ -218,7 +190,7 @@ HEADINGS = "() => [...window.course.panel().querySelectorAll('.jp-Cell')].filter
 
 def test_the_keys_and_menus_of_the_guide(lesson: Class) -> None:
     page, keyboard = lesson.page.page, lesson.page.page.keyboard
-    page.evaluate(SELECT, 0)
+    lesson.page.select(0)
     before = page.evaluate(SHELL)
     for keys in ("Control+B", "Control+Shift+D"):
         keyboard.press(keys)
@@ -234,9 +206,8 @@ def test_the_keys_and_menus_of_the_guide(lesson: Class) -> None:
     keyboard.press("Control+Shift+ArrowRight")
     assert len(page.evaluate(HEADINGS)) == len(lesson.cells)
     setup = lesson.first(r"^setup\(")
-    page.evaluate(SELECT, setup)
     for choice in (1, 0):  # one language: Tab from the set-up cell to its button
-        page.evaluate(SELECT, setup)
+        lesson.page.select(setup)
         for _ in range(choice + 1):
             keyboard.press("Tab")
         keyboard.press("Space")
@@ -256,10 +227,10 @@ def test_everything_is_large_and_nothing_too_wide(
 ) -> None:
     if request.node.get_closest_marker("nightly") and size == SIZES[0]:
         assert lesson.page.run_all(timeout=600)  # from here on with all widgets
-    lesson.resize(*size)
+    lesson.page.resize(*size)
     lesson.page.page.evaluate(ANSWER_ALL)
     for choice in CHOICES:
         lesson.page.switch_language(choice)
         found = lesson.page.page.evaluate(SMALL, SMALLEST)
-        assert found["small"] == [] and found["looked"] > 100
+        assert found["small"] == [] and found["cut"] == 0 and found["looked"] > 100
         assert lesson.page.overflow() == []

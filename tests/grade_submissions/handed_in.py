@@ -123,10 +123,9 @@ def through_helpers(book: dict[str, Any]) -> None:
 def other_cells_broken(book: dict[str, Any]) -> None:
     """What the course's own cells have become does not matter."""
     for cell in book["cells"]:
-        if cell["cell_type"] == "code" and not re.search(r"^check\(", cell["source"], re.M):
-            cell["source"] = (
-                "1 / 0" if not cell["source"].startswith(("%%", "from", "import")) else cell["source"]
-            )
+        kept = cell["cell_type"] != "code" or cell["source"].startswith(("%%", "from", "import"))
+        if not kept and not re.search(r"^check\(", cell["source"], re.M):
+            cell["source"] = "1 / 0"
 
 
 def as_lines(book: dict[str, Any]) -> None:
@@ -143,13 +142,7 @@ EDITS: tuple[Callable[[dict[str, Any]], None], ...] = (
 def class_of(
     kind: str, count: int, lessons: tuple[str, ...]
 ) -> list[tuple[dict[str, Any], str, dict[str, str]]]:
-    """Return submissions with their lesson and the right verdict for each exercise.
-
-    Args:
-        kind: ``"right"``, ``"wrong"`` or ``"edited"``.
-        count: How many.
-        lessons: From which, in turn.
-    """
+    """Return "right", "wrong" or "edited" submissions with their lesson and the right verdict for each exercise."""
     made = []
     for student in range(count):
         draw, number = random.Random(f"{kind} {student}"), lessons[student % len(lessons)]

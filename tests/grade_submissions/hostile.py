@@ -16,19 +16,12 @@ WRONG = PUBLISHED["01/on_gpu"].wrong[0][0]
 
 @dataclass(frozen=True)
 class Hostile:
-    """An answer to the exercise ``on_gpu`` of lesson 01.
+    """An answer to the exercise ``on_gpu`` of lesson 01."""
 
-    Attributes:
-        source: The cell.
-        states: What the verdict may be.
-        remarks: That must be made.
-        says: Part of the English text.
-    """
-
-    source: str
-    states: tuple[str, ...] = ("error",)
-    remarks: tuple[str, ...] = ()
-    says: str = ""
+    source: str  # the cell
+    states: tuple[str, ...] = ("error",)  # what the verdict may be
+    remarks: tuple[str, ...] = ()  # that must be made
+    says: str = ""  # part of the English text
 
 
 def read(group: str) -> dict[str, Hostile]:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import torch
 from lesson_cells import cells
+from published import PUBLISHED
 from unmarked import unmarked
 
 from course_utils import figures
@@ -19,6 +20,7 @@ from lesson_07.ring_of_threads import LENGTH, Ring, contributions, first_chunks
 from lesson_07.scaling_efficiency import MEASURED, Scaling
 
 EXERCISE = exercises_of("07")["ring_all_reduce"]
+RIGHT = PUBLISHED["07/ring_all_reduce"].solution
 CELLS = {cell.id: cell.text for cell in cells("code") if cell.lesson == "07"}
 
 
@@ -35,7 +37,7 @@ def answer(source: str) -> Any:
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5])
 def test_the_solution_sends_what_the_formula_says(size: int) -> None:
     ring = Ring(size)
-    ring.run(answer(exercise.RIGHT))
+    ring.run(answer(RIGHT))
     for rank in range(size):
         assert sum(tensor.numel() for tensor in ring.sent[rank]) == 2 * (size - 1) * LENGTH
         assert len(ring.sent[rank]) == 2 * (size - 1)
@@ -47,7 +49,7 @@ def test_the_sums_by_hand() -> None:
     """Chunks 0 and 1 have the primes 7 and 11, and rank r the factor 1000 ** r."""
     ring = Ring(2)
     assert [float(chunk[0]) for chunk in first_chunks(1, 2)] == [7000, 11000]
-    ring.run(answer(exercise.RIGHT))
+    ring.run(answer(RIGHT))
     assert [[float(chunk[0]) for chunk in chunks] for chunks in ring.chunks] == [[7007, 11011]] * 2
     assert added(7007.0, 0) == [1, 1] and added(14007.0, 0) == [1, 2] and added(22011.0, 1) == [1, 2]
     for no_sum in (7018.0, 3503.5, -7.0, float("inf"), float("nan"), 7_000_007_007.0):
@@ -61,7 +63,7 @@ def added(value: float, place: int) -> list[int] | None:
 def test_the_exercise_is_the_ring_of_the_explorer() -> None:
     """After each step, every rank holds what the explorer draws."""
     ring = Ring(4)
-    ring.run(answer(exercise.RIGHT))
+    ring.run(answer(RIGHT))
     for step in range(7):
         drawn = ring_all_reduce.compute(ranks=4, step=step, size=4, way=ring_all_reduce.RING).held
         held = [exercise.origins(rank.held[step]) for rank in ring.ranks]
@@ -69,9 +71,7 @@ def test_the_exercise_is_the_ring_of_the_explorer() -> None:
 
 
 def test_what_a_rank_prints_is_seen_once(capsys: pytest.CaptureFixture[str]) -> None:
-    source = exercise.RIGHT.replace(
-        "        received", "        print('step', step, 'of', size)\n        received"
-    )
+    source = RIGHT.replace("        received", "        print('step', step, 'of', size)\n        received")
     assert examine(EXERCISE, answer(source)).state == "solved"
     assert capsys.readouterr().out.count("step 0 of 4") == 2 * 4
 
@@ -94,7 +94,7 @@ def test_no_thread_survives_an_answer_that_never_ends() -> None:
 
 def test_the_picture_shows_an_unfinished_ring() -> None:
     """A half-finished ring has the sum in one place of each row; one that stops early is drawn as far as it came."""
-    picture = exercise.show(answer(exercise.WRONG["half_way"]))
+    picture = exercise.show(answer(EXERCISE.wrong["half_way"][0]))
     assert "in the end 4 of 16 places" in picture.caption.en and "3 exchanges" in picture.caption.en
     figures.png(picture.figure)
     early = "def ring_all_reduce_by_hand(chunks, rank, size, exchange):\n    if rank:\n        exchange(chunks[0])\n"

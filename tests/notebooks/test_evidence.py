@@ -108,12 +108,6 @@ def test_lessons_that_were_not_run_keep_their_values_while_pytorch_is_the_same(
     assert written(*new[:1], facts=ON_GPU | {"torch": "2.14.0+cu130"}) == {"2.2": 3.0}
 
 
-def test_nothing_to_write_is_refused(folder: Path) -> None:
-    with pytest.raises(ValueError, match="COURSE_RECORD"):
-        write([], folder)
-    assert not folder.exists()
-
-
 @pytest.mark.parametrize("facts, name", [
     (FACTS, "cpu-amd-epyc-9r14"),
     (FACTS | {"cpu": "Intel(R) Xeon(R) Platinum 8375C CPU @ 2.90GHz"}, "cpu-intel-xeon-platinum-8375c-cpu"),

@@ -12,7 +12,7 @@ from nbformat.v4 import new_code_cell, new_output
 from course_utils.lesson import KINDS, all_texts, room
 from tools.check import ROOT, Finding, check_file, files
 from tools.notebook_file import read
-from tools.outputs import sanitized
+from tools.sanitized import sanitized
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
 TOPICS = list(csv.DictReader((ROOT / "tests" / "topics.csv").open(encoding="utf-8", newline="")))

@@ -7,7 +7,7 @@ from typing import Any
 
 import nbformat
 import pytest
-from nbformat.v4 import new_code_cell, new_notebook
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from tools import record
 from tools.claim_summary import Declared
@@ -119,3 +119,21 @@ def test_table_goes_between_the_markers(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("old", encoding="utf-8")
     replace(tmp_path / "a.txt", "new")
     assert {file.name: file.read_text(encoding="utf-8") for file in tmp_path.iterdir()} == {"a.txt": "new"}
+
+
+def test_the_table_for_teachers_has_the_slow_cells_with_their_sections(tmp_path: Path) -> None:
+    cells = [
+        new_code_cell("import time\nsetup('01')"),
+        new_markdown_cell("## 1.1 One · 一\n\ntext"),
+        new_code_cell("quick()"),
+        new_markdown_cell("### Exercise · 練習"),
+        new_code_cell("a | b" * 20),
+        new_markdown_cell("## 1.10 Ten · 十"),
+        new_code_cell("last"),
+    ]
+    path = tmp_path / "01_example.ipynb"
+    nbformat.write(new_notebook(cells=cells), path)
+    *first, _, _, _, one, two, three = record.slow_cells({path: [2.0, 1.9, 61.3, 120.0]}).splitlines()
+    assert "3 of 4 code cells take 2 seconds or longer; all together 3 minutes" in " ".join(first)
+    assert (one, three) == ("| 01 | [1] | `setup('01')` | 2.0 |", "| 1.10 | [4] | `last` | 120.0 |")
+    assert two.startswith("| 1.1 | [3] | `a \\| ba") and two.endswith("…` | 61.3 |")

@@ -6,15 +6,11 @@ from pathlib import Path
 from nbval.plugin import get_sanitize_patterns
 from tabled import tabled, tables
 
+from tools.sanitized import sanitized
+
 FILE = Path(__file__).parents[1] / "sanitize.cfg"
 TEXT = FILE.read_text(encoding="ascii")  # nbval reads it in the platform's encoding
 PAIRS = get_sanitize_patterns(TEXT)
-
-
-def sanitize(text: str) -> str:
-    for pattern, replacement in PAIRS:
-        text = re.sub(pattern, replacement, text)
-    return text
 
 
 def test_every_pair_is_parsed() -> None:
@@ -25,12 +21,12 @@ def test_every_pair_is_parsed() -> None:
 @tabled
 def test_what_differs_is_replaced(one: str, other: str) -> None:
     assert one != other
-    assert one != sanitize(one) == sanitize(other)
+    assert one != sanitized(one) == sanitized(other)
 
 
 @tabled
 def test_what_is_a_fact_stays(text: str) -> None:
-    assert sanitize(text) == text
+    assert sanitized(text) == text
 
 
 def test_every_regex_is_used() -> None:
@@ -41,10 +37,10 @@ def test_every_regex_is_used() -> None:
 
 
 def test_the_device_list_is_closed() -> None:
-    assert sanitize("x lives on meta") != sanitize("x lives on cpu")
-    assert sanitize("x on practice:1") != sanitize("x on practice:0") != sanitize("x on cpu")
+    assert sanitized("x lives on meta") != sanitized("x lives on cpu")
+    assert sanitized("x on practice:1") != sanitized("x on practice:0") != sanitized("x on cpu")
 
 
 @tabled
 def test_what_is_between_two_marks_is_compared(text: str) -> None:
-    assert sanitize(text.format("a fact")) != sanitize(text.format("another fact"))
+    assert sanitized(text.format("a fact")) != sanitized(text.format("another fact"))

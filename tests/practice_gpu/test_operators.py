@@ -7,11 +7,11 @@ import unittest
 import unittest.mock
 import warnings
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import torch
+from torch.utils._pytree import tree_leaves, tree_map
 
 import practice_gpu
 
@@ -46,21 +46,16 @@ def name_of(op: Any) -> str:
 
 
 def moved(value: Any, device: torch.device) -> Any:
-    if isinstance(value, torch.Tensor):
-        return value.detach().to(device, copy=True).requires_grad_(value.requires_grad)
-    if isinstance(value, (list, tuple)):
-        made = [moved(v, device) for v in value]
-        return type(value)(*made) if hasattr(value, "_fields") else type(value)(made)
-    if isinstance(value, dict):
-        return {name: moved(v, device) for name, v in value.items()}
-    return device if isinstance(value, torch.device) or value == "cpu" else value
+    def one(v: Any) -> Any:
+        if isinstance(v, torch.Tensor):
+            return v.detach().to(device, copy=True).requires_grad_(v.requires_grad)
+        return device if isinstance(v, torch.device) or v == "cpu" else v
+
+    return tree_map(one, value)
 
 
-def leaves(value: Any) -> Iterator[torch.Tensor]:
-    if isinstance(value, torch.Tensor):
-        yield value
-    for v in value if isinstance(value, (list, tuple)) else value.values() if isinstance(value, dict) else ():
-        yield from leaves(v)
+def leaves(value: Any) -> list[torch.Tensor]:
+    return [leaf for leaf in tree_leaves(value) if isinstance(leaf, torch.Tensor)]
 
 
 def outcome(op: Any, sample: Any, device: torch.device, gradients: bool) -> tuple[Any, list[Any]]:
@@ -69,7 +64,7 @@ def outcome(op: Any, sample: Any, device: torch.device, gradients: bool) -> tupl
     args, kwargs = moved([sample.input, *sample.args], device), moved(dict(sample.kwargs), device)
     with device:  # for those that take no tensors
         results = op(*args, **kwargs)
-    made = [*leaves([results, args, kwargs])]
+    made = leaves([results, args, kwargs])
     shown = results if sample.output_process_fn_grad is None else sample.output_process_fn_grad(results)
     outs = [t for t in leaves(shown) if t.requires_grad]
     ins = [t for t in leaves([args, kwargs]) if t.is_leaf and t.requires_grad]

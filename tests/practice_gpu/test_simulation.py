@@ -217,11 +217,7 @@ def test_many_random_programs_agree_with_the_model() -> None:
     check(10_000)
 
 
-SUBMIT, START, ADVANCE = (
-    "simulation.Machine.submit",
-    "simulation.Machine._start",
-    "simulation.Machine.advance",
-)
+SUBMIT, START, ADVANCE = (f"simulation.Machine.{name}" for name in ("submit", "_start", "advance"))
 FAULTS = [
     (SUBMIT, "queue.known = merged(queue.known, {**other.known, other.key: other.order})", "pass"),
     (SUBMIT, "{**other.known, other.key: other.order}", "{other.key: other.order}"),

@@ -2,8 +2,8 @@
 
 import gc
 import re
-import subprocess
 import sys
+import types
 import zipfile
 from pathlib import Path
 
@@ -65,15 +65,10 @@ def test_a_script_is_run_and_reported(script: str, capfd: pytest.CaptureFixture[
     assert "等待: 0\n" in err and "競爭條件: 0\n" in err and re.search(r"GPU 0 stream 0 +\|.*c#+.*\|", err)
 
 
-@pytest.mark.parametrize(
-    "options, arguments, shown",
-    [
-        (["--budget-waits", "2"], ["ask"], "3 > 2"),
-        (["--memory", "1MiB"], [], "practice out of memory"),
-        ([], ["fail"], "as asked"),
-        ([], ["late"], "device-side assert triggered"),
-    ],
-)
+@pytest.mark.parametrize("options, arguments, shown", [
+    (["--budget-waits", "2"], ["ask"], "3 > 2"), (["--memory", "1MiB"], [], "practice out of memory"),
+    ([], ["fail"], "as asked"), ([], ["late"], "device-side assert triggered"),
+])  # fmt: skip
 def test_the_exit_status_is_one(
     options: list[str], arguments: list[str], shown: str, script: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -82,32 +77,27 @@ def test_the_exit_status_is_one(
     assert "step.py:7 (x.sum().item())" in err or arguments != ["ask"]
 
 
-def test_kernels_that_overlap_count_once(script: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_kernels_that_overlap_count_once_and_an_early_read_is_shown(
+    script: str, capfd: pytest.CaptureFixture[str]
+) -> None:
     assert main(["--memory", "1.5GiB", script, "twice"]) == 0
     out, err = capfd.readouterr()
     assert out.startswith(str(3 * 2**29)) and 50 < int(re.findall(r"(\d+)% modelled", err)[0]) <= 100
-
-
-def test_what_is_read_too_early_is_shown(script: str, capfd: pytest.CaptureFixture[str]) -> None:
     assert main([script, "early"]) == 0
     assert "競爭條件: 1\n" in (err := capfd.readouterr().err) and "step.py:9" in err
 
 
-@pytest.mark.parametrize(
-    "arguments, why",
-    [
-        (["missing.py"], "no file missing.py"),
-        (["--memory", "4GB", __file__], "4GiB"),
-        (["--gpu", "GTX 9999", __file__], "knows no card 'GTX 9999'"),
-        (["--count", "0", __file__], "at least one device"),
-    ],
-)
+@pytest.mark.parametrize("arguments, why", [
+    (["missing.py"], "no file missing.py"), (["--memory", "4GB", __file__], "4GiB"),
+    (["--gpu", "GTX 9999", __file__], "knows no card 'GTX 9999'"), (["--count", "0", __file__], "at least one device"),
+])  # fmt: skip
 def test_wrong_arguments(arguments: list[str], why: str, capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
         main(arguments)
     assert end.value.code == 2 and why in capfd.readouterr().err
 
 
+@pytest.mark.nightly
 def test_the_package_can_be_installed_by_itself(tmp_path: Path) -> None:
     wheel = wheel_of(FOLDER, tmp_path)
     with zipfile.ZipFile(wheel) as file:
@@ -115,47 +105,34 @@ def test_the_package_can_be_installed_by_itself(tmp_path: Path) -> None:
     assert names >= {file.name for file in FOLDER.glob("*.py")} | {"profiles.toml", "py.typed"}
 
 
-def test_the_first_example_of_the_readme(tmp_path: Path) -> None:
-    (tmp_path / "example.py").write_text(BLOCKS[0], encoding="utf-8")
-    command = [sys.executable, "-m", "practice_gpu", str(tmp_path / "example.py")]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=200, check=True)
-    early, race, after, time = run.stdout.splitlines()
+def test_the_first_example_of_the_readme(script: str, capfd: pytest.CaptureFixture[str]) -> None:
+    Path(script).write_text(BLOCKS[0], encoding="utf-8")
+    assert main([script]) == 0
+    early, race, after, time = capfd.readouterr().out.splitlines()
     assert (early, after) == ("0.0", "7000.0") and time.endswith(" modelled ms")
-    assert race.count("example.py:") == 2
+    assert race.count("step.py:") == 2
 
 
-FAULTS = {
-    "": ("", ""),
-    "_cpu": ('self.register_buffer("scale", torch.tensor([1.0, 2.0]))', "self.scale = torch.ones(2)"),
-    "_waits": ("total += loss.detach()", "total += loss.item()"),
-    "_copy": ("    torch.accelerator.synchronize()\n", ""),
-}
-ONE_AFTER_THE_OTHER = """
-import os, sys, pytest
-for folder in sys.argv[1:]:
-    sys.path[0] = folder
-    os.chdir(folder)
-    print("next folder")
-    pytest.main(["-rA", "--rootdir=.", "-c", os.devnull, "-p", "no:cacheprovider"])
-    del sys.modules["training"], sys.modules["test_training"]
-"""
+FAULTS = [
+    ("", "", ""),
+    ("_cpu", 'self.register_buffer("scale", torch.tensor([1.0, 2.0]))', "self.scale = torch.ones(2)"),
+    ("_waits", "total += loss.detach()", "total += loss.item()"),
+    ("_copy", "    torch.accelerator.synchronize()\n", ""),
+]
 
 
-def test_the_tests_of_the_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-    monkeypatch.setenv("PYTHONPATH", str(FOLDER.parent))
-    monkeypatch.setenv(
-        "OMP_NUM_THREADS", "1"
-    )  # beside other tests, two threads wait for each other most of the time
-    for test, (right, wrong) in FAULTS.items():
-        (tmp_path / f"fault{test}").mkdir()
-        for block in BLOCKS[1:]:
-            file = tmp_path / f"fault{test}" / block.split()[1]
-            file.write_text(block.replace(right, wrong, 1), encoding="utf-8")
-    folders = [str(tmp_path / f"fault{test}") for test in FAULTS]
-    command = [sys.executable, "-c", ONE_AFTER_THE_OTHER, *folders]
-    output = subprocess.run(command, capture_output=True, text=True, timeout=400).stdout
-    for test, lines in zip(FAULTS, output.split("next folder\n")[1:], strict=True):
-        failed = re.findall("^FAILED.*", lines, re.MULTILINE)
-        assert len(re.findall("^PASSED", lines, re.MULTILINE)) == 3 - len(failed), lines
-        assert bool(failed) == bool(test) and test in "".join(failed[:1]), lines
+@pytest.mark.parametrize(("test", "right", "wrong"), FAULTS)
+def test_the_tests_of_the_readme(test: str, right: str, wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    training, tests = types.ModuleType("training"), types.ModuleType("test_training")
+    monkeypatch.setitem(sys.modules, "training", training)
+    assert BLOCKS[1].count(right) == 1 or not test
+    exec(BLOCKS[1].replace(right, wrong, 1), vars(training))
+    exec(BLOCKS[2], vars(tests))
+    failed = []
+    for name in (names := [name for name in vars(tests) if name.startswith("test_")]):
+        practice_gpu.start("T4")  # the fixture of these tests
+        try:
+            getattr(tests, name)(torch.device("practice"))
+        except (AssertionError, RuntimeError):
+            failed.append(name)
+    assert len(names) == 3 and bool(failed) == bool(test) and test in "".join(failed[:1]), failed

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 
+import ipywidgets
 import pytest
 from html_nesting import assert_nested
 from tabled import tabled
@@ -47,13 +48,9 @@ def test_only_text_stands_inside_a_measured_mark(text: str) -> None:
     assert found and not any("<" in inside for inside in found)
 
 
-def test_plain_drops_markup_and_keeps_marks() -> None:
+def test_plain_drops_markup_and_keeps_marks_that_cannot_be_closed_from_inside() -> None:
     assert plain("**use `x`** in ⟨3⟩") == "use x in ⟨3⟩"
-
-
-def test_measured_cannot_be_closed_from_inside() -> None:
-    assert measured("a⟩b⟨c") == "⟨abc⟩"
-    assert measured(3.5) == "⟨3.5⟩"
+    assert measured("a⟩b⟨c") == "⟨abc⟩" and measured(3.5) == "⟨3.5⟩"
 
 
 # --- pairs --------------------------------------------------------------------------------------------
@@ -66,49 +63,26 @@ def test_a_missing_language_is_refused(en: object, zh: object) -> None:
 
 
 def test_html_carries_both_languages_and_escapes() -> None:
-    pair = Bilingual(en="a < `b`", zh="甲 < `乙`")
-    assert pair.html() == (
-        '<span lang="en">a &lt; <code>b</code></span><span lang="zh-Hant">甲 &lt; <code>乙</code></span>'
-    )
-    assert pair.block() == (
-        '<p lang="en">a &lt; <code>b</code></p><p lang="zh-Hant">甲 &lt; <code>乙</code></p>'
-    )
-    assert str(pair) == "a < b · 甲 < 乙"
-
-
-def test_a_name_stands_once() -> None:
-    assert Bilingual(en="CUDA", zh="CUDA").html() == "CUDA"
-    assert str(Bilingual(en="`x`", zh="`x`")) == "x"
-
-
-def test_format_fills_both() -> None:
+    pair, en, zh = Bilingual(en="a < `b`", zh="甲 < `乙`"), "a &lt; <code>b</code>", "甲 &lt; <code>乙</code>"
+    assert pair.html() == f'<span lang="en">{en}</span><span lang="zh-Hant">{zh}</span>'
+    assert pair.block() == f'<p lang="en">{en}</p><p lang="zh-Hant">{zh}</p>'
+    forms = pair._repr_mimebundle_()
+    assert forms == {
+        "text/html": f'<div class="course-note">{pair.block()}</div>',
+        "text/plain": "a < b · 甲 < 乙",
+    }
+    name = Bilingual(en="`x`", zh="`x`")
+    assert (name.html(), str(name)) == ("<code>x</code>", "x"), "a name stands once"
     assert Bilingual(en="{n} GPUs", zh="{n} 張 GPU").format(n=2) == Bilingual("2 GPUs", "2 張 GPU")
 
 
-def test_a_notebook_shows_html_and_a_terminal_shows_text() -> None:
-    bundle = Bilingual(en="**a**", zh="**甲**")._repr_mimebundle_()
-    assert set(bundle) == {"text/html", "text/plain"}
-    assert "<strong>甲</strong>" in bundle["text/html"] and bundle["text/plain"] == "a · 甲"
-    assert_nested(bundle["text/html"])
-
-
 def test_widgets_come_once_per_language() -> None:
-    import ipywidgets
-
     pair = Bilingual(en="**go**", zh="`走`")
     made = by_language(lambda pick: ipywidgets.Button(description=pick(pair)))
-    assert [button.description for button in made] == ["go", "走", "go · 走"]
-    assert [button._dom_classes for button in made] == [
-        ("course-only-en",),
-        ("course-only-zh",),
-        ("course-only-both",),
-    ]
-
-
-def test_without_a_kernel_the_static_form_is_shown() -> None:
-    import ipywidgets
-
-    bundle = Shown(ipywidgets.HTML("live"), "<p>static</p>", "text")._repr_mimebundle_()
+    assert [(button.description, *button._dom_classes) for button in made] == [
+        ("go", "course-only-en"), ("走", "course-only-zh"), ("go · 走", "course-only-both"),
+    ]  # fmt: skip
+    bundle = Shown(ipywidgets.HTML("live"), "<p>static</p>", "text")._repr_mimebundle_()  # without a kernel
     assert bundle["text/html"] == "<p>static</p>" and bundle["text/plain"] == "text"
     assert "application/vnd.jupyter.widget-view+json" in bundle
 
@@ -140,7 +114,6 @@ def only() -> Iterator[Callable[..., None]]:
 def test_one_language_leaves_no_trace_of_the_other(
     only: Callable[..., None], language: str, text: str, page: str
 ) -> None:
-    ipywidgets = pytest.importorskip("ipywidgets")
     pair = Bilingual("**b** ⟨3⟩", "**甲** ⟨3⟩")
     only(language)
     page += '<span class="measured">3</span>'
@@ -155,15 +128,8 @@ def test_one_language_leaves_no_trace_of_the_other(
 
 def test_a_text_is_converted_before_it_is_shown(only: Callable[..., None]) -> None:
     only("zh", lambda text: text.replace("裝", "装"))
-    assert (
-        Bilingual("device", "裝置").html()
-        == spans("device", "裝置")
-        == str(Bilingual("device", "裝置"))
-        == "装置"
-    )
+    pair = Bilingual("device", "裝置")
+    assert pair.html() == spans("device", "裝置") == str(pair) == "装置"
     assert Bilingual("裝", "裝").html() == "装", "what is the same in both languages, too"
-
-
-def test_an_unknown_only_language_is_refused() -> None:
     with pytest.raises(ValueError, match="'fr'"):
         use_only("fr")

@@ -10,52 +10,28 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from hostile_answers import ACTS, Resisting, change_state, forever
 from html_nesting import assert_nested
 from published import run
+from tabled import tabled
 from test_measure import snapshot
 
 from bilingual import Bilingual, Block
-from course_utils import check, exercise_card, figures, lesson, limits, settings
+from course_utils import check, exercise_card, lesson, limits
 from course_utils.exercise_hints import HINTS, is_stub
-from course_utils.exercises import Exercise, Mistakes, examine, exercises_of
+from course_utils.exercises import Exercise, Mistakes, examine
 
 # Nothing else can end an answer in the middle of a loop.
 WITH_A_TIMER = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="Windows has no setitimer")
 
-STUBS = {
-    "def f(): ...": True,
-    "def f(a, b=1): ...": True,
-    "def f(x):\n    'Its docstring.'": True,
-    "def f(x):\n    'Its docstring.'\n    ...": True,
-    "def f(x):\n    # a comment\n    pass": True,
-    "def f(x):\n    return None": True,
-    "f = None": True,
-    "f = ...": True,
-    "def f(x): return True": False,
-    "def f(x): return 0": False,
-    "def f(x):\n    'Its docstring.'\n    return 'text'": False,
-    "def f(x):\n    best = None\n    return best": False,
-    "def f(x): return x": False,
-    "def f(x): x.y": False,
-    "def f(x): yield": False,
-    "def f(x): raise ValueError": False,
-    "f = lambda x: 0": False,
-    "f = print": False,
-    "class f: ...": False,
-    "f = 0": False,
-    "f = ''": False,
-    "f = {}": False,
-}
 
-
-@pytest.mark.parametrize("source", STUBS)
-def test_is_stub(source: str) -> None:
-    assert is_stub(run(source, "f")) == STUBS[source]
+@tabled
+def test_is_stub(source: str, stub: bool) -> None:
+    assert is_stub(run(source, "f")) is stub
 
 
 def calling(seconds: float = 5) -> Exercise:
@@ -73,22 +49,11 @@ def test_state_is_restored_and_output_is_limited(act: str, capsys: pytest.Captur
         assert len(text) <= limits.PRINTED_MOST + 10 and "Traceback" not in text
 
 
-@WITH_A_TIMER
-def test_state_is_restored_after_an_endless_answer() -> None:
-    before = snapshot()
-
-    def act() -> None:
-        change_state()
-        forever()
-
-    examine(calling(), act, seconds=0.2)
-    assert snapshot() == before
-
-
 # --- the time limit -----------------------------------------------------------------------------------
 
 
 def swallows_the_first_interruption() -> None:
+    change_state()
     try:
         forever()
     except BaseException:
@@ -96,15 +61,14 @@ def swallows_the_first_interruption() -> None:
 
 
 @pytest.mark.parametrize(
-    "act",
-    [forever, lambda: time.sleep(60), lambda: threading.Event().wait(60), swallows_the_first_interruption],
+    "act", [lambda: time.sleep(60), lambda: threading.Event().wait(60), swallows_the_first_interruption]
 )
 @WITH_A_TIMER
-def test_the_time_limit_ends_loops_and_waits(act: Callable[[], None]) -> None:
-    start = time.monotonic()
+def test_the_time_limit_ends_loops_and_waits_and_state_is_restored(act: Callable[[], None]) -> None:
+    start, before = time.monotonic(), snapshot()
     answer = examine(calling(), act, seconds=0.1)
     assert answer.state == "wrong" and "was stopped" in answer.message.en and "已經中止" in answer.message.zh
-    assert time.monotonic() - start < 40
+    assert time.monotonic() - start < 40 and snapshot() == before
 
 
 @WITH_A_TIMER
@@ -129,13 +93,9 @@ def test_without_a_timer_the_answer_is_examined_all_the_same(monkeypatch: pytest
 
 
 def test_outside_the_main_thread_the_answer_is_examined_without_a_limit() -> None:
-    found: list[Any] = []
-    thread = threading.Thread(
-        target=lambda: found.append(examine(calling(), lambda: time.sleep(0.2), seconds=0.05))
-    )
-    thread.start()
-    thread.join(60)
-    assert [answer.state for answer in found] == ["solved"]
+    with ThreadPoolExecutor() as pool:
+        answer = pool.submit(examine, calling(), lambda: time.sleep(0.2), seconds=0.05)
+        assert answer.result(60).state == "solved"
 
 
 @pytest.fixture
@@ -163,19 +123,14 @@ def test_an_interruption_by_the_learner_becomes_a_hint() -> None:
 # --- hints --------------------------------------------------------------------------------------------
 
 
-def test_what_an_answer_prints_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    examine(calling(), lambda: print("look", 3))
-    assert capsys.readouterr().out == "look 3\n"
-
-
-def test_the_learners_line_is_named() -> None:
-    source = "def answer():\n    x = 1\n    return x / 0\n"
+def test_what_an_answer_prints_is_shown_and_the_learners_line_named(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    source = "def answer():\n    print('look', 3)\n    return x / 0 if (x := 1) else 0\n"
     hint = examine(calling(), run(source, "answer")).message
+    assert capsys.readouterr().out == "look 3\n"
     assert "`ZeroDivisionError` in line 3: division by zero." in hint.en and "第 3 行" in hint.zh
-
-
-def test_an_error_outside_the_learners_code_is_not_called_theirs() -> None:
-    hint = examine(calling(), 3).message
+    hint = examine(calling(), 3).message  # an error outside the learner's code is not called theirs
     assert hint.en.startswith("The check cannot use your answer (`TypeError`: 'int' object is not callable)")
 
 
@@ -198,71 +153,43 @@ TABLE = Block("<table><tr><td>3</td></tr></table>", "calls: 3")
 
 def lenient(show: Callable[[Any], Any], seconds: float = 5) -> Exercise:
     """Return an exercise that accepts 3 and shows what `show` makes of the answer."""
-
     hints = {"other": Bilingual("Not 3.", "不是 3。")}
-    return Exercise(
-        "on_gpu",
-        Bilingual("a", "甲"),
-        lambda answer: iter([(answer != 3, "other")]),
-        mistakes=hints,
-        seconds=seconds,
-        level="easy",
-        show=show,
-    )
+    judge = lambda answer: iter([(answer != 3, "other")])  # noqa: E731
+    return Exercise("on_gpu", Bilingual("a", "甲"), judge, mistakes=hints, seconds=seconds, show=show)
 
 
-def card(
-    answer: Any, exercise: Exercise, shown: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> dict[str, str]:
-    """Return the card that `check` displays."""
+@pytest.fixture
+def card(shown: list[Any], monkeypatch: pytest.MonkeyPatch) -> Callable[[Any, Exercise], dict[str, str]]:
+    """Return a function that returns the card which `check` displays."""
     lesson.use("01")
-    monkeypatch.setattr(exercise_card, "exercises_of", lambda _: {"on_gpu": exercise})
-    check("on_gpu", answer)
-    bundle = shown[-1]._repr_mimebundle_()
-    assert_nested(bundle["text/html"])
-    return bundle
+
+    def card(answer: Any, exercise: Exercise) -> dict[str, str]:
+        monkeypatch.setattr(exercise_card, "exercises_of", lambda _: {"on_gpu": exercise})
+        check("on_gpu", answer)
+        bundle = shown[-1]._repr_mimebundle_()
+        assert_nested(bundle["text/html"])
+        return bundle
+
+    return card
 
 
 @pytest.mark.parametrize("answer, state", [(3, "solved"), (4, "wrong")])
-def test_what_the_answer_did_is_shown_below_the_verdict(
-    answer: int, state: str, shown: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_the_answer_did_is_shown_below_the_verdict(answer: int, state: str, card: Any) -> None:
     got: list[Any] = []
-    bundle = card(answer, lenient(lambda given: (got.append(given), TABLE)[1]), shown, monkeypatch)
+    bundle = card(answer, lenient(lambda given: (got.append(given), TABLE)[1]))
     assert got == [answer] and f"course-{state}" in bundle["text/html"]
     assert bundle["text/html"].index("course-verdict") < bundle["text/html"].index(TABLE.html)
     assert bundle["text/plain"].endswith("\ncalls: 3")
 
 
-def test_a_picture_can_be_shown(shown: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    def draw(_: Any) -> figures.Picture:
-        figure, axes = figures.new()
-        axes.plot([1, 2])
-        return figures.Picture(figure, Bilingual("a", "甲"), Bilingual("b", "乙"))
-
-    assert "<img alt=" in card(3, lenient(draw), shown, monkeypatch)["text/html"]
-
-
-def test_the_stub_shows_nothing_and_its_card_stays_as_it_was(
-    shown: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def never(_: Any) -> Any:
-        raise AssertionError("the stub is not shown")
-
-    with_show = card(None, lenient(never), shown, monkeypatch)
-    assert with_show == card(None, dataclasses.replace(lenient(never), show=None), shown, monkeypatch)
-
-
-def quiet(_: Any) -> Any:
-    print("printed once more")
-    return TABLE
+def test_the_stub_shows_nothing_and_its_card_stays_as_it_was(card: Any) -> None:
+    ran: list[Any] = []
+    shows = lenient(ran.append)
+    assert card(None, shows) == card(None, dataclasses.replace(shows, show=None)) and not ran
 
 
 NONSENSE: dict[str, Callable[[Any], Any]] = {
-    "nothing": lambda _: None,
-    "a number": lambda _: 3,
     "a text": lambda _: "<b>text</b>",
-    "a list": lambda _: [TABLE],
     "the class": lambda _: Block,
     "a block without text": lambda _: Block(3, None),  # type: ignore[arg-type]
     "what resists": lambda _: Resisting(),
@@ -271,13 +198,10 @@ NONSENSE: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("show", [*ACTS.values(), *NONSENSE.values()], ids=[*ACTS, *NONSENSE])
 def test_whatever_show_does_the_verdict_is_shown(
-    show: Callable[[Any], Any],
-    shown: list[Any],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    show: Callable[[Any], Any], card: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = snapshot()
-    bundle = card(3, lenient(show), shown, monkeypatch)
+    bundle = card(3, lenient(show))
     assert snapshot() == before
     assert "course-solved" in bundle["text/html"] and "course-seen" not in bundle["text/html"]
     assert bundle["text/plain"] == f"exercise on_gpu: solved · 完成\n{HINTS['solved']}"
@@ -285,45 +209,13 @@ def test_whatever_show_does_the_verdict_is_shown(
 
 
 @WITH_A_TIMER
-def test_an_endless_show_is_ended(shown: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endless_show_is_ended_and_an_answer_that_was_stopped_is_not_run_once_more(card: Any) -> None:
     start = time.monotonic()
-    assert "course-seen" not in card(3, lenient(forever, seconds=0.1), shown, monkeypatch)["text/html"]
+    assert "course-seen" not in card(3, lenient(forever, seconds=0.1))["text/html"]
     assert time.monotonic() - start < 40
-
-
-def test_what_it_prints_is_not_printed_twice(
-    shown: list[Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert TABLE.html in card(3, lenient(quiet), shown, monkeypatch)["text/html"]
-    assert capsys.readouterr() == ("", "")
-
-
-@WITH_A_TIMER
-def test_an_answer_that_was_stopped_is_not_run_once_more(
-    shown: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
     ran: list[Any] = []
     exercise = dataclasses.replace(lenient(ran.append, seconds=0.1), judge=forever)
-    assert "was stopped" in card(3, exercise, shown, monkeypatch)["text/html"] and not ran
-
-
-@pytest.mark.parametrize("level, words", [("easy", "簡單"), ("medium", "中等"), ("hard", "困難")])
-def test_the_level_stands_in_the_card(
-    level: str, words: str, shown: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    page = card(3, dataclasses.replace(lenient(quiet), level=level), shown, monkeypatch)["text/html"]
-    assert f'"course-level"><span lang="en">{level}</span><span lang="zh-Hant">{words}</span>' in page
-
-
-# --- in the lesson ------------------------------------------------------------------------------------
-
-
-def test_hints_open_one_after_the_other(shown: list[Any]) -> None:
-    lesson.use("01")
-    check("on_gpu", None)
-    page = shown[-1]._repr_mimebundle_()["text/html"]
-    first, second = (page.index(hint.block()) for hint in exercises_of("01")["on_gpu"].hints[:2])
-    assert "</details>" not in page[first:second], "the second is inside the first"
+    assert "was stopped" in card(3, exercise)["text/html"] and not ran
 
 
 def test_an_unknown_exercise_is_an_error_that_lists_the_lessons_own(shown: list[Any]) -> None:
@@ -333,20 +225,3 @@ def test_an_unknown_exercise_is_an_error_that_lists_the_lessons_own(shown: list[
     with pytest.raises(ValueError, match="no such exercise"):
         check("move", None)  # of lesson 02
     assert not shown
-
-
-def test_check_before_setup_is_an_error_that_says_what_to_do(shown: list[Any]) -> None:
-    lesson.use(None)
-    with pytest.raises(RuntimeError, match=r"first code cell.*第一個程式碼儲存格"):
-        check("on_gpu", None)
-
-
-def test_progress_that_cannot_be_saved_does_not_stop_the_lesson(
-    shown: list[Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    (tmp_path / "file").touch()
-    monkeypatch.setenv("COURSE_DATA_DIR", str(tmp_path / "file" / "data"))
-    lesson.use("01")
-    check("on_gpu", lambda tensor: tensor.is_cuda)
-    assert "course-solved" in shown[-1]._repr_mimebundle_()["text/html"]
-    assert settings.solved("01") == set()

@@ -9,18 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import IPython.display
+import matplotlib as mpl
 import matplotlib.image
 import pytest
 import torch
 from fontTools.ttLib import TTFont
 from html_nesting import assert_nested
+from tabled import tabled
 
 from bilingual import Bilingual
-from course_utils import figures, recordings, run_mode
+from course_utils import figures, recordings, run_mode, units
 from course_utils.figures import Picture, axes, new, picture, show_measured
 from course_utils.figures.measured import _measured_only, series
 from course_utils.measure import Comparison
-from course_utils.units import amount, duration, quantity
 from practice_gpu import Seconds
 from shared import charts
 from shared.charts import columns, panels, stacked
@@ -32,18 +33,13 @@ RUN = "NVIDIA H200, PyTorch 2.13.0, 2026-01-01"
 COMPARED = Comparison(300.4, 295.0, 3.0e-3, 1.0e-5, 15, print, print)
 CAPTION = Bilingual("A caption < `code`.", "圖說 < `code`。")
 TEXT = {
-    "en": CAPTION.en,
-    "zh": CAPTION.zh,
-    "x_en": "matrix size n",
-    "x_zh": "矩陣大小 n",
-    "y_en": "time of one product",
-    "y_zh": "相乘一次的時間",
-    "y_unit": "s",
+    "en": CAPTION.en, "zh": CAPTION.zh, "x_en": "matrix size n", "x_zh": "矩陣大小 n",
+    "y_en": "time of one product", "y_zh": "相乘一次的時間", "y_unit": "s",
     "parts": [
         {"key": "bytes", "en": "bytes per number", "zh": "每個數字的位元組", "unit": "B"},
         {"key": "speed", "en": "speed", "zh": "速度", "unit": "FLOP/s"},
     ],
-}
+}  # fmt: skip
 LINES = {"CPU": ([16, 64, 256], [1e-6, 2e-5, 1e-3]), "two threads": ([16, 256], [2e-6, 5e-4])}
 PANELS = {"bytes": {"float64": 8.0, "float32": 4.0}, "speed": {"float64": 7.6e10, "float32": 1.59e11}}
 
@@ -88,6 +84,9 @@ PICTURES: dict[str, tuple[Callable[[], None], dict[str, Any] | None, dict[str, s
 }  # fmt: skip
 
 
+Drawn = dict[str, tuple[Picture, str]]  # with its HTML
+
+
 def drawn_by(call: Callable[[], None], recorded: dict[str, Any] | None, **text: str) -> Picture:
     """Return the picture that `call` displays where `recorded` is recorded for it."""
     displayed: list[Picture] = []
@@ -101,7 +100,7 @@ def drawn_by(call: Callable[[], None], recorded: dict[str, Any] | None, **text: 
 
 
 @pytest.fixture(scope="module")
-def drawn() -> dict[str, tuple[Picture, str]]:
+def drawn() -> Drawn:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         made = {name: drawn_by(call, recorded, **text) for name, (call, recorded, text) in PICTURES.items()}
@@ -115,17 +114,13 @@ def image(html: str) -> Any:
 
 
 @pytest.mark.parametrize("name", PICTURES)
-def test_a_picture_is_a_png_that_shows_something(name: str, drawn: dict[str, tuple[Picture, str]]) -> None:
-    pixels = image(drawn[name][1])
+def test_a_picture_shows_something_and_has_texts_in_both_languages(name: str, drawn: Drawn) -> None:
+    shown, html = drawn[name]
+    pixels = image(html)
     height, width = pixels.shape[:2]
     assert 600 <= width <= 1000 and 100 <= height <= 700, "it fits a projector's notebook"
     ink = (pixels[..., :3] < 0.9).any(axis=-1)
     assert 0.005 < ink.mean() < 0.7, "neither blank nor covered"
-
-
-@pytest.mark.parametrize("name", PICTURES)
-def test_a_picture_has_texts_in_both_languages(name: str, drawn: dict[str, tuple[Picture, str]]) -> None:
-    shown, html = drawn[name]
     assert_nested(html)
     alternative = re.search(r'<img alt="([^"]*)"', html)
     assert alternative and re.search("[A-Za-z]{3}.* · .*[一-鿿]{2}", alternative[1])
@@ -136,7 +131,7 @@ def test_a_picture_has_texts_in_both_languages(name: str, drawn: dict[str, tuple
 
 
 @pytest.mark.parametrize("one", ["bars", "curves", "columns", "panels"])
-def test_the_recording_is_named_beside_its_values(one: str, drawn: dict[str, tuple[Picture, str]]) -> None:
+def test_the_recording_is_named_beside_its_values(one: str, drawn: Drawn) -> None:
     alone, (beside, html) = drawn[one], drawn[f"{one} recorded"]
     assert "recorded on" not in alone[1].lower() and "紀錄" not in alone[1]
     assert html.count(RUN) == 2 and "GPU 參考紀錄：" in html
@@ -144,39 +139,33 @@ def test_the_recording_is_named_beside_its_values(one: str, drawn: dict[str, tup
         assert len(beside.figure.axes[0].get_legend_handles_labels()[1]) >= 2
 
 
-def test_every_line_is_drawn(drawn: dict[str, tuple[Picture, str]]) -> None:
+def test_every_line_is_drawn(drawn: Drawn) -> None:
     labels = [line.get_label() for line in drawn["curves recorded"][0].figure.axes[0].lines]
     assert labels == ["CPU", "two threads", "GPU (recorded)（參考紀錄）"]
-    here = drawn["curves"][0].figure.axes[0].lines
-    assert {line.get_label(): list(line.get_ydata()) for line in here} == {
-        name: ys for name, (_, ys) in LINES.items()
-    }
+    here = {line.get_label(): [*line.get_ydata()] for line in drawn["curves"][0].figure.axes[0].lines}
+    assert here == {name: ys for name, (_, ys) in LINES.items()}
+    bars = drawn["bars"][0]
+    assert "⟨300⟩" in bars.caption.en and "⟨300⟩" in bars.caption.zh, "marked"
+    assert [bar.get_width() for bar in bars.figure.axes[0].patches] == [1.0e-5, 3.0e-3]
+    for name, scales in {
+        "curves": "log log",
+        "linear curves": "log linear",
+        "curves over steps": "linear linear",
+    }.items():
+        (part,) = drawn[name][0].figure.axes
+        assert f"{part.get_xscale()} {part.get_yscale()}" == scales
 
 
-def test_the_numbers_of_a_comparison_are_marked(drawn: dict[str, tuple[Picture, str]]) -> None:
-    caption = drawn["bars"][0].caption
-    assert "⟨300⟩" in caption.en and "⟨300⟩" in caption.zh
-    assert [bar.get_width() for bar in drawn["bars"][0].figure.axes[0].patches] == [1.0e-5, 3.0e-3]
-
-
-def test_the_same_numbers_give_the_same_file() -> None:
-    call = PICTURES["bars"][0]
+def test_the_same_numbers_give_the_same_file_or_at_once_a_larger_one(drawn: Drawn) -> None:
+    call = PICTURES["curves"][0]
     one, other = (figures.png(drawn_by(call, None).figure) for _ in range(2))
     assert one == other and b"Software" not in one
-
-
-def test_a_picture_for_at_once_shows_the_same(drawn: dict[str, tuple[Picture, str]]) -> None:
     shown, html = drawn["curves"]
     quick = shown.html(small=False)
     assert image(quick).shape[:2] == image(html).shape[:2] and len(quick) > len(html)
 
 
-def test_recorded_names_that_are_missing_here_are_shown(drawn: dict[str, tuple[Picture, str]]) -> None:
-    labels = drawn["columns recorded"][0].figure.axes[0].get_xticklabels()
-    assert [label.get_text() for label in labels] == ["float32", "bfloat16"]
-
-
-def test_panels_show_every_name_in_its_own_unit(drawn: dict[str, tuple[Picture, str]]) -> None:
+def test_panels_show_every_name_in_its_own_unit(drawn: Drawn) -> None:
     here, speed = drawn["panels"][0].figure.axes
     assert [label.get_text() for label in here.get_yticklabels()] == ["float64", "float32"]
     assert here.get_title() == "bytes per number\n每個數字的位元組" and speed.get_title() == "speed\n速度"
@@ -188,14 +177,10 @@ def test_panels_show_every_name_in_its_own_unit(drawn: dict[str, tuple[Picture, 
     assert upper.get_ylabel() == "here · 這台機器" and "recorded" in lower.get_ylabel()
 
 
-def test_stacked_layers_lie_end_to_end(drawn: dict[str, tuple[Picture, str]]) -> None:
+def test_stacked_layers_lie_end_to_end(drawn: Drawn) -> None:
     part = drawn["stacked"][0].figure.axes[0]
-    assert [(bar.get_x(), bar.get_width()) for bar in part.patches] == [
-        (0, 4e6),
-        (0, 4e6),
-        (4e6, 0),
-        (4e6, 8e6),
-    ]
+    bars = [(bar.get_x(), bar.get_width()) for bar in part.patches]
+    assert bars == [(0, 4e6), (0, 4e6), (4e6, 0), (4e6, 8e6)]
     assert [text.get_text().strip() for text in part.texts] == ["4 MB", "12 MB"]
     assert "⟨12 MB⟩" in drawn["stacked"][0].caption.zh
 
@@ -204,9 +189,7 @@ WORDS = [name for name in PICTURES if name.endswith("with words")]
 
 
 @pytest.mark.parametrize("name", WORDS)
-def test_a_label_of_words_is_drawn_and_named_in_both_languages(
-    name: str, drawn: dict[str, tuple[Picture, str]]
-) -> None:
+def test_a_label_of_words_is_drawn_and_named_in_both_languages(name: str, drawn: Drawn) -> None:
     shown = drawn[name][0]
     lettering = "slow, mixed · 慢，混合精度" if name.startswith("curves") else "slow, mixed\n慢，混合精度"
     part = shown.figure.axes[0]
@@ -218,26 +201,17 @@ def test_a_label_of_words_is_drawn_and_named_in_both_languages(
         assert "慢" not in shown.caption.en and "slow" not in shown.caption.zh
 
 
-def test_recorded_bars_of_words_are_found_and_named(drawn: dict[str, tuple[Picture, str]]) -> None:
+def test_recorded_names_are_found_and_shown_also_of_words_and_those_that_are_missing_here(
+    drawn: Drawn,
+) -> None:
     rows = [label.get_text() for label in drawn["bars with words"][0].figure.axes[0].get_yticklabels()]
     assert "slow, mixed · 慢，混合精度 (recorded)（參考紀錄）" in rows
-    columns = drawn["columns with words"][0].figure.axes[0]
-    assert [label.get_text() for label in columns.get_xticklabels()] == ["slow, mixed\n慢，混合精度", "fast"]
-
-
-def test_a_caption_lists_names_with_numbers(drawn: dict[str, tuple[Picture, str]]) -> None:
+    for name, expected in {
+        "columns with words": ["slow, mixed\n慢，混合精度", "fast"], "columns recorded": ["float32", "bfloat16"],
+    }.items():  # fmt: skip
+        assert [label.get_text() for label in drawn[name][0].figure.axes[0].get_xticklabels()] == expected
     assert "慢，混合精度：⟨4 MB⟩；Adam：⟨2 MB⟩" in drawn["stacked with words"][0].caption.zh
     assert "⟨慢，混合精度：2 s；fast：1 s⟩" in drawn["columns with words"][0].caption.zh
-
-
-def test_a_linear_axis_stays_linear(drawn: dict[str, tuple[Picture, str]]) -> None:
-    for name, scales in {
-        "linear curves": ("log", "linear"),
-        "curves over steps": ("linear", "linear"),
-    }.items():
-        (axes,) = drawn[name][0].figure.axes
-        assert (axes.get_xscale(), axes.get_yscale()) == scales
-    assert drawn["curves"][0].figure.axes[0].get_yscale() == "log"
 
 
 # --- what lessons call --------------------------------------------------------------------------------
@@ -253,9 +227,9 @@ def noted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize("values", [{"seconds": [1.0, Seconds(2.0)]}, {"panels": {"a": {"b": Seconds(1.0)}}}])
-def test_what_is_modelled_is_not_recorded(values: dict[str, Any]) -> None:
-    assert _measured_only(values) == {}
+def test_what_is_modelled_is_not_recorded() -> None:
+    for values in ({"seconds": [1.0, Seconds(2.0)]}, {"panels": {"a": {"b": Seconds(1.0)}}}):
+        assert _measured_only(values) == {}
     assert _measured_only({"seconds": [1.0]}) == {"seconds": [1.0]}
 
 
@@ -288,25 +262,19 @@ def test_values_without_texts_are_refused(shown: list[Any], noted: list[Any]) ->
 
 
 def test_a_figure_of_ones_own(shown: list[Any]) -> None:
-    figure, parts = figures.new(columns=2, sharey=True)
-    parts[0].plot([1, 2])
+    figure, _ = figures.new(columns=2, sharey=True)
     figures.show(figure, caption=CAPTION, alternative=Bilingual('a "line"', "一條線"))
     html = shown[0].html()
     assert_nested(html)
     assert 'alt="a &quot;line&quot; · 一條線"' in html and "<code>code</code>" in html
 
 
-@pytest.mark.parametrize("text, written", [
-    (duration(2.5), "2.5 s"), (duration(0.0123), "12.3 ms"), (duration(4.2e-5), "42 µs"), (duration(3e-9), "3 ns"),
-    (duration(1e-3), "1 ms"), (duration(0.5e-9), "0.5 ns"), (duration(0.9996), "1 s"), (duration(0.9994), "999 ms"),
-    (duration(9.997e-7), "1 µs"), (duration(1234), "1,230 s"), (duration(0), "0 ns"),
-    (amount(0), "0 B"), (amount(512), "512 B"), (amount(4000), "4 kB"), (amount(4e6), "4 MB"), (amount(1.5e9), "1.5 GB"),
-    (amount(999_700), "1 MB"), (amount(1.2e12), "1.2 TB"), (amount(5e15), "5,000 TB"),
-    (quantity(0.78, "%"), "0.78%"), (quantity(104.2, "%"), "104%"), (quantity(1234, ""), "1,234"),
-    (quantity(2.34e9, "FLOP/s"), "2.34 GFLOP/s"),
-])  # fmt: skip
-def test_numbers_have_three_digits_and_a_unit(text: str, written: str) -> None:
-    assert text == written
+@tabled
+def test_numbers_have_three_digits_and_a_unit(
+    call: str, number: float, written: str, unit: str | None
+) -> None:
+    given = (number,) if unit is None else (number, unit)
+    assert getattr(units, call)(*given) == written
 
 
 def test_an_axis_in_percent_has_no_prefixes() -> None:
@@ -345,22 +313,17 @@ def test_the_licence_of_the_font_is_in_it() -> None:
     assert TARGET.stat().st_size < 400_000
 
 
-def test_chinese_labels_are_drawn_with_the_shipped_font() -> None:
-    figure, axes = figures.new()
-    axes.set_title("量測 · measured µs")
-    axes.text(0.5, 0.5, "卡")
-    figures.png(figure)
-    title = axes.title.get_fontfamily()
-    assert title[0] == "DejaVu Sans" and "CJK" in title[1]
-
-
 @pytest.mark.parametrize("text", ["bits", "位元 · bits"])
-def test_a_bold_label_draws_no_warning(text: str, caplog: pytest.LogCaptureFixture) -> None:
-    """The shipped font has one weight; on a machine without Chinese fonts matplotlib logs that it is not bold."""
+def test_labels_are_drawn_with_the_shipped_font_and_no_warning_if_bold(
+    text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It has one weight; on a machine without Chinese fonts matplotlib logs that it is not bold."""
     figure, axes = figures.new()
     axes.set_title(text, fontweight="bold")
-    axes.text(0.1, 0.5, text, weight="bold")
+    axes.text(0.1, 0.5, text)
     figures.png(figure)
+    title, inside = axes.title.get_fontfamily(), axes.texts[0].get_fontfamily()
+    assert title == inside[: len(title)] and inside[0] == "DejaVu Sans" and "CJK" in inside[1]
     assert not caplog.records
 
 
@@ -381,34 +344,26 @@ def test_a_broken_font_file_is_noticed(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_the_style_leaves_matplotlib_alone() -> None:
-    import matplotlib as mpl
-
     before = dict(mpl.rcParams)
-    figure, _ = figures.new()
-    figures.png(figure)
+    figures.png(figures.new()[0])
     assert dict(mpl.rcParams) == before
 
 
-def test_the_series_of_measured_values_are_named_and_counted() -> None:
-    assert series({"lines": {"a": [[1, 2, 3], [4, 5, 6]], "b": [[1], [2]]}}) == [
-        "lines a: 3 points",
-        "lines b: 1 points",
-    ]
-    assert series({"panels": {"p": {"x": 1.0, "y": 2.0}}}) == ["panels p x", "panels p y"]
-    assert series({"seconds": [1, 2], "ratio": 2.0, "labels": ["a", "b"]}) == [
-        "seconds: 2 points",
-        "labels: a, b",
-    ]
-    assert series({"spans": [{"start": 0}], "seconds": 2.0, "empty": []}) == ["empty: 0 points"]
-
-
-@pytest.mark.parametrize("vary", [False, True])
-def test_a_picture_says_in_its_plain_text_which_series_it_shows(
-    vary: bool, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("values, names", [
+    ({"lines": {"a": [[1, 2, 3], [4, 5, 6]], "b": [[1], [2]]}}, ["lines a: 3 points", "lines b: 1 points"]),
+    ({"panels": {"p": {"x": 1.0, "y": 2.0}}}, ["panels p x", "panels p y"]),
+    ({"seconds": [1, 2], "ratio": 2.0, "labels": ["a", "b"]}, ["seconds: 2 points", "labels: a, b"]),
+    ({"spans": [{"start": 0}], "seconds": 2.0, "empty": []}, ["empty: 0 points"]),
+])  # fmt: skip
+def test_the_series_of_measured_values_are_named_and_counted(
+    values: dict[str, Any], names: list[str]
 ) -> None:
-    shown: list[Any] = []
-    monkeypatch.setattr("IPython.display.display", shown.append)
-    figure = Picture(new()[0], CAPTION, CAPTION).figure
-    show_measured("n", {"lines": {"b": [[1], [2]]}}, lambda _: figure, CAPTION, CAPTION, series_vary=vary)
-    text = shown[0]._repr_mimebundle_()["text/plain"]
-    assert text.splitlines()[1] == ("⟨lines b: 1 points⟩" if vary else "lines b: 1 points")
+    assert series(values) == names
+
+
+@pytest.mark.parametrize("vary, line", [(False, "lines b: 1 points"), (True, "⟨lines b: 1 points⟩")])
+def test_a_picture_says_in_its_plain_text_which_series_it_shows(
+    vary: bool, line: str, shown: list[Any]
+) -> None:
+    show_measured("n", {"lines": {"b": [[1], [2]]}}, lambda _: new()[0], CAPTION, CAPTION, series_vary=vary)
+    assert shown[0]._repr_mimebundle_()["text/plain"].splitlines()[1] == line

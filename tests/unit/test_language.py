@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from html_nesting import assert_nested
 from lesson_cells import calls, everything
 
 from course_utils import Bilingual, language, settings, setup
@@ -21,29 +20,18 @@ def test_both_languages_are_shown_until_one_is_chosen(data: Path) -> None:
 
 
 @pytest.mark.parametrize("name", language.CHOICES)
-def test_the_choice_is_remembered(name: str) -> None:
-    language.remember(name)
-    assert language.choice() == name
-    assert language.switch().children[0].value == name, "the next notebook starts with it"
-
-
-def test_other_settings_survive() -> None:
+def test_the_choice_is_remembered_and_other_settings_survive(name: str) -> None:
     settings.write("settings", {"later": 1})
-    language.remember("zh")
-    assert settings.read("settings") == {"later": 1, "language": "zh"}
+    language.remember(name)
+    assert settings.read("settings") == {"later": 1, "language": name} and language.choice() == name
+    assert language.switch().children[0].value == name, "the next notebook starts with it"
 
 
 # Of the language alone; test_settings.py has files that are damaged altogether.
 HOSTILE = [
-    b"{",
-    b'"zh"',
-    b'{"language": "fr"}',
-    b'{"language": ["zh"]}',
-    b'{"language": {"zh": 1}}',
-    b'{"language": null}',
-    b'{"Language": "zh"}',
-    b'{"language": "\\ud800"}',
-]
+    b"{", b'"zh"', b'{"language": "fr"}', b'{"language": ["zh"]}', b'{"language": {"zh": 1}}', b'{"language": null}',
+    b'{"Language": "zh"}', b'{"language": "\\ud800"}',
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("content", HOSTILE, ids=lambda content: repr(content[:24]))
@@ -57,11 +45,8 @@ def test_a_damaged_settings_file_harms_nothing(content: bytes, data: Path) -> No
     assert json.loads((data / "settings.json").read_text(encoding="utf-8"))["language"] == "en"
 
 
-def test_a_choice_that_cannot_be_saved_still_switches(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "file").write_text("in the way")
-    monkeypatch.setenv("COURSE_DATA_DIR", str(tmp_path / "file" / "data"))
+def test_a_choice_that_cannot_be_saved_still_switches(data: Path) -> None:
+    data.write_text("in the way")
     switch = language.switch()
     switch.children[0].value = "zh"
     assert switch.children[0].index == 1 and language.choice() == "both"
@@ -87,6 +72,7 @@ def test_every_choice_has_a_button_that_the_style_sheet_asks_for() -> None:
 
 def test_the_switch_is_where_the_style_sheet_looks() -> None:
     """It asks the first four cells only, so that it costs nothing to run the others."""
+    assert language.style().count("{") == language.style().count("}") > 20, "it is closed"
     assert ".jp-Cell:nth-child(-n+4):has(.course-switch " in language.style()
     asked = [(cell.lesson, cell.id) for cell, _ in calls("setup")]
     first = [
@@ -96,12 +82,6 @@ def test_the_switch_is_where_the_style_sheet_looks() -> None:
     ]
     assert asked and set(asked) <= set(first)
     assert [lesson for lesson, _ in asked] == sorted({cell.lesson for cell in everything()}), "one each"
-
-
-def test_the_style_sheet_is_closed() -> None:
-    sheet = language.style()
-    assert sheet.count("{") == sheet.count("}") > 20
-    assert_nested(sheet)
 
 
 # --- one language only --------------------------------------------------------------------------------
@@ -116,9 +96,6 @@ def test_a_notebook_in_one_language(name: str | None, device: str) -> None:
         assert str(Bilingual(en="device", zh="裝置")) == device
     finally:
         language.use(None)
-
-
-def test_an_unknown_edition_is_refused() -> None:
     with pytest.raises(ValueError, match="'zh'.*en, zh-TW, zh-CN"):
         language.use("zh")
 

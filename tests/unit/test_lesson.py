@@ -5,11 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from course_utils import lesson, predict, recordings
-from course_utils.exercises import exercises_of
+from course_utils import lesson, recordings
 from course_utils.lesson import all_texts, notebooks, text
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -50,18 +47,15 @@ def test_a_notebook_elsewhere_uses_the_rooms_of_the_package(
     assert recordings.folder() == (package / beside).with_name("recordings")
 
 
-def test_an_unknown_lesson_is_answered_with_the_list(course: Path) -> None:
-    with pytest.raises(ValueError, match=r"setup\('07'\).*01, 02"):
-        lesson.use("07")
-
-
 def test_texts_are_those_of_the_current_lesson(course: Path) -> None:
     lesson.use("02")
     assert lesson.current() == "02" and text("claim", "2.1") == {"en": "a", "zh": "甲"}
     with pytest.raises(ValueError, match=r"no claim '1.1' in lesson_02/texts.toml; there are 2.1"):
         text("claim", "1.1")
+    with pytest.raises(ValueError, match=r"setup\('07'\).*01, 02"):
+        lesson.use("07")
     lesson.use(None)
-    with pytest.raises(RuntimeError, match="first code cell"):
+    with pytest.raises(RuntimeError, match=r"first code cell.*第一個程式碼儲存格"):
         text("claim", "2.1")
 
 
@@ -72,16 +66,3 @@ def test_a_room_can_be_imported_from_another_working_directory(
     monkeypatch.setattr(sys, "path", [path for path in sys.path if "notebooks" not in path])
     lesson.use("01")
     assert str(course) in sys.path
-
-
-def test_exercises_are_those_of_the_room() -> None:
-    lesson.use("01")
-    assert "on_gpu" in exercises_of("01") and not exercises_of("09")
-    assert "move" in exercises_of("02")
-
-
-def test_an_unknown_question_is_refused(shown: list[object]) -> None:
-    lesson.use("01")
-    with pytest.raises(ValueError, match="no question 'nobody'"):
-        predict("nobody")
-    assert not shown

@@ -17,14 +17,10 @@ from course_utils.lesson_gpus import gpus
 def real(monkeypatch: pytest.MonkeyPatch, count: int) -> list[tuple[str, int]]:
     """Let PyTorch count so many CUDA devices; return the practice GPUs that are then started."""
     started: list[tuple[str, int]] = []
+    start = lambda card, count, blocking=False: started.append((card, count)) or []  # noqa: E731
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
     monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
-    monkeypatch.setattr(
-        practice_gpu,
-        "start",
-        lambda card, count, blocking=False: started.append((card, count)) or [],
-        raising=False,
-    )
+    monkeypatch.setattr(practice_gpu, "start", start, raising=False)
     return started
 
 
@@ -47,10 +43,8 @@ def test_a_single_gpu_is_hidden_from_a_lesson_that_needs_two(monkeypatch: pytest
     lesson_gpus.start(2)
     assert started == [("T4", 2)] and lesson_gpus.os.environ["CUDA_VISIBLE_DEVICES"] == ""
     monkeypatch.setattr(lesson_gpus, "_devices", [SimpleNamespace(type="practice")] * 2)
-    assert (
-        "single GPU of this machine" in lesson_gpus.plan().en
-        and "只有一張，所以不會用到" in lesson_gpus.plan().zh
-    )
+    plan = lesson_gpus.plan()
+    assert "single GPU of this machine" in plan.en and "只有一張，所以不會用到" in plan.zh
 
 
 def test_the_card_is_chosen_in_one_place(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,28 +57,18 @@ def test_the_card_is_chosen_in_one_place(monkeypatch: pytest.MonkeyPatch) -> Non
     assert lesson_gpus.card() == "H100"
 
 
-@pytest.mark.parametrize(
-    "reason", ["needs PyTorch 2.10 or newer; this is 2.9", "does not start beside a real GPU"]
-)
 def test_where_no_practice_gpu_may_start_one_line_sends_to_the_stored_results(
-    reason: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    real(monkeypatch, 0)
-
     def refuse(*_: object, **__: object) -> None:
-        raise RuntimeError(f"practice_gpu {reason}")
+        raise RuntimeError("practice_gpu needs PyTorch 2.10 or newer")
 
+    real(monkeypatch, 0)
     monkeypatch.setattr(practice_gpu, "start", refuse)
     shell = InteractiveShell.instance()
     assert not shell.run_cell("from course_utils import setup\nsetup('04', gpus=1)").success
     (line,) = capsys.readouterr().out.strip().splitlines()
-    assert reason in line and "results stored below" in line and "存好的結果" in line
-    with pytest.raises(RuntimeError, match="first code cell"):
-        gpus()
-
-
-def test_without_the_set_up_cell_there_is_a_sentence() -> None:
-    lesson_gpus.start(0)
+    assert "needs PyTorch 2.10" in line and "results stored below" in line and "存好的結果" in line
     with pytest.raises(RuntimeError, match=r"first code cell.*第一個程式碼儲存格"):
         gpus()
 
@@ -111,15 +95,11 @@ class TestPracticeGPU:
         assert judge(found[0], at_least=5) == Verdict("model", float(found[0].ratio))
         assert judge(found[0], at_least=1000).verdict == "fails"
 
-    def test_the_cpu_is_measured_as_ever(self) -> None:
-        lesson_gpus.start(1)
-        small = torch.zeros(8, 8)
-        ratio = compare(lambda: small @ small, lambda: small + small).ratio
-        assert type(ratio) is float and type(best_time(lambda: small + 1)) is float
-
-    def test_modelled_and_measured_are_not_compared(self) -> None:
+    def test_the_cpu_is_measured_as_ever_and_not_compared_with_what_is_modelled(self) -> None:
         lesson_gpus.start(1)
         here, there = torch.zeros(8), torch.zeros(8, device=gpus()[0])
+        ratio = compare(lambda: here + 1, lambda: here + here).ratio
+        assert type(ratio) is float and type(best_time(lambda: here + 1)) is float
         with pytest.raises(TypeError, match="modelled, and the other on the CPU"):
             compare(lambda: there + 1, lambda: here + 1)
 
@@ -129,9 +109,6 @@ class TestPracticeGPU:
     def test_what_a_claim_says_about_it(self, value: object, limits: dict[str, int], verdict: str) -> None:
         lesson_gpus.start(1)
         assert judge(value, on=gpus()[0], **limits).verdict == verdict
-
-    def test_a_fact_of_another_device_is_measured(self) -> None:
-        lesson_gpus.start(1)
         assert judge(True, on=torch.device("cpu")).verdict == judge(True).verdict == "holds"
 
     def test_the_badge_says_what_they_are(self) -> None:

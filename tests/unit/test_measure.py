@@ -1,9 +1,6 @@
 """Measuring: right against PyTorch's own timer and a planted ratio, and without a trace in PyTorch's state."""
 
 import itertools
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -11,9 +8,9 @@ from typing import Any
 import pytest
 import torch
 import torch.utils.benchmark
-from spinning import spin
+from torch.overrides import _get_current_function_mode_stack
 
-from course_utils import measure, torch_state
+from course_utils import measure, run_fresh, torch_state
 from course_utils.measure import Comparison, best_time, compare
 from course_utils.torch_state import preserved_state
 
@@ -22,6 +19,17 @@ A = torch.randn(128, 128)
 
 def product() -> torch.Tensor:
     return A @ A
+
+
+def spin(seconds: float) -> Callable[[], None]:
+    """Return work that takes exactly this long, whatever the machine."""
+
+    def work() -> None:
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end:
+            pass
+
+    return work
 
 
 # --- right --------------------------------------------------------------------------------------------
@@ -95,11 +103,6 @@ def test_agrees_with_tritons_timer(kind: str) -> None:
     agree(kind, lambda work: lambda: testing.do_bench(work, return_mode="min") / 1e3)
 
 
-def test_a_timer_that_disagrees_is_noticed() -> None:
-    with pytest.raises(pytest.fail.Exception, match="the other one"):
-        agreed(spin(2e-3), lambda: 1.7e-3)
-
-
 def measured(a: Callable[[], Any], b: Callable[[], Any], ratio: float, rel: float) -> Comparison:
     """Compare until the ratio is as planted, ten times at most.
 
@@ -115,25 +118,19 @@ def measured(a: Callable[[], Any], b: Callable[[], Any], ratio: float, rel: floa
     pytest.fail(f"a ratio of {ratio} was planted, compare says {tried}")
 
 
-@pytest.mark.parametrize("times", [2, 5])
-def test_finds_a_planted_ratio(times: int) -> None:
-    def several() -> None:
-        for _ in range(times):
-            product()
-
-    comparison = measured(several, product, times, rel=0.15)
+@pytest.mark.parametrize("a, b, ratio", [(5, 1, 5), (1, 1, 1), (1, 2, 0.5)])
+def test_finds_a_planted_ratio(a: int, b: int, ratio: float) -> None:
+    comparison = measured(
+        lambda: [product() for _ in range(a)], lambda: [product() for _ in range(b)], ratio, rel=0.15
+    )
     assert comparison.a_seconds / comparison.b_seconds == pytest.approx(comparison.ratio)
 
 
-def test_equal_work_has_ratio_one_and_the_order_does_not_matter() -> None:
-    measured(product, product, 1, rel=0.1)
-    measured(spin(2e-4), spin(1e-4), 2, rel=0.1)
-    measured(spin(1e-4), spin(2e-4), 0.5, rel=0.1)
-
-
-def test_another_ratio_than_the_planted_one_is_noticed() -> None:
+def test_another_time_and_ratio_than_the_planted_one_is_noticed() -> None:
     with pytest.raises(pytest.fail.Exception, match="a ratio of 2 was planted"):
         measured(spin(8e-4), spin(1e-4), 2, rel=0.15)
+    with pytest.raises(pytest.fail.Exception, match="the other one"):
+        agreed(spin(2e-3), lambda: 1.7e-3)
 
 
 def test_seconds_are_seconds_of_one_call() -> None:
@@ -143,44 +140,27 @@ def test_seconds_are_seconds_of_one_call() -> None:
     assert best_time(spin(3e-3)) == pytest.approx(3e-3, rel=0.1)
 
 
-def test_the_two_take_turns() -> None:
+def test_the_two_take_turns_also_when_they_are_measured_again() -> None:
     calls: list[str] = []
-    comparison = compare(
-        lambda: (calls.append("a"), time.sleep(2e-3)), lambda: (calls.append("b"), time.sleep(2e-3)), pairs=4
-    )
-    assert "".join(calls) == "aaabbb" + "abbaabba"
-    assert comparison.pairs == 4
+
+    def slow(name: str) -> Callable[[], None]:
+        return lambda: (calls.append(name), time.sleep(2e-3))
+
+    first = compare(slow("a"), slow("b"), pairs=4, threads=None)
+    assert "".join(calls) == "aaabbb" + "abbaabba" and first.pairs == 4
+    calls.clear()
+    longer = first.again(9)
+    assert longer.pairs == 9 and longer.threads is None
+    assert "".join(calls) == "aaabbb" + "abba" * 4 + "ab"
 
 
 def test_neither_estimate_follows_a_restless_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Half of the samples of one side are interrupted: neither the fastest sample nor the lower quartile follows."""
     a_times = itertools.cycle([4.0, 0.002, 6.0, 0.0021])
-
-    def sample(action: Callable[[], float], calls: int) -> float:
-        return action()
-
-    monkeypatch.setattr(measure, "_sample", sample)
+    monkeypatch.setattr(measure, "_sample", lambda action, calls: action())
     monkeypatch.setattr(measure, "_warm_up", lambda action: 1)
     comparison = compare(lambda: next(a_times), lambda: 0.001, pairs=15)
-    assert comparison.ratio == pytest.approx(2)
-    assert comparison.quartile_ratio == pytest.approx(2.05)
-
-
-def test_again_measures_the_same_two_again() -> None:
-    calls = {"a": 0, "b": 0}
-
-    def count(name: str) -> Callable[[], None]:
-        def work() -> None:
-            calls[name] += 1
-            time.sleep(2e-3)
-
-        return work
-
-    first = compare(count("a"), count("b"), pairs=3, threads=None)
-    before = dict(calls)
-    longer = first.again(9)
-    assert longer.pairs == 9 and longer.threads is None
-    assert all(calls[name] - before[name] == 3 + 9 for name in calls)  # warm-up and samples
+    assert (comparison.ratio, comparison.quartile_ratio) == pytest.approx((2, 2.05))
 
 
 def test_a_gpus_work_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,27 +177,15 @@ def test_a_gpus_work_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_samples_last_about_a_millisecond() -> None:
-    calls = 0
-
-    def quick() -> None:
-        nonlocal calls
-        calls += 1
-        spin(1e-5)()
-
-    best_time(quick, samples=3)
-    assert 3 + 3 * 40 <= calls <= 3 + 3 * 110
+    calls: list[None] = []
+    best_time(lambda: calls.append(spin(1e-5)()), samples=3)
+    assert 3 + 3 * 40 <= len(calls) <= 3 + 3 * 110
 
 
 def test_best_time_stops_early() -> None:
-    calls = 0
-
-    def slow() -> None:
-        nonlocal calls
-        calls += 1
-        time.sleep(0.05)
-
-    best_time(slow, samples=100, seconds=0.1)
-    assert calls == 6  # three to warm up, three samples
+    calls: list[None] = []
+    best_time(lambda: calls.append(time.sleep(0.05)), samples=100, seconds=0.1)
+    assert len(calls) == 6  # three to warm up, three samples
 
 
 # --- state --------------------------------------------------------------------------------------------
@@ -276,8 +244,7 @@ def matmul_precision() -> object:
 
 
 def test_tf32_from_outside_is_off_while_measuring() -> None:
-    before = snapshot()
-    try:
+    with preserved_state():
         torch.set_float32_matmul_precision("high")
         high = snapshot()
         assert matmul_precision() == "tf32"
@@ -285,61 +252,39 @@ def test_tf32_from_outside_is_off_while_measuring() -> None:
         best_time(lambda: seen.append(matmul_precision()), samples=3)
         assert set(seen) == {"ieee"}
         assert snapshot() == high, "afterwards it is as the user wants it"
-    finally:
-        torch.set_float32_matmul_precision("highest")
-        for (owner, name), value in zip(torch_state._precision_switches(), before["precision"], strict=True):
-            setattr(owner, name, value)
-    assert snapshot() == before
 
 
 def test_tf32_from_the_environment_is_off_while_measuring() -> None:
     """Some container images set the variable for everybody."""
     code = (
         "import warnings; warnings.simplefilter('error')\n"
-        "import torch; from course_utils import preserved_state\n"
+        "import torch; from course_utils.torch_state import preserved_state\n"
         "m = torch.backends.cuda.matmul\n"
         "tf32 = lambda: (getattr(m, 'fp32_precision', None) or m.allow_tf32) in ('tf32', True)\n"
         "seen = [tf32()]\n"
         "with preserved_state(): seen.append(tf32())\n"
         "print(*seen, tf32(), torch.get_float32_matmul_precision())"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=os.environ | {"TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": "1"},
-        capture_output=True,
-        text=True,
-    )
-    assert (done.stdout.split(), done.stderr) == (["True", "False", "True", "high"], "")
-
-
-def everything() -> None:
-    for change in CHANGES.values():
-        change()
-    torch.set_default_device("meta")
+    assert run_fresh(code, TORCH_ALLOW_TF32_CUBLAS_OVERRIDE="1") == "True False True high"
 
 
 @pytest.mark.parametrize("use", [lambda f: compare(f, f), best_time], ids=["compare", "best_time"])
 def test_put_back_also_when_the_measured_code_raises(use: Callable[[Any], object]) -> None:
-    before = snapshot()
-
     def broken() -> None:
-        everything()
+        for change in CHANGES.values():
+            change()
         raise RuntimeError("on purpose")
 
+    before = snapshot()
     with pytest.raises(RuntimeError, match="on purpose"):
         use(broken)
     assert snapshot() == before
 
 
-def test_no_default_device_is_left_behind() -> None:
+def test_a_default_device_is_put_back_and_none_left_behind() -> None:
     """Setting "cpu" would look the same, but it slows down every later call that makes a tensor."""
-    from torch.overrides import _get_current_function_mode_stack
-
     best_time(lambda: torch.set_default_device("meta"), samples=3)
     assert not _get_current_function_mode_stack()
-
-
-def test_a_chosen_default_device_stays() -> None:
     torch.set_default_device("meta")
     try:
         best_time(lambda: torch.set_default_device("cpu"), samples=3)
@@ -348,20 +293,16 @@ def test_a_chosen_default_device_stays() -> None:
         torch.set_default_device(None)
 
 
-@pytest.mark.parametrize(
-    "options, seen", [({}, 1), ({"threads": 1}, 1), ({"threads": None}, 2), ({"threads": 2}, 2)]
-)
+@pytest.mark.parametrize("options, seen", [({}, 1), ({"threads": None}, 2), ({"threads": 2}, 2)])
 def test_threads_while_measuring(options: dict[str, Any], seen: int) -> None:
     """One, if nothing else is asked for."""
-    inside: set[int] = set()
+    inside: list[int] = []
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        compare(lambda: inside.add(torch.get_num_threads()), lambda: None, pairs=3, **options)
-        assert inside == {seen} and torch.get_num_threads() == 2
-        inside.clear()
-        best_time(lambda: inside.add(torch.get_num_threads()), samples=3)
-        assert inside == {1} and torch.get_num_threads() == 2
+        compare(lambda: inside.append(torch.get_num_threads()), lambda: None, pairs=3, **options)
+        best_time(lambda: inside.append(torch.get_num_threads()), samples=3, **options)
+        assert set(inside) == {seen} and torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
 
@@ -369,17 +310,13 @@ def test_threads_while_measuring(options: dict[str, Any], seen: int) -> None:
 # --- errors -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("a, b, name", [(3, product, "a is int"), (product, product(), "b is Tensor")])
-def test_what_cannot_be_called_is_refused(a: Any, b: Any, name: str) -> None:
-    with pytest.raises(TypeError, match=f"{name}.*lambda"):
-        compare(a, b)
-    with pytest.raises(TypeError, match="best_time.*lambda"):
-        best_time(3)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("pairs", [2, 0, -1])
-def test_too_few_pairs_are_refused_before_anything_runs(pairs: int) -> None:
-    ran: list[int] = []
-    with pytest.raises(ValueError, match="at least 3"):
-        compare(lambda: ran.append(1), lambda: ran.append(1), pairs=pairs)
-    assert not ran
+def test_what_cannot_be_measured_is_refused_before_anything_runs() -> None:
+    for call, words in (
+        (lambda: compare(3, pytest.fail), "a is int.*lambda"), (lambda: compare(pytest.fail, product()), "b is Tensor.*lambda"),
+        (lambda: best_time(3), "best_time.*lambda"),
+    ):  # fmt: skip
+        with pytest.raises(TypeError, match=words):
+            call()
+    for pairs in (2, 0, -1):
+        with pytest.raises(ValueError, match="at least 3"):
+            compare(pytest.fail, pytest.fail, pairs=pairs)

@@ -1,5 +1,7 @@
 """The list of planted faults: each can still be planted, and what is to catch it is still there (nightly, all are planted)."""
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -23,6 +25,24 @@ def test_what_is_to_catch_a_fault_is_there(mutant: dict[str, Any]) -> None:
         else:
             file, _, function = test.partition("[")[0].partition("::")
             assert f"def {function}(" in (ROOT / file).read_text(encoding="utf-8")
+
+
+def test_the_cases_that_are_to_catch_a_fault_are_there() -> None:
+    named = sorted({test for mutant in MUTANTS for test in mutant["tests"] if "[" in test})
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "--collect-only",
+        "-q",
+        "-m",
+        "",
+        "-p",
+        "no:cacheprovider",
+        *named,
+    ]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert not ended.returncode, ended.stdout + ended.stderr
 
 
 def test_each_fault_has_a_name_of_its_own() -> None:

@@ -13,9 +13,7 @@ from shared.charts import panels
 from tools.check.text import Findings, check_pair
 
 
-@pytest.mark.parametrize(
-    "values", data()["values"], ids=lambda values: f"{values['quantity']}-{values['card']}"
-)
+@pytest.mark.parametrize("values", data()["values"], ids=lambda each: f"{each['quantity']}-{each['card']}")
 def test_values_have_a_source_a_date_a_method_and_a_unit(values: dict[str, Any]) -> None:
     source, quantity = data()["source"][values["source"]], data()["quantity"][values["quantity"]]
     assert values["card"] in sources() and len(values["x"]) == len(values["y"]) and min(values["y"]) > 0
@@ -35,9 +33,8 @@ def test_it_says_that_others_published_it(quantity: str) -> None:
     card, findings = named_card(quantity), Findings()
     shown = card.reference.text()
     check_pair(shown.en, shown.zh, findings)
-    assert not findings
+    assert not findings and "published by" in card.label.en and "已發表" in card.label.zh
     assert shown.en.startswith("Published, not measured by us") and "非本課程量測" in shown.zh
-    assert "published by" in card.label.en and "已發表" in card.label.zh
     assert f'href="{card.reference.url}"' in card.reference.html()
 
 
@@ -60,9 +57,8 @@ def test_the_chosen_card_or_the_nearest_one(
 
 
 def test_values_are_in_si_units_and_names_are_known() -> None:
-    assert named_card("matmul_float32").y[2] == 8.00e12 and named_card("add_queued").y[0] == pytest.approx(
-        2e-6, 0.01
-    )
+    assert named_card("matmul_float32").y[2] == 8.00e12
+    assert named_card("add_queued").y[0] == pytest.approx(2e-6, 0.01)
     with pytest.raises(KeyError):
         named_card("no such quantity")
     with pytest.raises(ValueError, match="knows no card"):
@@ -71,33 +67,26 @@ def test_values_are_in_si_units_and_names_are_known() -> None:
 
 @pytest.mark.parametrize("given", ["matmul_float32", named_card("matmul_float32")], ids=["name", "card"])
 def test_a_picture_shows_the_card_and_records_what_was_measured(
-    given: str | NamedCard, monkeypatch: pytest.MonkeyPatch
+    given: str | NamedCard, shown: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shown: list[Any] = []
     noted: list[tuple[Any, ...]] = []
-    monkeypatch.setattr("IPython.display.display", shown.append)
     monkeypatch.setattr(run_mode, "note", lambda *what: noted.append(what))
     monkeypatch.setattr(recordings, "runs", list)
-    card = named_card("matmul_float32")
     monkeypatch.setattr(lesson, "_current", "01")
-    figures.curves("crossover", {"CPU": ([1024, 2048], [1.0, 2.0])}, card=given)
-    (picture,), ((_, _, values),) = shown, noted
-    assert values == {"lines": {"CPU": [[1024.0, 2048.0], [1.0, 2.0]]}}
-    lines = picture.figure.axes[0].get_lines()
-    assert lines[-1].get_label() == str(card.label).replace(" · ", "\n") and len(lines) == 2
-    assert card.card not in picture.series
-
-
-def test_its_source_stands_below_also_beside_a_recording() -> None:
     card = named_card("matmul_float32")
-    for recorded in (None, {"run": "an H200"}):
+    figures.curves("crossover", {"CPU": ([1024, 2048], [1.0, 2.0])}, card=given)
+    assert noted == [("curve", "crossover", {"lines": {"CPU": [[1024.0, 2048.0], [1.0, 2.0]]}})]
+    lines = shown[0].figure.axes[0].get_lines()
+    assert lines[-1].get_label() == str(card.label).replace(" · ", "\n") and len(lines) == 2
+    assert card.card not in shown[0].series
+    for recorded in (None, {"run": "an H200"}):  # its source stands below also beside a recording
         html = beside("crossover", recorded, card)
         assert html.startswith(card.reference.html()) and html.count("course-published") == 1
 
 
-def test_panels_show_the_card_in_the_panel_whose_values_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown: list[Any] = []
-    monkeypatch.setattr("IPython.display.display", shown.append)
+def test_panels_show_the_card_in_the_panel_whose_values_it_has(
+    shown: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(lesson, "_current", "03")
     mine = {"float32": 1.0, "float16": 2.0}
     panels("formats", {"bytes": mine, "scaling": mine, "product": mine}, card={"product": "matmul_dtypes"})

@@ -43,6 +43,8 @@ def test_labels_and_values_may_be_words_in_both_languages() -> None:
         {Bilingual(en="what is left <", zh="剩下的 <"): Bilingual(en="ones", zh="ones"), "x.sum()": 4}
     )
     assert without_marks(same.html) == without_marks(varies.html), "a value may be the same in both languages"
+    modelled = '<span lang="en">1.5 modelled ms</span><span lang="zh-Hant">1.5 ms（推算值）</span>'
+    assert f'<span class="measured">{modelled}</span>' in facts({"t": "1.5 modelled ms"}).html
 
 
 def test_fixed_facts_are_compared() -> None:

@@ -29,19 +29,12 @@ def test_a_gpu_without_code_is_hidden_when_a_product_fails() -> None:
 
 
 @pytest.mark.usefixtures("old_card")
-@pytest.mark.parametrize(
-    "there, name, value",
-    [
-        (usable_gpus, "works", lambda program: True),  # the product decides, not the table
-        (usable_gpus, "smi_query", lambda fields: None),
-        (usable_gpus, "smi_query", lambda fields: "NVIDIA L4, 8.9"),
-        (usable_gpus, "smi_query", lambda fields: "NVIDIA L4, [N/A]"),
-        (torch.cuda, "device_count", lambda: 0),
-        (torch.cuda, "is_initialized", lambda: True),
-        (torch.version, "hip", "7.0"),
-    ],
-    ids=["computes", "no driver", "has code", "not told", "none", "in use", "AMD"],
-)
+@pytest.mark.parametrize("there, name, value", [
+    (usable_gpus, "works", lambda program: True),  # the product decides, not the table
+    (usable_gpus, "smi_query", lambda fields: None), (usable_gpus, "smi_query", lambda fields: "NVIDIA L4, 8.9"),
+    (usable_gpus, "smi_query", lambda fields: "NVIDIA L4, [N/A]"), (torch.cuda, "device_count", lambda: 0),
+    (torch.cuda, "is_initialized", lambda: True), (torch.version, "hip", "7.0"),
+], ids=["computes", "no driver", "has code", "not told", "none", "in use", "AMD"])  # fmt: skip
 def test_otherwise_nothing_is_hidden(
     there: object, name: str, value: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:

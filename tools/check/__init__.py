@@ -10,7 +10,7 @@ from tools.written import LEARNERS
 
 from .markdown import check_blocks, check_links
 from .notebook import check_notebook, fix_notebook
-from .strings import check_text_file
+from .strings import check_python, check_toml
 from .terms import check_glosses, check_words
 from .text import Finding, Findings, check_bold
 
@@ -69,8 +69,9 @@ def check_file(path: Path, root: Path = ROOT) -> list[Finding]:
         if check_blocks(source, findings, adjacent=False):
             check_bold(source, findings)
     else:
-        check_text_file(path, place, findings)
-        check_words(path.read_text(encoding="utf-8"), place, findings)
+        source = path.read_text(encoding="utf-8")
+        (check_toml if path.suffix == ".toml" else check_python)(source, findings, place)
+        check_words(source, place, findings)
     return list(dict.fromkeys(findings))
 
 

@@ -25,59 +25,41 @@ SHOWS_ITSELF = (
 ALLOWED_IMPORTS = {"torch", "train", *sys.stdlib_module_names}
 SCORED = {"faster.py": "shared.program"}  # what the scoreboard trains is the course's program
 LONGEST_CELL = 25  # lines
-RECORD = "run: python -m tools.record"
 
 MACHINE_PATH = re.compile(
     r"/(?:home|Users|root|tmp|work|mnt|private|var/folders|opt/conda)/[\w.-]+"
     r"|[A-Za-z]:\\+Users\\+|site-packages|ipykernel_\d+"
 )
-_NOT_UNDERSTOOD = "is not understood by nbval"
 _RULES_FOR_CODE = [
-    (r"^\s*%%?(?:timeit|prun|memit)\b", "%timeit prints what differs in each run", "use compare()"),
-    (
-        r"^\s*%%writefile\b(?! mine/\w+\.py\s*$)",
-        "%%writefile elsewhere than mine/NAME.py",
-        "write a script into mine/",
-    ),
-    (r"\bclear_output\s*\(", f"clear_output {_NOT_UNDERSTOOD}", "display once, at the end"),
-    (
-        r"from\s+tqdm\s+import|import\s+tqdm\s*$|\btqdm\.tqdm\s*\(",
-        "plain tqdm writes times to stderr",
-        "use tqdm.auto",
-    ),
-    (
-        r"\bOutput\s*\(\s*\)|\binteract(?:ive|ive_output)?\s*\(",
-        f"captured output {_NOT_UNDERSTOOD}",
-        "use explore()",
-    ),
-    (
-        r"\bupdate_display\s*\(|display_id\s*=",
-        f"an updated display {_NOT_UNDERSTOOD}",
-        "display once, at the end",
-    ),
-    (r"#\s*(?:NBVAL_|PYTEST_VALIDATE_IGNORE)", "an nbval comment", "use tags and metadata.course.exempt"),
+    (r"^\s*%%?(?:timeit|prun|memit)\b", "%timeit prints what differs in each run: use compare()"),
+    (r"^\s*%%writefile\b(?! mine/\w+\.py\s*$)", "%%writefile elsewhere than mine/NAME.py"),
+    (r"\bclear_output\s*\(", "nbval does not understand clear_output: display once, at the end"),
+    (r"from\s+tqdm\s+import|import\s+tqdm\s*$|\btqdm\.tqdm\s*\(", "plain tqdm writes times to stderr"),
+    (r"\bOutput\s*\(\s*\)|\binteract(?:ive|ive_output)?\s*\(", "nbval does not understand captured output"),
+    (r"\bupdate_display\s*\(|display_id\s*=", "nbval does not understand an updated display"),
+    (r"#\s*(?:NBVAL_|PYTEST_VALIDATE_IGNORE)", "an nbval comment: use tags and metadata.course.exempt"),
 ]
 
 
 def check_code(cell: NotebookNode, position: int, findings: Findings) -> None:
     """Report what is wrong with a code cell that is the `position`-th of its notebook."""
     if cell.execution_count is None:
-        findings.add("order", "never executed", RECORD)
+        findings.add("order", "never executed")
     elif cell.execution_count != position:
-        findings.add("order", f"execution count {cell.execution_count}, position {position}", RECORD)
+        findings.add("order", f"execution count {cell.execution_count}, position {position}")
     if cell.metadata.get("course", {}).get("ran") != code_hash(cell.source):
-        findings.add("stale", "the code changed after it was executed", RECORD)
+        findings.add("stale", "the code changed after it was executed")
     lines = cell.source.splitlines()
     script = script_in(cell.source)
     if not script and len(lines) > LONGEST_CELL:
-        findings.add("length", f"{len(lines)} lines, allowed are {LONGEST_CELL}", "split the cell")
+        findings.add("length", f"{len(lines)} lines, allowed are {LONGEST_CELL}")
     if lines[-1].rstrip().endswith(";"):
         findings.add("code", "the last line ends in ;", "write `_ = …` instead; nbval sees the value")
-    for pattern, what, todo in _RULES_FOR_CODE:
+    for pattern, what in _RULES_FOR_CODE:
         if re.search(pattern, cell.source, re.M):
-            findings.add("code", what, todo)
+            findings.add("code", what)
     if found := MACHINE_PATH.search(cell.source):
-        findings.add("machine path", found[0], "use a relative path or tempfile")
+        findings.add("machine path", found[0])
     if script:
         check_script(script, findings)
         return
@@ -92,26 +74,17 @@ def check_code(cell: NotebookNode, position: int, findings: Findings) -> None:
 
 
 def check_script(script: Script, findings: Findings) -> None:
-    """Report what is wrong with a script as a Python file.
-
-    Args:
-        script: What a cell writes.
-        findings: Where to report; its place names the cell.
-    """
+    """Report what is wrong with a script that a cell writes as a Python file."""
     place, lines = findings.place, script.text.splitlines()
     if len(lines) + 1 > LONGEST:
-        findings.add("length", f"{len(lines) + 1} lines, allowed are {LONGEST}", "shorten the script")
+        findings.add("length", f"{len(lines) + 1} lines, allowed are {LONGEST}")
     for number, line in enumerate(lines, 2):
         if len(line) > WIDEST:
-            findings.add(
-                "length", f"line {number} has {len(line)} characters, allowed are {WIDEST}", "break it"
-            )
+            findings.add("length", f"line {number} has {len(line)} characters, allowed are {WIDEST}")
     try:
         tree = ast.parse(script.text)
     except SyntaxError as error:
-        findings.add(
-            "script", f"line {(error.lineno or 0) + 1}: {error.msg}", "a script must be whole Python"
-        )
+        findings.add("script", f"line {(error.lineno or 0) + 1}: {error.msg}")
         return
     for node in ast.walk(tree):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
@@ -119,7 +92,7 @@ def check_script(script: Script, findings: Findings) -> None:
             names = ["." * node.level + (node.module or "")]
         for name in names:
             if name.partition(".")[0] not in ALLOWED_IMPORTS and name != SCORED.get(script.name):
-                findings.add("script", f"imports {name}", "import torch, train and the standard library only")
+                findings.add("script", f"imports {name}")
     strings.check_python(script.text, findings, place)
     findings.at(place)
 
@@ -168,11 +141,7 @@ def check_nothing_is_lost(tree: ast.Module, findings: Findings) -> None:
             continue
         name = _last_name(node.value.func)
         if name in showing():
-            findings.add(
-                "lost output",
-                f"line {node.lineno}: {name}(…) shows nothing",
-                "make it the last expression of its cell, or give it to display()",
-            )
+            findings.add("lost output", f"line {node.lineno}: {name}(…) shows nothing")
 
 
 def check_claims(tree: ast.Module, findings: Findings) -> None:
@@ -185,8 +154,5 @@ def check_claims(tree: ast.Module, findings: Findings) -> None:
             inner = value.body if isinstance(value, ast.Lambda) else value
             names = {node.id for node in ast.walk(inner) if isinstance(node, ast.Name)}
             if not names - set(dir(builtins)):
-                findings.add(
-                    "constant claim",
-                    f"line {call.lineno}: {ast.unparse(value)} is the same on every machine",
-                    "claim what was measured or computed",
-                )
+                what = f"line {call.lineno}: {ast.unparse(value)} is the same on every machine"
+                findings.add("constant claim", what)

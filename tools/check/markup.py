@@ -47,7 +47,7 @@ def check_mime_types(data: dict[str, object], known: set[str], findings: Finding
     """Report forms of an output that are neither text nor in `known`, for which other rules have an answer."""
     for mime in sorted(set(data) - MIME_TYPES - known):
         if not mime.startswith("image/"):
-            findings.add("active content", f"an output of type {mime}", "show text, HTML or a picture")
+            findings.add("active content", f"an output of type {mime}")
 
 
 def check_html(markup: str, findings: Findings) -> None:
@@ -67,13 +67,11 @@ def _check_tags(markup: str, allowed: dict[str, set[str]], files: bool, findings
         at = tag.end() if tag else start.end()
         if tag is None:  # a comment, an attribute in other quotation marks: browsers may see more in it
             excerpt = texts.short(markup[start.start() : start.start() + 60])
-            findings.add(
-                "active content", f"markup that is not plain: {excerpt!r}", 'write <tag name="value">'
-            )
+            findings.add("active content", f"markup that is not plain: {excerpt!r}")
             continue
         name = tag["name"].lower()
         if name not in allowed:
-            findings.add("active content", f"<{name}>", "do without it, or allow it in tools/check/markup.py")
+            findings.add("active content", f"<{name}>")
             continue
         for attribute, value in _ATTRIBUTE.findall(tag["attributes"]):
             _check_attribute(name, attribute.lower(), html.unescape(value), allowed[name], files, findings)
@@ -83,19 +81,15 @@ def _check_attribute(
     tag: str, name: str, value: str, allowed: set[str], files: bool, findings: Findings
 ) -> None:
     if name not in allowed | EVERYWHERE:
-        findings.add("active content", f"{name}= on <{tag}>", "do without it")
+        findings.add("active content", f"{name}= on <{tag}>")
     elif name == "style" and not _HARMLESS_STYLE.fullmatch(value):
-        findings.add(
-            "active content", f"style={texts.short(value)!r}", "use a class of the course's style sheet"
-        )
+        findings.add("active content", f"style={texts.short(value)!r}")
     elif name in ("href", "src"):
         # Browsers ignore control characters and spaces in an address: "java\nscript:" is a script.
         address = re.sub(r"[\x00-\x20\x7f-\x9f]", "", value)
         scheme = _SCHEME.match(address)
         remote = address.startswith(("//", "\\", "/\\"))
         if name == "src" and not _PICTURE.fullmatch(value) and (scheme or remote or not files):
-            findings.add(
-                "active content", f"a picture from {texts.short(value)!r}", "store it in the notebook"
-            )
+            findings.add("active content", f"a picture from {texts.short(value)!r}")
         if name == "href" and (remote or (scheme and scheme[1].lower() not in ("http", "https", "mailto"))):
-            findings.add("active content", f"a link to {texts.short(value)!r}", "link to a page or a file")
+            findings.add("active content", f"a link to {texts.short(value)!r}")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from course_utils.questions import Question, parsed
 from tools.markdown_text import HAS_CJK, UNKNOWN
 from tools.notebook_file import paired_keys
 
@@ -67,7 +68,7 @@ def check_python(source: str, findings: Findings, place: str) -> None:
         paired.update(id(part) for side in (english, chinese) if side is not None for part in ast.walk(side))
         if english is None or chinese is None:
             known, missing = ("Chinese", "English") if english is None else ("English", "Chinese")
-            findings.add("translation", f"{known} without {missing}", f"add the {missing} text")
+            findings.add("translation", f"{known} without {missing}")
             continue
         en, zh = constant_text(english), constant_text(chinese)
         if en is not None and zh is not None:
@@ -110,73 +111,38 @@ def check_toml(source: str, findings: Findings, place: str) -> None:
                 elif isinstance(english, str) and isinstance(chinese, str):
                     texts.check_pair(english, chinese, findings, braces=True)
                 else:
-                    findings.add("translation", "en and zh do not correspond", "give both, of the same form")
+                    findings.add("translation", "en and zh do not correspond")
             for key, item in value.items():
                 if not any(item is one for one in seen):
                     visit(item, f"{path}.{key}".lstrip("."))
         elif isinstance(value, str) and HAS_CJK.search(value):
-            findings.add(
-                "translation", f"Chinese outside en/zh: {texts.short(value)!r}", "give it as en = and zh ="
-            )
+            findings.add("translation", f"Chinese outside en/zh: {texts.short(value)!r}")
 
     data = tomllib.loads(source)
     visit(data, "")
     check_questions(data, findings.at(place))
     if Path(place).match("lesson_*/texts.toml") and (unknown := set(data) - SECTIONS):
-        findings.add(
-            "section", f"section {sorted(unknown)} is not known", f"use {', '.join(sorted(SECTIONS))}"
-        )
+        findings.add("section", f"section {sorted(unknown)} is not known")
 
 
-def _expected(data: dict[str, Any]) -> str:
-    """Return what is expected of a question's ``number`` where it is something else, or ``""``."""
-    given, needed = data["number"], {"low", "high", "unit_en", "unit_zh"}
-    if not isinstance(given, dict) or not needed <= set(given) <= needed | {"linear", "step", "start"}:
-        return (
-            "it is {low, high, unit_en, unit_zh}; start, if not in the middle; "
-            "and, on a linear scale, linear = true, perhaps with a step"
-        )
-    if {type(given["low"]), type(given["high"])} - {int, float} or given["low"] >= given["high"]:
-        return "low and high are numbers, and low is the smaller one"
-    if given["low"] <= 0 and not given.get("linear"):
-        return "low is above 0 on a logarithmic scale; or set linear = true"
-    if "step" in given and (
-        not given.get("linear")
-        or type(given["step"]) not in (int, float)
-        or not 0 < given["step"] <= given["high"] - given["low"]
-    ):
-        return "step is a positive number within the range, on a linear scale"
-    if "start" in given and (
-        type(given["start"]) not in (int, float) or not given["low"] <= given["start"] <= given["high"]
-    ):
-        return "start is a number between low and high"
-    if not {"why_en", "why_zh"} <= set(data):
-        return "the question explains it in why_en and why_zh"
-    return ""
+def _can_be_answered(asked: Question) -> bool:
+    """Return whether a question has a right one of several choices, or a slider that goes up and begins within its range."""
+    number = asked.number
+    if number is None:
+        return len(asked.choices) >= 2 and any(choice.right for choice in asked.choices)
+    values = number.values()
+    start = values[0] if number.start is None else number.start
+    goes_up = len(values) > 1 and values == sorted({*values}) and values[0] <= start <= values[-1]
+    return goes_up and not asked.choices and (number.linear or not number.step)
 
 
 def check_questions(texts: dict[str, Any], findings: Findings) -> None:
-    """Report each question without a right choice, and each whose ``number`` cannot be shown as a slider."""
+    """Report each question that nobody can answer."""
     asked = texts.get("question")
     for name, data in asked.items() if isinstance(asked, dict) else ():
-        if not isinstance(data, dict):
-            continue
-        choices = data.get("choices", [])
-        if ("number" in data) == bool(choices):
-            findings.add(
-                "question", f"question {name!r} has choices and a number, or neither", "give one of them"
-            )
-        elif choices and not (len(choices) >= 2 and any(choice.get("right") for choice in choices)):
-            findings.add(
-                "question",
-                f"question {name!r} has one choice, or no right one",
-                "give at least two choices, and mark one of them `right = true`",
-            )
-        if "number" in data and (expected := _expected(data)):
-            findings.add("question", f"question {name!r} has number = {data['number']!r}", expected)
-
-
-def check_text_file(path: Path, place: str, findings: Findings) -> None:
-    """Report what is wrong with the texts of a ``.py`` or ``.toml`` file."""
-    check = check_toml if path.suffix == ".toml" else check_python
-    check(path.read_text(encoding="utf-8"), findings, place)
+        try:
+            good, why = _can_be_answered(parsed(name, data)), ""
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            good, why = False, f": {error!r}"
+        if not good:
+            findings.add("question", f"question {name!r} cannot be answered{why}")

@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from tools.markdown_text import CJK, HAS_CJK
-from tools.notebook_file import Cell, passages
+from tools.notebook_file import passages
 
 from . import text as texts
 from .text import Findings
@@ -14,7 +14,7 @@ from .text import Findings
 LOOKED_UP = "09"  # the clinic of errors is looked things up in, not read from its beginning
 
 # What was decided against, and for what. A word that is right in another sense gets a pattern that leaves that alone.
-_NOT_USED_ANY_MORE = [
+_NOT_USED = [
     ("費用", "額外負擔（overhead）"),
     ("演練", "模擬"),
     ("正確率", "準確率"),
@@ -33,14 +33,13 @@ _NOT_USED_ANY_MORE = [
         "返回 (傳回 needs what it returns)",
     ),
 ]
-_PATTERNS = [(re.compile(pattern, re.M), instead) for pattern, instead in _NOT_USED_ANY_MORE]
 
 
 def check_words(source: str, place: str, findings: Findings) -> None:
     """Report words that were decided against, in a file (also in code: labels, comments)."""
     for number, line in enumerate(source.splitlines(), 1):
-        for pattern, instead in _PATTERNS:
-            for found in pattern.finditer(line):
+        for pattern, instead in _NOT_USED:
+            for found in re.finditer(pattern, line, re.M):
                 around = line[max(0, found.start() - 8) : found.end() + 8].strip()
                 findings.at(f"{place}: line {number}")
                 findings.add("term", f"{found[0]} in {around!r}", f"write {instead}")
@@ -83,19 +82,13 @@ def check_glosses(path: Path, findings: Findings) -> None:
         return
     read = [(p.cell, _bare(p.zh)) for p in passages(path) if p.kind not in ("heading", "details")]
     for english, used, gloss in glossed():
-        place: tuple[Cell, str] | None = next(((cell, zh) for cell, zh in read if used.search(zh)), None)
-        if place is None:
+        uses = ((cell, zh, found) for cell, zh in read if (found := used.search(zh)))
+        cell, zh, first = next(uses, (None, "", None))
+        if first is None:
             continue
-        cell, zh = place
-        first = used.search(zh)
-        assert first is not None
         at = gloss.search(zh, max(0, first.start() - 40))
         if at is None or at.start() > first.end():
             around = zh[max(0, first.start() - 8) : first.end() + 12].strip()
             findings.at(f"{path.name}: {cell.section or 'beginning'} ({cell.id})")
-            write = f"{first[0]}（{english.partition(' (')[0]}）"
-            findings.add(
-                "first use",
-                f"{first[0]} without its English in {around!r}",
-                f"write {write} where it comes first",
-            )
+            write = f"write {first[0]}（{english.partition(' (')[0]}） where it comes first"
+            findings.add("first use", f"{first[0]} without its English in {around!r}", write)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+import tomllib
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -13,6 +14,7 @@ from markdown_it import MarkdownIt
 from tools.markdown_text import CJK, CODE, HAS_CHINESE, HAS_CJK, Visible, plain
 
 GLOSSARY = Path(__file__).parents[2] / "course_utils" / "glossary.csv"
+TODO = tomllib.loads(Path(__file__).with_name("rules.toml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True, order=True)
@@ -40,9 +42,9 @@ class Findings(list):
         self.place = place
         return self
 
-    def add(self, rule: str, what: str, todo: str) -> None:
-        """Add a finding at the current place."""
-        self.append(Finding(self.place, rule, what, todo))
+    def add(self, rule: str, what: str, todo: str = "") -> None:
+        """Add a finding at the current place; what to do stands in rules.toml, if nothing else is given."""
+        self.append(Finding(self.place, rule, what, todo or TODO[rule]))
 
 
 # Characters of Taiwanese texts that Big5 lacks although they are not Simplified.
@@ -70,40 +72,28 @@ _PUNCTUATION = [
     (rf"[{CJK}，。：（]\"|\"(?=[{CJK}])|[“”‘’]", "use 「 」 for quotation marks"),
     ("[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a]", "use half-width digits and Latin letters"),
 ]
-_PUNCTUATION_RULES = [(re.compile(pattern, re.M), todo) for pattern, todo in _PUNCTUATION]
 
 
 def check_chinese(text: str, findings: Findings, braces: bool = False) -> None:
     """Report punctuation, spacing, Simplified characters and Mainland terms in a Chinese text."""
     view = Visible.of(text, braces)
-    for pattern, todo in _PUNCTUATION_RULES:
-        for found in pattern.finditer(view.text):
+    for pattern, todo in _PUNCTUATION:
+        for found in re.finditer(pattern, view.text, re.M):
             findings.add("punctuation", f"half-width or foreign mark in {view.around(found.start())!r}", todo)
     for found in _TIGHT.finditer(view.text):
-        findings.add(
-            "spacing",
-            f"no space between Chinese and Latin in {view.around(found.start())!r}",
-            "put one space there, or run with --fix",
-        )
+        findings.add("spacing", f"no space between Chinese and Latin in {view.around(found.start())!r}")
     for found in _TWICE_SPACED.finditer(view.text):
-        findings.add(
-            "spacing",
-            f"a space before a full-width mark in {view.around(found.start())!r}",
-            "remove it, or run with --fix",
-        )
+        findings.add("spacing", f"a space before a full-width mark in {view.around(found.start())!r}")
     for char in sorted(set(HAS_CJK.findall(view.text))):
         if char not in BEYOND_BIG5 and not _in_big5(char):
-            findings.add("simplified", f"{char} is not a Traditional character", "write Traditional Chinese")
+            findings.add("simplified", f"{char} is not a Traditional character")
     for found in _SIMPLIFIED_WORDS.finditer(view.text):
-        findings.add("simplified", f"{found[0]} in {view.around(found.start())!r}", "write 繁體中文")
+        findings.add("simplified", f"{found[0]} in {view.around(found.start())!r}")
     for term in glossary():
         for pattern in term.avoid:
             for found in pattern.finditer(view.text):
-                findings.add(
-                    "glossary",
-                    f"{found[0]} in {view.around(found.start())!r}",
-                    f"in Taiwan: {term.chinese} ({term.english})",
-                )
+                instead = f"in Taiwan: {term.chinese} ({term.english})"
+                findings.add("glossary", f"{found[0]} in {view.around(found.start())!r}", instead)
 
 
 def _in_big5(char: str) -> bool:
@@ -181,7 +171,7 @@ def check_english(text: str, findings: Findings, braces: bool = False) -> None:
     """Report Chinese characters and full-width marks in an English text."""
     found = HAS_CHINESE.search(_OWN_NAMES.sub("", plain(text, braces)))
     if found:
-        findings.add("language", f"Chinese in the English text: {found[0]}", "translate it, or move it")
+        findings.add("language", f"Chinese in the English text: {found[0]}")
 
 
 def check_pair(english: str, chinese: str, findings: Findings, braces: bool = False) -> None:
@@ -198,31 +188,20 @@ def _problems_of_pair(english: str, chinese: str, braces: bool) -> Findings:
     en, zh = plain(english, braces), plain(chinese, braces)
     for language, raw in (("English", english), ("Chinese", chinese)):
         if not Visible.of(raw, braces).text.strip():
-            findings.add("translation", f"the {language} text is empty", "write it")
+            findings.add("translation", f"the {language} text is empty")
             return findings
     characters, letters = len(HAS_CJK.findall(zh)), len(re.findall(r"[A-Za-z]", en))
     if not characters and len(_WORD.findall(en)) >= 2:
-        findings.add("translation", f"no Chinese in the Chinese text of {short(en)!r}", "translate it")
+        findings.add("translation", f"no Chinese in the Chinese text of {short(en)!r}")
     elif letters >= 80 and characters < 0.12 * letters:
-        findings.add(
-            "translation",
-            f"{characters} Chinese characters for {letters} English letters: {short(en)!r}",
-            "say in Chinese all that the English says",
-        )
+        findings.add("translation", f"{characters} Chinese characters for {letters} letters: {short(en)!r}")
     elif characters >= 40 and letters < 0.8 * characters:
-        findings.add(
-            "translation",
-            f"{letters} English letters for {characters} Chinese characters: {short(zh)!r}",
-            "say in English all that the Chinese text says",
-        )
+        findings.add("translation", f"{letters} letters for {characters} Chinese characters: {short(zh)!r}")
     if characters:
         for term in glossary():
             if term.required and term.required.search(en) and term.chinese not in zh:
-                findings.add(
-                    "glossary",
-                    f"{term.english!r} in {short(en)!r}, but no {term.chinese} in the Chinese",
-                    f"use {term.chinese}, or reword the English",
-                )
+                what = f"{term.english!r} in {short(en)!r}, but no {term.chinese} in the Chinese"
+                findings.add("glossary", what)
     for text in (english, chinese):
         check_bold(text, findings, italics=not braces)
     return findings
@@ -240,22 +219,10 @@ _MATH = re.compile(r"\$\$.+?\$\$|(?<![\\$])\$(?! )[^$\n]+?(?<! )\$(?![\d$])", re
 
 
 def check_bold(text: str, findings: Findings, italics: bool = True) -> None:
-    """Report ``**`` that stays visible, as CommonMark makes it next to Chinese marks and brackets.
-
-    Args:
-        text: Markdown.
-        findings: Where to add what is found.
-        italics: Whether ``*…*`` is markup here, as in cells; on cards its asterisks are shown.
-    """
+    """Report ``**`` that CommonMark leaves visible next to Chinese marks, and ``*``, where that is shown, as on cards."""
     for token in _MARKDOWN.parse(_MATH.sub("x", text)):
         for child in token.children or ():
             if child.type == "em_open" and child.markup == "*" and not italics:
-                findings.add(
-                    "italics", f"asterisks would be shown: {short(text)!r}", "use **…**, or plain words"
-                )
+                findings.add("italics", f"asterisks would be shown: {short(text)!r}")
             if child.type == "text" and "**" in child.content:
-                findings.add(
-                    "bold",
-                    f"asterisks would be shown: {short(child.content)!r}",
-                    "keep marks, brackets and code out of the ends of **…**, or use <strong>",
-                )
+                findings.add("bold", f"asterisks would be shown: {short(child.content)!r}")

@@ -35,13 +35,7 @@ def present() -> list[str]:
 
 
 def least_used(gpus: Sequence[str], dealt: Iterable[Sequence[str]], number: int = 1) -> list[str]:
-    """Return the GPUs that fewest students have, in the order of the server.
-
-    Args:
-        gpus: All GPUs.
-        dealt: What each student has who is there now.
-        number: How many to return; all if there are fewer.
-    """
+    """Return the `number` of GPUs (or all) that fewest students have now, in the order of the server."""
     holders = Counter(gpu for hand in dealt for gpu in hand)
     chosen = sorted(gpus, key=holders.__getitem__)[:number]
     return sorted(chosen, key=gpus.index)
@@ -68,9 +62,8 @@ def dealing(spawner: type, gpus: Sequence[str], number: int = 1) -> type:
             return super().start()
 
         def get_env(self) -> dict[str, str]:
-            return super().get_env() | (
-                {"CUDA_VISIBLE_DEVICES": ",".join(dealt[self])} if self in dealt else {}
-            )
+            hand = {"CUDA_VISIBLE_DEVICES": ",".join(dealt[self])} if self in dealt else {}
+            return super().get_env() | hand
 
         # The hub stores this, so that it still knows after its own restart, during which the servers go on.
         def get_state(self) -> dict[str, Any]:

@@ -21,9 +21,8 @@ GPUS_EACH = 1  # GPUs that each student sees
 # The part of a GPU's memory that one process may take; None: no limit. For four students to a GPU, 0.2 leaves room for
 # CUDA's own needs. PyTorch takes it from 2.10 on: https://github.com/pytorch/pytorch/pull/161035
 GPU_MEMORY = None
-IDLE_SECONDS = (
-    3600  # a kernel that computes nothing for so long is ended, and with it what it holds on the GPU
-)
+# A kernel that computes nothing for so long is ended, and with it what it holds on the GPU.
+IDLE_SECONDS = 3600
 STUDENTS = {"students"}  # groups of the system whose members may sign in
 TEACHERS = {"teachers"}  # these may also stop others' servers, on the hub's page "Admin"
 

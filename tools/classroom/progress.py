@@ -12,47 +12,27 @@ import os
 import re
 import stat
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TextIO
 
 from bilingual import Bilingual
 from course_utils import lesson
-from tools.classroom.progress_page import SAY, page
+from tools.classroom.progress_page import SAY, Exercises, Learner, page
 
 FILE = ".local/share/pytorch-gpu-course/progress.json"  # in a home on Linux
 MOST_BYTES = 1_000_000
 PROBLEM = SAY["problem"]
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
-Exercises = Mapping[str, Mapping[str, Bilingual]]  # titles, by lesson and name
-
-
-@dataclass(frozen=True)
-class Learner:
-    """What one learner has solved.
-
-    Attributes:
-        name: Of the user, the file or the folder.
-        solved: The date of each solved exercise, by lesson and name.
-        problem: Why nothing could be read, if so.
-    """
-
-    name: str
-    solved: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    problem: Bilingual | None = None
-
 
 def exercises() -> dict[str, dict[str, Bilingual]]:
     """Return the titles of all exercises of the course."""
-    return {
-        file.parent.name[-2:]: {
-            name: Bilingual(**own["title"])
-            for name, own in tomllib.loads(file.read_text(encoding="utf-8")).items()
-        }
-        for file in sorted(lesson.notebooks().glob("lesson_[0-9][0-9]/exercises.toml"))
-    }
+    found = {}
+    for file in sorted(lesson.notebooks().glob("lesson_[0-9][0-9]/exercises.toml")):
+        entries = tomllib.loads(file.read_text(encoding="utf-8"))
+        found[file.parent.name[-2:]] = {name: Bilingual(**own["title"]) for name, own in entries.items()}
+    return found
 
 
 def read(path: Path, name: str, known: Exercises, owner: int | None = None) -> Learner:
@@ -133,15 +113,13 @@ def lines(learners: Sequence[Learner], known: Exercises) -> Iterator[str]:
 
 def main() -> None:
     """Read the progress of a class, print it, and write it as CSV and as a page."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tools.classroom.progress", description=__doc__.split("\n\n")[0]
-    )
-    parser.add_argument(
-        "files", nargs="*", type=Path, help="NAME.json, or folders of NAME.json, NAME/progress.json"
-    )
-    parser.add_argument("--group", help="all users of a group of this machine")
-    parser.add_argument("--csv", type=Path, help="write a table for a spreadsheet")
-    parser.add_argument("--page", type=Path, help="write a page for the browser")
+    what = __doc__.split("\n\n")[0]
+    parser = argparse.ArgumentParser(prog="python -m tools.classroom.progress", description=what)
+    add = parser.add_argument
+    add("files", nargs="*", type=Path, help="NAME.json, or folders of NAME.json, NAME/progress.json")
+    add("--group", help="all users of a group of this machine")
+    add("--csv", type=Path, help="write a table for a spreadsheet")
+    add("--page", type=Path, help="write a page for the browser")
     options = parser.parse_args()
     if not options.files and not options.group:
         parser.error("give files, folders or --group · 請指定檔案、資料夾，或用 --group")
@@ -155,8 +133,7 @@ def main() -> None:
         with open(options.csv, "w", encoding="utf-8-sig", newline="") as file:  # Excel then reads it as UTF-8
             write_csv(file, learners, known)
     if options.page:
-        counted = [(learner.name, learner.solved, learner.problem) for learner in learners]
-        options.page.write_text(page(counted, known), encoding="utf-8")
+        options.page.write_text(page(learners, known), encoding="utf-8")
 
 
 if __name__ == "__main__":

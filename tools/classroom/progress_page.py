@@ -3,6 +3,7 @@
 import datetime
 import html
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 
@@ -13,8 +14,16 @@ SAY: dict[str, dict[str, Bilingual]] = texts(str(Path(__file__).with_name("progr
 _TEXT, _STYLE = SAY["page"], Path(__file__).with_suffix(".css")
 _WHOLE = ' class="whole"'  # all exercises of a lesson are solved
 
-Learners = Sequence[tuple[str, Mapping[str, Mapping[str, str]], Bilingual | None]]  # name, dates, problem
-Exercises = Mapping[str, Mapping[str, Bilingual]]
+Exercises = Mapping[str, Mapping[str, Bilingual]]  # titles, by lesson and name
+
+
+@dataclass(frozen=True)
+class Learner:
+    """What one learner has solved."""
+
+    name: str  # of the user, the file or the folder
+    solved: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # dates, by lesson and name
+    problem: Bilingual | None = None  # why nothing could be read, if so
 
 
 def _table(head: Sequence[str], rows: Sequence[str], foot: str) -> str:
@@ -31,28 +40,27 @@ def _row(name: str, cells: Sequence[str], whole: Sequence[bool] = ()) -> str:
     return f'<tr><th scope="row">{name}</th>{inside}</tr>'
 
 
-def _overview(learners: Learners, known: Exercises) -> str:
+def _overview(learners: Sequence[Learner], known: Exercises) -> str:
     """Return the table of all lessons: a line for each learner."""
     rows = []
-    for name, solved, problem in learners:
-        counts = [len(solved.get(number, ())) for number in known]
+    for learner in learners:
+        counts = [len(learner.solved.get(number, ())) for number in known]
         whole = [count == len(titles) for count, titles in zip(counts, known.values(), strict=True)]
-        note = f" <small>({problem.html()})</small>" if problem else ""
-        rows.append(
-            _row(html.escape(name) + note, [*(str(n or "") for n in counts), str(sum(counts))], whole)
-        )
+        note = f" <small>({learner.problem.html()})</small>" if learner.problem else ""
+        cells = [*(str(n or "") for n in counts), str(sum(counts))]
+        rows.append(_row(html.escape(learner.name) + note, cells, whole))
     totals = [len(titles) for titles in known.values()]
     foot = _row(_TEXT["there_are"].html(), [*map(str, totals), str(sum(totals))])
     return _table([_TEXT["learner"].html(), *known, _TEXT["all"].html()], rows, foot)
 
 
-def _lesson(number: str, titles: Mapping[str, Bilingual], learners: Learners) -> str:
+def _lesson(number: str, titles: Mapping[str, Bilingual], learners: Sequence[Learner]) -> str:
     """Return the table of one lesson: a line for each learner, a column for each exercise."""
     rows = []
-    for name, solved, _ in learners:
-        dates = [solved.get(number, {}).get(exercise, "") for exercise in titles]
-        rows.append(_row(html.escape(name), [date[5:] for date in dates], list(map(bool, dates))))
-    counts = [sum(exercise in solved.get(number, {}) for _, solved, _ in learners) for exercise in titles]
+    for learner in learners:
+        dates = [learner.solved.get(number, {}).get(exercise, "") for exercise in titles]
+        rows.append(_row(html.escape(learner.name), [date[5:] for date in dates], list(map(bool, dates))))
+    counts = [sum(exercise in one.solved.get(number, {}) for one in learners) for exercise in titles]
     heading = _TEXT["lesson"].format(number=number)
     return f"<h2>{heading.html()}</h2>\n" + _table(
         [_TEXT["learner"].html(), *(title.html() for title in titles.values())],
@@ -61,13 +69,8 @@ def _lesson(number: str, titles: Mapping[str, Bilingual], learners: Learners) ->
     )
 
 
-def page(learners: Learners, known: Exercises) -> str:
-    """Return the page.
-
-    Args:
-        learners: Name, dates by lesson and exercise, and what is wrong with the file, of each.
-        known: The titles of all exercises, by lesson and name.
-    """
+def page(learners: Sequence[Learner], known: Exercises) -> str:
+    """Return the page for some learners and all exercises of the course."""
     switch = "".join(
         f'<label><input type="radio" name="language" id="only-{key}"{" checked" if key == "both" else ""}>{text}</label>'
         for key, text in (("en", "English"), ("zh", "中文"), ("both", "English + 中文"))

@@ -1,12 +1,14 @@
 """Plans for a class, from two hours to three days: which lessons and sections, when, and where the breaks are.
 
 The minutes come from :mod:`tools.minutes`, which writes TEACHING.md's timetables:
-``python -m tools.minutes --write``. A plan is changed here, in `PLANS`.
+``python -m tools.minutes --write``. A plan is changed in ``syllabus.toml``.
 """
 
 import re
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 LONGEST = 75  # minutes without a break, where a section ends in time
 BREAK, LUNCH = 10, 60
@@ -14,68 +16,43 @@ BREAK, LUNCH = 10, 60
 Minutes = Mapping[str, Mapping[str, float]]  # of each section of each lesson: {"01": {"1.1": 9.0, …}, …}
 
 
+_CONTENT = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+
+
 @dataclass(frozen=True)
 class Plan:
-    """What a class can do in a given time.
-
-    Attributes:
-        en: Its name.
-        zh: Its name.
-        hours: How long a day of it is, with breaks.
-        days: The blocks of each day: whole lessons ("01") or sections ("1.2").
-        pause: Minutes between two blocks.
-    """
+    """What a class can do in a given time."""
 
     en: str
     zh: str
-    hours: float
-    days: Sequence[Sequence[Sequence[str]]]
-    pause: int = LUNCH
+    hours: float  # of a day, with breaks
+    days: Sequence[
+        Sequence[Sequence[str]]
+    ]  # the blocks of each day: whole lessons ("01") or sections ("1.2")
+    pause: int = LUNCH  # minutes between two blocks
 
 
-PLANS = (
-    Plan("2 hours", "2 小時", 2, [[["00"], ["1.1", "1.2", "1.4", "1.9"], ["2.1", "2.2", "2.3", "2.4", "2.5", "2.11"]]], pause=BREAK),
-    Plan("half a day", "半天", 3.5, [[["00", "01", "02"]]]),
-    Plan("one day", "一天", 8, [[["00", "01", "02"], ["03", "04"]]]),
-    Plan("two days", "兩天", 8, [[["00", "01", "02"], ["03"]], [["04", "05"], ["06", "07"]]]),
-    Plan("three days", "三天", 8, [[["00", "01", "02"], ["03"]], [["04", "05"], ["06"]], [["07"], ["08"]]]),
-)  # fmt: skip
+PLANS = [Plan(**plan) for plan in _CONTENT["plan"]]
 
 
 @dataclass(frozen=True)
 class Row:
-    """A line of a timetable: sections of a lesson, or a pause.
+    """A line of a timetable: sections of a lesson, or a pause, which has no lesson."""
 
-    Attributes:
-        begin: Minutes since the day began.
-        minutes: How long it takes.
-        lesson: "01"; "" for a pause.
-        sections: The first and the last one; empty for a whole lesson, and for a pause.
-    """
-
-    begin: float
+    begin: float  # minutes since the day began
     minutes: float
     lesson: str = ""
     sections: tuple[str, ...] = ()
 
 
 def sections_of(part: str, minutes: Minutes) -> list[tuple[str, str]]:
-    """Return lesson and section for all sections of a part of a plan.
-
-    Args:
-        part: A lesson ("01") or a section ("1.2").
-        minutes: Of all sections.
-
-    Raises:
-        ValueError: There is no such section.
-    """
-    lesson = part if part in minutes else f"{int(part.partition('.')[0]):02}"
-    found = list(minutes.get(lesson, ())) if part == lesson else [part]
-    if part != lesson and part not in minutes.get(lesson, ()):
-        raise ValueError(
-            f"Lesson {lesson} has no section {part}; correct PLANS in tools/classroom/syllabus.py."
-        )
-    return [(lesson, section) for section in found]
+    """Return lesson and section for all sections of a lesson ("01"), or for one section ("1.2"), which must exist."""
+    if part in minutes:
+        return [(part, section) for section in minutes[part]]
+    lesson = f"{int(part.partition('.')[0]):02}"
+    if part not in minutes.get(lesson, ()):
+        raise ValueError(f"Lesson {lesson} has no section {part}; correct tools/classroom/syllabus.toml.")
+    return [(lesson, part)]
 
 
 def block_minutes(block: Sequence[str], minutes: Minutes) -> float:
@@ -84,13 +61,7 @@ def block_minutes(block: Sequence[str], minutes: Minutes) -> float:
 
 
 def timetable(day: Sequence[Sequence[str]], pause: int, minutes: Minutes) -> list[Row]:
-    """Return the lines of a day: a pause between two blocks, and a break where it would otherwise be too long.
-
-    Args:
-        day: Its blocks.
-        pause: The minutes between two blocks; no more than a break if they are short.
-        minutes: Of all sections.
-    """
+    """Return the lines of a day: a pause between two blocks, and a break where it would otherwise be too long."""
     rows: list[Row] = []
     since = 0.0  # minutes since the last pause
 
@@ -110,11 +81,8 @@ def timetable(day: Sequence[Sequence[str]], pause: int, minutes: Minutes) -> lis
                 rest(BREAK)
             for at, (section, part) in enumerate(parts):
                 done = sum(before for _, before in parts[:at])
-                if (
-                    length > LONGEST
-                    and since == done > 0
-                    and abs(done - length / 2) < abs(done + part - length / 2)
-                ):
+                nearer = abs(done - length / 2) < abs(done + part - length / 2)
+                if length > LONGEST and since == done > 0 and nearer:
                     rest(BREAK)  # here, the lesson is cut into halves
                 if rows and rows[-1].lesson == lesson:
                     row = rows.pop()
@@ -153,41 +121,24 @@ def _clock(minutes: float) -> str:
 
 
 def tables(language: str, minutes: Minutes, titles: Mapping[str, str]) -> Iterator[str]:
-    """Give the lines of all timetables as Markdown.
-
-    Args:
-        language: ``"en"`` or ``"zh"``.
-        minutes: Of all sections.
-        titles: Of the lessons.
-
-    Yields:
-        A line.
-    """
-    english = language == "en"
-    comma, to = (", ", " to ") if english else ("、", " 到 ")
+    """Give the lines of all timetables as Markdown, in ``"en"`` or ``"zh"``."""
+    say = {name: text[language] for name, text in _CONTENT["text"].items()}
     for plan in PLANS:
         for number, day in enumerate(plan.days, 1):
-            name = plan.en.capitalize() if english else plan.zh
+            name = getattr(plan, language)
             if len(plan.days) > 1:
-                name += f", day {number}" if english else f"，第 {number} 天"
+                name = say["day"].format(name=name, number=number)
             taught = sum(block_minutes(block, minutes) for block in day)
             rows = timetable(day, plan.pause, minutes)
             spare = 5 * round((60 * plan.hours - _end(rows)) / 5)
-            yield f"**{name}**" + (
-                f" ({taught:.0f} minutes of lessons; {spare} are left for questions and your own machines)"
-                if english
-                else f"（課程 {taught:.0f} 分鐘，另有 {spare} 分鐘可以回答問題、處理大家電腦上的狀況）"
-            )
+            yield say["time"].format(name=name, taught=taught, spare=spare)
             yield ""
-            yield ("| From | To | |" if english else "| 開始 | 結束 | |") + "\n|--:|--:|---|"
+            yield f"{say['head']}\n|--:|--:|---|"
             for row in rows:
+                what = say["lunch" if row.minutes > BREAK else "break"]
                 if row.lesson:
-                    part = _listed(row.sections, list(minutes[row.lesson]), comma, to)
-                    what = f"{row.lesson} {titles[row.lesson]}" + (
-                        "" if not part else f": {part}" if english else f"：{part}"
-                    )
-                else:
-                    long = row.minutes > BREAK
-                    what = ("*lunch*" if long else "*break*") if english else ("*午休*" if long else "*休息*")
+                    what = f"{row.lesson} {titles[row.lesson]}"
+                    if part := _listed(row.sections, list(minutes[row.lesson]), say["comma"], say["to"]):
+                        what = say["part"].format(title=what, sections=part)
                 yield f"| {_clock(row.begin)} | {_clock(row.begin + row.minutes)} | {what} |"
             yield ""

@@ -18,16 +18,7 @@ from tools.machines.staging import ROOT
 PUBLISHED = "https://raw.githubusercontent.com/googlecolab/backend-info/main/pip-freeze.gpu.txt"
 STORED = Path(__file__).with_name("installed.txt")
 # What the packages that the lessons import are made of, and what would stop the running kernel if pip replaced it.
-KERNEL = {
-    "ipython",
-    "traitlets",
-    "tornado",
-    "pyzmq",
-    "jupyter-client",
-    "jupyter-core",
-    "matplotlib-inline",
-    "triton",
-}
+KERNEL = set("ipython traitlets tornado pyzmq jupyter-client jupyter-core matplotlib-inline triton".split())
 WIDGETS = {"widgetsnbextension", "jupyterlab-widgets", "packaging", "setuptools"}
 
 
@@ -54,11 +45,7 @@ def unmet(installed: Mapping[str, str]) -> list[str]:
 
 
 def published(source: str = PUBLISHED) -> str:
-    """Return Colab's published list, from an address or a file.
-
-    Raises:
-        OSError: It cannot be read.
-    """
+    """Return Colab's published list, from an address or a file."""
     if not source.startswith("https://"):
         return Path(source).read_text(encoding="utf-8")
     with urllib.request.urlopen(source, timeout=60) as answer:

@@ -25,11 +25,7 @@ nbformat.write(notebook, source)
 
 
 def environment() -> Path:
-    """Return the interpreter of an environment with Colab's versions, made once; about 6 GB.
-
-    Raises:
-        NotStaged: There is no Python 3.13.
-    """
+    """Return the interpreter of an environment with Colab's versions, made once; about 6 GB."""
     folder, pins = FOLDER / "colab", STORED.read_text(encoding="utf-8")
     python, complete = folder / "bin" / "python", folder / "complete"
     if not complete.exists() or complete.read_text(encoding="utf-8") != pins:
@@ -68,23 +64,11 @@ def executed(
     """
     python = environment()
     subprocess.run([python, "-m", "pip", "uninstall", "--quiet", "--yes", "pytorch-gpu-course"], check=True)
-    wheel = [
-        sys.executable,
-        "-m",
-        "pip",
-        "wheel",
-        "--quiet",
-        "--no-deps",
-        "--no-build-isolation",
-        f"--wheel-dir={work}",
-    ]
-    subprocess.run([*wheel, str(ROOT)], check=True, stderr=subprocess.DEVNULL)
+    wheel = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*wheel, f"--wheel-dir={work}", str(ROOT)], check=True, stderr=subprocess.DEVNULL)
     (built,) = work.glob("*.whl")
     source = first_cell(language, repo="a/b").replace("git+https://github.com/a/b", built.as_uri())
-    cells = [
-        nbformat.v4.new_code_cell(source),
-        *(cell for cell in notebook.cells if cell.id != ID),
-    ]
+    cells = [nbformat.v4.new_code_cell(source), *(cell for cell in notebook.cells if cell.id != ID)]
     staged = nbformat.from_dict({**notebook, "cells": cells})
     (work / "google" / "colab").mkdir(parents=True)
     (work / "google" / "colab" / "__init__.py").touch()

@@ -9,7 +9,6 @@ are not judged: they are the CPU's. The exit status is 1 if there is a finding t
 
 import argparse
 import difflib
-import json
 import os
 import re
 import subprocess
@@ -25,11 +24,12 @@ from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
+from tools.claim_summary import read_notes
 from tools.cuda_standin.driver import build
 from tools.cuda_standin.profiles import SOUND
-from tools.notebook_file import read
-from tools.outputs import read_notes, sanitized
+from tools.notebook_file import canonical, read
 from tools.record import client
+from tools.sanitized import sanitized
 from tools.written import workplace
 
 ROOT = Path(__file__).parents[2]
@@ -44,15 +44,12 @@ CELL_TIMEOUT = 600  # seconds; the lessons' own limit is for a machine with a GP
 class Finding:
     """Something that is not as it should be on a machine with CUDA.
 
-    Attributes:
-        kind: ``raises``, ``stderr``, ``differs``, ``error`` (another type than the stored one), ``fails`` (an exact fact), ``race`` or
-            ``tf32`` (a float32 product is measured in TF32, which the environment has switched on).
-        where: The id of the cell, or of the claim.
-        what: A text for the reader.
+    Its kind is ``raises``, ``stderr``, ``differs``, ``error`` (another type than the stored one), ``fails`` (an exact
+    fact), ``race`` or ``tf32`` (a float32 product is measured in TF32, which the environment has switched on).
     """
 
     kind: str
-    where: str
+    where: str  # the id of the cell, or of the claim
     what: str
 
 
@@ -67,22 +64,17 @@ class Report:
     claims: dict[str, dict] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
 
+    def reason(self, finding: Finding) -> str | None:
+        """Return the explanation of a finding in ``explained.toml``, or None."""
+        for entry in EXPLAINED:
+            same = (entry["notebook"], entry["kind"]) == (self.notebook[:2], finding.kind)
+            if same and finding.where in entry["where"] and self.profile in entry.get("profiles", SOUND):
+                return entry["why"]
+        return None
+
     def unexplained(self) -> list[Finding]:
         """Return the findings for which there is no explanation."""
-        return [finding for finding in self.findings if reason(self, finding) is None]
-
-
-def reason(report: Report, finding: Finding) -> str | None:
-    """Return the explanation of a finding in ``explained.toml``, or None."""
-    for entry in EXPLAINED:
-        if (
-            entry["notebook"] == report.notebook[:2]
-            and entry["kind"] == finding.kind
-            and finding.where in entry["where"]
-            and report.profile in entry.get("profiles", SOUND)
-        ):
-            return entry["why"]
-    return None
+        return [finding for finding in self.findings if self.reason(finding) is None]
 
 
 def compared(outputs: list[NotebookNode]) -> list[str]:
@@ -118,11 +110,8 @@ def differences(stored: list[NotebookNode], fresh: list[NotebookNode]) -> list[s
     """Return how the outputs of a cell differ from the stored ones, sanitized."""
     before, after = compared(stored), compared(fresh)
     changes = difflib.SequenceMatcher(a=before, b=after, autojunk=False).get_opcodes()
-    return [
-        shortened("\n".join(before[a:b]), "\n".join(after[c:d]))
-        for tag, a, b, c, d in changes
-        if tag != "equal"
-    ]
+    parts = [("\n".join(before[a:b]), "\n".join(after[c:d])) for tag, a, b, c, d in changes if tag != "equal"]
+    return [shortened(*part) for part in parts]
 
 
 def kernel_environment(profile: str, library: Path, scratch: Path) -> dict[str, str]:
@@ -143,17 +132,9 @@ def kernel_environment(profile: str, library: Path, scratch: Path) -> dict[str, 
 def run(
     path: Path, profile: str, library: Path, *, keep: Path | None = None, only: Container[str] = ()
 ) -> Report:
-    """Execute a notebook on a machine of this profile.
+    """Execute a notebook, or `only` some of its cells, on a machine of this profile; a folder may `keep` the result.
 
-    Args:
-        path: The notebook; its folder is the working directory of its cells. The file stays as it is.
-        profile: A key of :data:`~tools.cuda_standin.profiles.PROFILES`.
-        library: From :func:`build`.
-        keep: Folder that gets the executed notebook.
-        only: Ids of the code cells to execute; all, if it is empty.
-
-    Returns:
-        What happened; a kernel that dies or hangs is a finding in the cell that it was at.
+    The file stays as it is. A kernel that dies or hangs is a finding in the cell that it was at.
     """
     notebook = read(path)
     report, started = Report(profile, path.stem), time.monotonic()
@@ -180,12 +161,10 @@ def run(
                 environment["CUDA_STANDIN_RACES"] = "1"
             executing.execute(stderr=subprocess.DEVNULL, env=environment)
         except (CellTimeoutError, DeadKernelError) as error:
-            report.findings.append(
-                Finding("raises", at["id"], f"{type(error).__name__}: the lesson ends here")
-            )
-        for line in read_notes(scratch / "journal.jsonl"):
-            if line["kind"] == "claim":
-                report.claims[line["key"]] = line["values"]
+            what = f"{type(error).__name__}: the lesson ends here"
+            report.findings.append(Finding("raises", at["id"], what))
+        journal = read_notes(scratch / "journal.jsonl")
+        report.claims = {line["key"]: line["values"] for line in journal if line["kind"] == "claim"}
         notes = read_notes(scratch / "notes.jsonl")
     for cell in notebook.cells:
         if cell.cell_type != "code" or cell.execution_count is None:
@@ -198,9 +177,7 @@ def run(
         if not any(output.output_type == "error" for output in cell.outputs):
             before, after = errors(stored[cell.id]), errors(cell.outputs)
             if before != after:
-                what = (
-                    f"the error is {', '.join(after) or 'missing'}, stored is {', '.join(before) or 'none'}"
-                )
+                what = f"it is {', '.join(after) or 'missing'}, stored is {', '.join(before) or 'none'}"
                 report.findings.append(Finding("error", cell.id, what))
             for difference in differences(stored[cell.id], cell.outputs):
                 report.findings.append(Finding("differs", cell.id, difference))
@@ -212,9 +189,7 @@ def run(
     report.seconds = time.monotonic() - started
     if keep:
         keep.mkdir(parents=True, exist_ok=True)
-        (keep / f"{profile}-{path.name}").write_text(
-            json.dumps(notebook, ensure_ascii=False), encoding="utf-8"
-        )
+        (keep / f"{profile}-{path.name}").write_text(canonical(notebook), encoding="utf-8")
     return report
 
 
@@ -228,7 +203,7 @@ def show(report: Report, verbose: bool) -> None:
         f" {len(unexplained)} others"
     )
     for finding in report.findings:
-        why = reason(report, finding)
+        why = report.reason(finding)
         if why is None:
             print(f"  {finding.kind} {finding.where}: {finding.what}")
         elif verbose:
@@ -237,17 +212,15 @@ def show(report: Report, verbose: bool) -> None:
 
 def main() -> int:
     """Run the command line and return the exit status."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tools.cuda_standin", description="Run lessons without a GPU as if on one."
-    )
-    parser.add_argument("notebooks", nargs="*", type=Path, help="default: lessons 01 to 06")
+    what = "Run lessons without a GPU as if on one."
+    parser = argparse.ArgumentParser(prog="python -m tools.cuda_standin", description=what)
+    parser.add_argument("notebooks", nargs="*", type=Path, help="default: lessons 01 to 08")
     parser.add_argument("--profile", nargs="+", choices=SOUND, default=SOUND, help="default: all")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="gets the executed notebooks")
     parser.add_argument("--verbose", action="store_true", help="also show the explained findings")
     options = parser.parse_args()
-    paths = options.notebooks or [
-        p for p in sorted((ROOT / "notebooks").glob("*.ipynb")) if p.name[:2] in LESSONS
-    ]
+    every = sorted((ROOT / "notebooks").glob("*.ipynb"))
+    paths = options.notebooks or [path for path in every if path.name[:2] in LESSONS]
     measured: dict[str, bool] = {}
     failed = False
     with tempfile.TemporaryDirectory(prefix="cuda-standin-") as folder:

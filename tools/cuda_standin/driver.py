@@ -13,26 +13,13 @@ _noted: list[dict[str, Any]] = []
 
 
 def build(target: Path) -> Path:
-    """Compile the device for the installed PyTorch (about 15 s), and return the library's path.
-
-    Args:
-        target: Folder for the library.
-
-    Raises:
-        RuntimeError: There is no compiler, or it refuses.
-    """
+    """Compile the device for the installed PyTorch (about 15 s) into a folder, and return the library's path."""
     import torch
 
     folder, path = Path(torch.__file__).parent, target / "libcuda_standin.so"
     include = [f"-I{folder / 'include' / part}" for part in ("", "torch/csrc/api/include")]
-    flags = [
-        "-O1",
-        "-std=c++20",
-        "-fPIC",
-        "-shared",
-        "-w",
-        f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}",
-    ]
+    flags = ["-O1", "-std=c++20", "-fPIC", "-shared", "-w"]
+    flags.append(f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}")
     command = [os.environ.get("CXX", "g++"), *flags, *include, str(SOURCE), "-o", str(path)]
     command += [f"-L{folder / 'lib'}", "-ltorch_cpu", "-lc10"]
     try:
@@ -45,11 +32,7 @@ def build(target: Path) -> Path:
 
 
 def load(torch_folder: str) -> None:
-    """Load the device. Must come before PyTorch is imported, which asks only once whether there is CUDA.
-
-    Args:
-        torch_folder: Where PyTorch is installed.
-    """
+    """Load the device. Must come before PyTorch is imported, which asks only once whether there is CUDA."""
     global library
     for name in ("libc10.so", "libtorch_cpu.so"):
         ctypes.CDLL(os.path.join(torch_folder, "lib", name), mode=ctypes.RTLD_GLOBAL)
@@ -75,11 +58,7 @@ def freed() -> list[int]:
 
 
 def write_note(**values: str) -> None:
-    """Note something for the report, once, with the number of the cell that is running.
-
-    Args:
-        values: ``kind`` and ``what``.
-    """
+    """Note something (``kind`` and ``what``) for the report, once, with the number of the cell that is running."""
     from IPython import get_ipython
 
     shell, path = get_ipython(), os.environ.get("CUDA_STANDIN_NOTES")

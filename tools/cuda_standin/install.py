@@ -19,11 +19,7 @@ ARCHITECTURES = "sm_75 sm_80 sm_86 sm_90 sm_100 sm_120"
 
 
 def patch(profile_name: str) -> None:
-    """Supply what `torch` asks a CUDA build and its driver for.
-
-    Args:
-        profile_name: A key of :data:`~tools.cuda_standin.profiles.PROFILES`.
-    """
+    """Supply what `torch` asks a CUDA build and its driver for."""
     import torch
 
     from tools.cuda_standin import streams  # it needs PyTorch
@@ -156,12 +152,9 @@ def _be_a_cuda_build(torch: ModuleType, profile: Profile) -> None:
     """Set the facts of a build with CUDA and its libraries."""
     torch._C._has_cuda = torch._C._has_cudnn = True
     torch.version.cuda = "13.0"
+    free = profile.memory - 400 * 2**20
     torch.cuda._cudart = SimpleNamespace(
-        cudaMemGetInfo=lambda i: (
-            profile.memory - driver.memory(i)["reserved"] - 400 * 2**20,
-            profile.memory,
-        ),
-        cudaGetErrorString=str,
+        cudaMemGetInfo=lambda i: (free - driver.memory(i)["reserved"], profile.memory), cudaGetErrorString=str
     )
     torch.backends.cuda.is_built = lambda: True
     torch.backends.cudnn._init = lambda: True

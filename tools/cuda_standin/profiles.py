@@ -2,36 +2,27 @@
 
 from dataclasses import dataclass
 
-GIB, MIB = 2**30, 2**20
+MIB = 2**20
 
 
 @dataclass(frozen=True)
 class Profile:
-    """A machine with CUDA.
+    """A machine with CUDA."""
 
-    Attributes:
-        name: Name of the GPUs, as the driver writes it.
-        capability: Their compute capability.
-        multiprocessors: Streaming multiprocessors of each.
-        memory: Bytes of each.
-        clocks: Clock of the multiprocessors and of the memory, in kHz.
-        bus: Width of the memory bus in bits.
-        gpus: How many there are.
-        fake_tensors_touch_the_gpu: As in PyTorch 2.11, `FakeTensorMode` makes a real tensor on each device it names.
-        tf32: The environment switches TF32 on, as NVIDIA's images do (``TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1``).
-        broken: Its products are wrong by one.
-    """
-
-    name: str
+    name: str  # of the GPUs, as the driver writes it
     capability: tuple[int, int]
     multiprocessors: int
-    memory: int
-    clocks: tuple[int, int]
-    bus: int
-    gpus: int = 1
-    fake_tensors_touch_the_gpu: bool = False
-    tf32: bool = False
-    broken: bool = False
+    memory: int  # bytes of each GPU
+    clocks: tuple[int, int]  # of the multiprocessors and of the memory, in kHz
+    bus: int  # width of the memory bus in bits
+    gpus: int = 1  # how many there are
+    fake_tensors_touch_the_gpu: bool = (
+        False  # PyTorch 2.11's `FakeTensorMode` made a real tensor on each device
+    )
+    tf32: bool = (
+        False  # switched on by the environment, as in NVIDIA's images (TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1)
+    )
+    broken: bool = False  # its products are wrong by one
 
 
 _H100 = ("NVIDIA H100 80GB HBM3", (9, 0), 132, 81_079 * MIB, (1_980_000, 2_619_000), 5120)

@@ -19,10 +19,10 @@ class _Handler(_sanitizer.EventHandler):
         if not arguments[1] and not arguments[2]:
             return []
         for error in super()._handle_kernel_launch(*arguments):
-            lines = [
-                _own_line(access.stack_trace) for access in (error.current_access, error.previous_access)
-            ]
-            driver.write_note(kind="race", what=f"`{lines[0]}` is not ordered behind `{lines[1]}`")
+            now, before = (
+                _own_line(one.stack_trace) for one in (error.current_access, error.previous_access)
+            )
+            driver.write_note(kind="race", what=f"`{now}` is not ordered behind `{before}`")
         return []
 
 
@@ -30,9 +30,7 @@ def _own_line(stack: Any) -> str:
     """Return the line of the lesson that launched a kernel."""
     folder = str(Path(__file__).parent)
     own = [
-        frame.line
-        for frame in stack
-        if "-packages" not in frame.filename and not frame.filename.startswith(folder)
+        one.line for one in stack if "-packages" not in one.filename and not one.filename.startswith(folder)
     ]
     return own[-1] if own else "?"
 

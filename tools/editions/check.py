@@ -11,12 +11,11 @@ from IPython.core.inputtransformer2 import TransformerManager
 from nbformat import NotebookNode
 
 from course_utils.simplified import terms
-from tools.markdown_text import FULL_WIDTH, HAS_CJK, hide_code
+from tools.markdown_text import HAS_CHINESE, HAS_CJK, hide_code
 from tools.written import script_in
 
 from .code import missing
 
-_CHINESE = re.compile(f"{HAS_CJK.pattern}|[{FULL_WIDTH}]")
 _PICTURE = re.compile(r'src="data:[^"]*"')
 # Code, addresses and what is quoted from a program stand in both languages.
 _CODE = re.compile(
@@ -28,12 +27,7 @@ _ENGLISH = re.compile(r"\b[a-z]{2,}(?:[ ,]+[a-z']{2,}){3,}\b")
 
 
 def problems(made: NotebookNode, folder: Path) -> list[str]:
-    """Return what is wrong with an edition, one line each.
-
-    Args:
-        made: The edition, with or without outputs.
-        folder: Where it stands, or where its links lead to.
-    """
+    """Return what is wrong with an edition, one line each; its links are looked for in `folder`."""
     language = made.metadata.course.edition.language
     found = []
     for cell in made.cells:
@@ -77,7 +71,7 @@ def _english(cell: NotebookNode) -> Iterator[str]:
 def _of_text(text: str, language: str) -> Iterator[str]:
     if " lang=" in _CODE.sub("", text):
         yield f"an element with a language: {_around(text, text.index(' lang='))}"
-    if language == "en" and (found := _CHINESE.search(text)):
+    if language == "en" and (found := HAS_CHINESE.search(text)):
         yield f"Chinese: {_around(text, found.start())}"
     if language == "zh-CN":
         yield from _not_simplified(text)

@@ -2,8 +2,7 @@
 
 from tools.links import UNKNOWN, repository
 
-from .one_language import words
-from .texts import TEXTS
+from .one_language import TEXTS, words
 
 ID = "course-first"
 _SOURCE = """\
@@ -29,12 +28,7 @@ _STOP = """\
 
 
 def first_cell(language: str, *, repo: str | None = None) -> str:
-    """Return the source of the first cell: it installs the course, or says why it cannot.
-
-    Args:
-        language: ``"en"``, ``"zh-TW"`` or ``"zh-CN"``.
-        repo: ``"owner/name"``; by default the course's own.
-    """
+    """Return the source of the first cell: it installs the course from `repo`, by default its own, or says why it cannot."""
     package = "pytorch-gpu-course[zh-cn]" if language == "zh-CN" else "pytorch-gpu-course"
     repo = repo or repository()
     say = {name: words(text.en, text.zh, language) for name, text in TEXTS["first_cell"].items()}

@@ -2,6 +2,8 @@
 
 import difflib
 import re
+import tomllib
+from functools import cache
 from textwrap import dedent, indent
 
 import nbformat
@@ -12,11 +14,9 @@ from course_utils import lesson
 from course_utils.exercises import Exercise, exercises_of
 from course_utils.questions import parsed
 from tools.grade.course import make_importable
-from tools.minutes import by_section, lessons
+from tools.minutes import NOTEBOOKS, by_section, lessons
 
-from .notes import notes
-from .one_language import words
-from .texts import TEXTS
+from .one_language import TEXTS, words
 
 _CALL = re.compile(r'^(predict|check)\("(\w+)"', re.M)
 _SECTION = re.compile(r"^## (\d+\.\d+) ", re.M)
@@ -29,12 +29,7 @@ SAY = TEXTS["instructor"]
 
 
 def add(notebook: NotebookNode, language: str) -> None:
-    """Add to an edition what instructors want at hand, as Markdown cells that a slide show takes for notes.
-
-    Args:
-        notebook: The edition, whose solutions are opened as well.
-        language: ``"en"``, ``"zh-TW"`` or ``"zh-CN"``.
-    """
+    """Add to an edition what instructors want at hand, as cells that a slide show takes for notes; and open its solutions."""
     number = notebook.metadata.course.lesson
     minutes = _minutes(number)  # first: it also makes the room's modules importable
     made: list[NotebookNode] = []
@@ -92,11 +87,24 @@ def _table(minutes: dict[str, dict[str, int]], notebook: NotebookNode, language:
     return _quoted([f"**{_one(SAY['lesson'], language)}**", rows])
 
 
+@cache
+def notes(number: str) -> dict[str, dict[str, Bilingual]]:
+    """Return the speaker notes of a lesson by section ("1.2") and part: ``say_en`` and ``say_zh`` of notes.toml are "say"."""
+    room = NOTEBOOKS / f"lesson_{number}"
+    return {
+        section: {
+            part: Bilingual(given[f"{part}_en"], given[f"{part}_zh"])
+            for part in TEXTS["note"]
+            if f"{part}_en" in given
+        }
+        for section, given in tomllib.loads((room / "notes.toml").read_text(encoding="utf-8")).items()
+    }
+
+
 def _notes(number: str, section: str, minutes: dict[str, dict[str, int]], language: str) -> str:
-    note, both = notes(number).get(section), minutes[section]
+    both, said_of = minutes[section], notes(number).get(section, {})
     parts = [
-        f"**{_one(label, language)}** {_one(text, language)}"
-        for label, text in (note.parts() if note else ())
+        f"**{_one(TEXTS['note'][name], language)}** {_one(text, language)}" for name, text in said_of.items()
     ]
     said = SAY["minutes" if both["exercises"] else "reading"].format(**both)
     return _quoted([f"**{section}** · {_one(said, language)}", *parts])
@@ -127,16 +135,12 @@ def _exercise(number: str, name: str, solution: str, language: str) -> str:
     hints = [f"{at}. {_one(hint, language)}" for at, hint in enumerate(exercise.hints, 1)]
     wrong = []
     for key, source in ((key, source) for key, sources in exercise.wrong.items() for source in sources):
-        if key == "returned_none":  # a forgotten `return` teaches nothing about the exercise
-            continue
-        hint, lines = _words_of(exercise, key), _other_lines(source, solution)
+        lines = _other_lines(source, solution)
         short = 0 < len(lines) <= _LONGEST and max(map(len, lines)) <= _WIDEST
-        if short:
-            said = words("“{}”: ", "「{}」：", language).format(_one(hint, language))
-            if len(lines) == 1:
-                wrong.append(f"- {said}`{lines[0]}`")
-            else:
-                wrong.append(f"- {said}\n" + indent("\n".join(("```python", *lines, "```")), "  "))
+        if short and key != "returned_none":  # a forgotten `return` teaches nothing about the exercise
+            said = words("“{}”: ", "「{}」：", language).format(_one(_words_of(exercise, key), language))
+            fence = "\n" + indent("\n".join(("```python", *lines, "```")), "  ")
+            wrong.append(f"- {said}{fence if len(lines) > 1 else f'`{lines[0]}`'}")
     parts = [f"**{_one(SAY['hints'], language)}**", "\n".join(hints)]
     if wrong:
         parts += [f"**{_one(SAY['wrong'], language)}**", "\n".join(wrong[:WRONG_ANSWERS])]

@@ -18,22 +18,15 @@ from .making import edition
 BUILD = ROOT / "build"
 EXECUTED = BUILD / "executed"
 _FOLDERS = (
-    "course_utils",
-    "torch_doctor",
-    "notebook_torchrun",
-    "practice_gpu",
-    "notebooks/shared",
-    "notebooks/workers",
+    "course_utils torch_doctor notebook_torchrun practice_gpu notebooks/shared notebooks/workers".split()
 )
 _SHAPE_OUTPUTS = ("bilingual.py", *(f"{folder}/**/*" for folder in _FOLDERS))
 _KINDS = (".py", ".toml", ".json", ".css", ".csv", ".otf")
+_IN_THE_CELLS = ("notes.toml", "comments.toml")  # already
 
 
 def chosen(numbers: Iterable[str] = ()) -> list[str]:
-    """Return the names of the notebooks with these numbers, in order; of all where none is given.
-
-    Args:
-        numbers: Two digits each, ``"01"``.
+    """Return the names of the notebooks with these numbers ("01"), in order; of all where none is given.
 
     Raises:
         ValueError: There is no such lesson.
@@ -46,14 +39,10 @@ def chosen(numbers: Iterable[str] = ()) -> list[str]:
 
 
 def lesson(name: str, language: str, audience: str, *, outputs: bool = False) -> NotebookNode:
-    """Return the edition of a lesson of the repository.
+    """Return the edition of a lesson of the repository (``"01_cuda_check.ipynb"``).
 
-    Args:
-        name: The notebook's name, ``"01_cuda_check.ipynb"``.
-        language: ``"en"``, ``"zh-TW"`` or ``"zh-CN"``.
-        audience: ``"student"`` or ``"instructor"``.
-        outputs: Whether it has outputs: those of its own execution (:func:`run`), if there was one since the code last
-            changed, else the stored ones, whose pictures may have words in both languages.
+    With `outputs`, it has those of its own execution (:func:`run`), if there was one since the code last changed, else the
+    stored ones, whose pictures may have words in both languages.
     """
     made = edition(read(NOTEBOOKS / name), language, audience, outputs=outputs)
     done = EXECUTED / language / name
@@ -71,15 +60,8 @@ def lesson(name: str, language: str, audience: str, *, outputs: bool = False) ->
 def run(name: str, language: str) -> float | None:
     """Execute the edition of a lesson in `language`, whose outputs :func:`lesson` takes from then on.
 
-    Args:
-        name: The notebook's name.
-        language: ``"en"``, ``"zh-TW"`` or ``"zh-CN"``.
-
     Returns:
         The seconds it took; None if nothing has changed since the last time.
-
-    Raises:
-        CellFailed: A cell failed.
     """
     target, digest = EXECUTED / language / name, _digest(name, language)
     if target.exists() and read(target).metadata.course.get("of") == digest:
@@ -107,9 +89,6 @@ def _digest(name: str, language: str) -> str:
             digest.update(cell.source.encode())
     for pattern in (*_SHAPE_OUTPUTS, f"notebooks/lesson_{name[:2]}/**/*"):
         for path in sorted(ROOT.glob(pattern)):
-            if path.suffix in _KINDS and path.name not in (
-                "notes.toml",
-                "comments.toml",
-            ):  # in the cells already
+            if path.suffix in _KINDS and path.name not in _IN_THE_CELLS:
                 digest.update(path.read_bytes())
     return digest.hexdigest()[:16]

@@ -21,18 +21,11 @@ AUDIENCES = ("student", "instructor")
 
 
 def edition(notebook: NotebookNode, language: str, audience: str, *, outputs: bool = False) -> NotebookNode:
-    """Return a lesson in one language; the notebook itself stays as it is.
+    """Return a lesson in one language, with the same cells and ids; the notebook itself stays as it is.
 
-    Args:
-        notebook: A lesson as it is in the repository.
-        language: ``"en"``, ``"zh-TW"`` or ``"zh-CN"``.
-        audience: ``"student"`` or ``"instructor"``.
-        outputs: Whether the stored outputs are kept, in this language; the words in pictures stay as they were drawn
-            (:func:`tools.editions.lesson` has pictures in one language).
-
-    Returns:
-        The lesson: same cells, same ids. Without outputs it begins with the cell that installs the course on Colab; for
-        instructors, it has further cells.
+    With `outputs`, the stored ones are kept, in this language; the words in pictures stay as they were drawn
+    (:func:`tools.editions.lesson` has pictures in one language). Without, it begins with the cell that installs the course
+    on Colab. For instructors, it has further cells.
 
     Raises:
         ValueError: There is no such edition, or the notebook lacks what the edition says otherwise.

@@ -1,9 +1,14 @@
 """Markdown and HTML that hold both languages, in one of them: ``<span lang>`` pairs, headings, text alternatives."""
 
 import re
+from pathlib import Path
 
+from bilingual import Bilingual
 from course_utils.simplified import simplified
 from tools.markdown_text import VOID_TAGS, hide_code
+from tools.texts import texts
+
+TEXTS: dict[str, dict[str, Bilingual]] = texts(Path(__file__).with_name("texts"))  # what is said besides
 
 _TAG = re.compile(r"<(?P<close>/)?(?P<name>[A-Za-z][\w-]*)(?P<rest>(?:\s[^<>]*)?)>")
 _LANG = re.compile(r"""\slang\s*=\s*["']?([\w-]*)["']?""")
@@ -24,30 +29,22 @@ def words(en: str, zh: str, language: str) -> str:
 
 
 def html_in(markup: str, language: str) -> str:
-    """Return HTML in one language: the other one's elements are left out, and no ``lang`` remains.
-
-    Args:
-        markup: HTML whose texts are in pairs of elements with ``lang``; text alternatives are ``English · 中文``.
-        language: ``"en"``, ``"zh-TW"`` or ``"zh-CN"``.
-    """
-    side = "en" if language == "en" else "zh"
-    picked = _TEXT_ALTERNATIVE.sub(lambda found: f'{found[1]}="{found[side]}"', markup)
+    """Return HTML in one language, where it has pairs of elements with ``lang`` and text alternatives ``English · 中文``."""
+    picked = _TEXT_ALTERNATIVE.sub(lambda found: f'{found[1]}="{found[_side(language)]}"', markup)
     return written(_pick(picked, picked, language), language)
 
 
 def markdown_in(source: str, language: str) -> str:
-    """Return the source of a Markdown cell in one language; its code stays as it is.
-
-    Args:
-        source: Markdown with pairs of ``<div lang>`` or ``<span lang>``, and headings ``English · 中文``.
-        language: ``"en"``, ``"zh-TW"`` or ``"zh-CN"``.
-    """
+    """Return the source of a Markdown cell in one language; its code stays as it is."""
     for found in reversed(list(_HEADING.finditer(hide_code(source)))):
-        side = "en" if language == "en" else "zh"
-        one = source[found.start("marks") : found.end("marks")] + source[found.start(side) : found.end(side)]
+        one = "".join(source[slice(*found.span(part))] for part in ("marks", _side(language)))
         source = source[: found.start()] + one + source[found.end() :]
     picked = _pick(source, hide_code(source), language)
     return written(re.sub(r"\n{3,}", "\n\n", picked).strip("\n"), language)
+
+
+def _side(language: str) -> str:
+    return "en" if language == "en" else "zh"
 
 
 def _pick(source: str, seen: str, language: str) -> str:

@@ -51,14 +51,7 @@ def parsed(source: str) -> ast.Module | None:
 
 
 def normal(source: str) -> str:
-    """Return a form of some code in which only what it does counts: no comments, docstrings, layout or ``check``.
-
-    Args:
-        source: A cell without magics, or a script.
-
-    Returns:
-        Its syntax tree as text, or the source itself if that is no Python.
-    """
+    """Return some code as text in which only what it does counts, not comments, docstrings, layout or ``check``."""
     try:
         if len(source) > LONGEST:
             return source
@@ -82,10 +75,9 @@ def bound(statement: ast.AST) -> set[str]:
         return {statement.name}
     if isinstance(statement, ast.Import | ast.ImportFrom):
         return {(alias.asname or alias.name).partition(".")[0] for alias in statement.names}
-    own = (
-        {statement.id} if isinstance(statement, ast.Name) and isinstance(statement.ctx, ast.Store) else set()
-    )
-    return own.union(*(bound(child) for child in ast.iter_child_nodes(statement)))
+    if isinstance(statement, ast.Name) and isinstance(statement.ctx, ast.Store):
+        return {statement.id}
+    return set().union(*(bound(child) for child in ast.iter_child_nodes(statement)))
 
 
 def used(source: str) -> set[str]:
@@ -94,20 +86,13 @@ def used(source: str) -> set[str]:
     while tables:
         table = tables.pop()
         tables += table.get_children()
-        module = table.get_type() == "module"
-        found |= {
-            s.get_name() for s in table.get_symbols() if s.is_referenced() and (module or s.is_global())
-        }
+        symbols = [one for one in table.get_symbols() if one.is_referenced()]
+        found |= {one.get_name() for one in symbols if table.get_type() == "module" or one.is_global()}
     return found
 
 
 def definitions(tree: ast.Module, statements: list[ast.stmt]) -> list[str]:
-    """Return the statements, in their order, that define what some code uses, and what they use in turn.
-
-    Args:
-        tree: A cell with an answer.
-        statements: From other cells.
-    """
+    """Return the statements of other cells, in their order, that define what a cell uses, and what they use in turn."""
     places: dict[str, list[int]] = {}
     for place, statement in enumerate(statements):
         for name in bound(statement):
@@ -138,9 +123,7 @@ def _mentioned(node: ast.AST) -> Iterator[str]:
     elif isinstance(node, ast.Import | ast.ImportFrom):
         names = [alias.name for alias in node.names]
         module = getattr(node, "module", None) or ""
-        if not (
-            module == "course_utils" and set(names) <= set(course_utils.__all__)
-        ):  # what every lesson imports
+        if module != "course_utils" or set(names) - set(course_utils.__all__):  # which every lesson imports
             names.append(module)
         yield from (part for name in names for part in name.split("."))
     elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith("__"):

@@ -1,17 +1,18 @@
 """The exercises of the course, as its notebooks set them: cells, what is checked, levels and published solutions."""
 
 import ast
-import json
 import re
 import sys
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 from course_utils.exercises import Exercise, exercises_of
+from tools import notebook_file
 from tools.grade import code
-from tools.written import MINE, script_in
+from tools.notebook_file import Cell
+from tools.written import MINE
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = ROOT / "notebooks"
@@ -21,25 +22,15 @@ _SOLUTION = re.compile(r"<details>.*?\n```python\n(.*?)\n```\n.*</details>", re.
 
 @dataclass(frozen=True)
 class Task:
-    """An exercise of a lesson.
+    """An exercise of a lesson."""
 
-    Attributes:
-        lesson: Two digits.
-        exercise: How an answer is examined.
-        cell: Id of the cell that ends in ``check(…)``.
-        expression: What that cell checks.
-        stub: The answer that the course supplies: the cell, or the script that a cell above it writes.
-        solution: The published one, or "".
-        script: Path of the learner's script below the notebook's folder, if the answer is one.
-    """
-
-    lesson: str
-    exercise: Exercise
-    cell: str
-    expression: str
-    stub: str
-    solution: str
-    script: str = ""
+    lesson: str  # two digits
+    exercise: Exercise  # how an answer is examined
+    cell: str  # id of the cell that ends in ``check(…)``
+    expression: str  # what that cell checks
+    stub: str  # the answer that the course supplies: the cell, or the script that a cell above it writes
+    solution: str  # the published one, or ""
+    script: str = ""  # path of the learner's script below the notebook's folder, if the answer is one
 
     @property
     def key(self) -> str:
@@ -61,31 +52,23 @@ def lessons() -> dict[str, Path]:
 
 
 @cache
-def cells(number: str) -> list[dict[str, Any]]:
-    """Return the cells of a lesson, with their sources as one text."""
-    found = json.loads(lessons()[number].read_text(encoding="utf-8"))["cells"]
-    return [cell | {"source": "".join(cell["source"])} for cell in found]
+def cells(number: str) -> list[Cell]:
+    """Return the cells of a lesson."""
+    return notebook_file.cells(lessons()[number])
 
 
 @cache
 def tasks(number: str) -> dict[str, Task]:
-    """Return the exercises of a lesson by name, in the order of the notebook.
-
-    Args:
-        number: Two digits.
-    """
+    """Return the exercises of a lesson by name, in the order of the notebook."""
     known, found, scripts = exercises_of(number), {}, {}
-    listed = cells(number)
-    for cell, following in zip(listed, [*listed[1:], {"source": ""}], strict=True):
-        if cell["cell_type"] != "code":
-            continue
-        if script := script_in(cell["source"]):
-            scripts[f"{MINE}/{script.name}"] = script.text
-        for name, checked in code.checks(ast.parse(code.python(cell["source"]))).items():
+    for cell, following in pairwise([*cells(number), None]):
+        if cell.script:
+            scripts[f"{MINE}/{cell.script.name}"] = cell.script.text
+        for name, checked in code.checks(ast.parse(cell.source)).items() if cell.code else ():
             file = checked.value if isinstance(checked, ast.Constant) else ""
-            solution = _SOLUTION.search(following["source"])
+            solution = _SOLUTION.search(following.source) if following else None
             found[name] = Task(
-                number, known[name], cell["id"], ast.unparse(checked), scripts.get(file, cell["source"]),
+                number, known[name], cell.id, ast.unparse(checked), scripts.get(file, cell.source),
                 solution[1] if solution else "", file,
             )  # fmt: skip
     return found

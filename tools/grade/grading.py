@@ -20,23 +20,14 @@ SAME = 3  # statements from which on an answer is remarkable if two have it
 
 @dataclass
 class Mark:
-    """The verdict on one exercise.
-
-    Attributes:
-        task: The exercise.
-        state: One of `STATES`.
-        hint: What the course tells the learner, or what went wrong; None where nothing was tried.
-        remarks: What a person should look at, by kind, with the details of each.
-        seconds: How long the examination took.
-        answer: What was examined, if anything.
-    """
+    """The verdict on one exercise."""
 
     task: course.Task
-    state: str = "not_tried"
-    hint: Bilingual | None = None
-    remarks: dict[str, list[str]] = field(default_factory=dict)
-    seconds: float = 0.0
-    answer: Answer | None = None
+    state: str = "not_tried"  # one of `STATES`
+    hint: Bilingual | None = None  # what the course tells the learner, or what went wrong
+    remarks: dict[str, list[str]] = field(default_factory=dict)  # what a person should look at, by kind
+    seconds: float = 0.0  # of the examination
+    answer: Answer | None = None  # what was examined, if anything
 
     @property
     def level(self) -> str:
@@ -46,28 +37,16 @@ class Mark:
 
 @dataclass
 class Grade:
-    """What became of a submission.
+    """What became of a submission."""
 
-    Attributes:
-        name: The file, as the reports call it.
-        status: ``"graded"``, or why it was not: a key of the texts.
-        lesson: Two digits, or "" where that is unknown.
-        marks: By exercise.
-        remarks: About the whole notebook.
-    """
-
-    name: str
-    status: str = "graded"
-    lesson: str = ""
-    marks: dict[str, Mark] = field(default_factory=dict)
-    remarks: dict[str, list[str]] = field(default_factory=dict)
+    name: str  # of the file, as the reports call it
+    status: str = "graded"  # or why it was not: a key of the texts
+    lesson: str = ""  # two digits, or "" where that is unknown
+    marks: dict[str, Mark] = field(default_factory=dict)  # by exercise
+    remarks: dict[str, list[str]] = field(default_factory=dict)  # about the whole notebook
 
     def points(self, rates: dict[str, int] = POINTS) -> tuple[int, int]:
-        """Return the points that were reached, and those that can be.
-
-        Args:
-            rates: Points of an exercise, by its level.
-        """
+        """Return the points that were reached, and those that can be, with so many points for each level."""
         marks = self.marks.values()
         reached = sum(rates[mark.level] for mark in marks if mark.state == "solved")
         return reached, sum(rates[mark.level] for mark in marks)
@@ -78,31 +57,17 @@ class Grade:
 
 
 def grade(path: Path, name: str, limits: Limits, *, protected: bool, lesson: str | None = None) -> Grade:
-    """Examine the exercises of a handed-in notebook.
-
-    Args:
-        path: The notebook.
-        name: What the reports call it.
-        limits: For each answer.
-        protected: Whether answers are shut off from files and network.
-        lesson: The lesson that it should be; any if not given.
-
-    Returns:
-        A verdict on each exercise of the lesson; no file makes this raise.
-    """
+    """Return the verdict on each exercise of a handed-in notebook, of one `lesson` if that is given; no file makes this raise."""
     try:
         submission = open_submission(path)
     except Unreadable as reason:
         return Grade(name, str(reason))
     if lesson not in (None, submission.lesson):
         return Grade(name, "other_lesson", submission.lesson)
-    marks = {
-        key: _mark(task, submission, limits, protected)
-        for key, task in course.tasks(submission.lesson).items()
-    }
-    return Grade(
-        name, "graded", submission.lesson, marks, {"overwritten": []} if submission.overwrites else {}
-    )
+    tasks = course.tasks(submission.lesson).items()
+    marks = {key: _mark(task, submission, limits, protected) for key, task in tasks}
+    remarks = {"overwritten": []} if submission.overwrites else {}
+    return Grade(name, "graded", submission.lesson, marks, remarks)
 
 
 def _mark(task: course.Task, submission: Submission, limits: Limits, protected: bool) -> Mark:
@@ -135,8 +100,8 @@ def _examined(answer: Answer, limits: Limits, protected: bool) -> Mark:
         )  # fmt: skip
     if answer.published:
         mark.remarks["published"] = []
-    if answer.unusual:
-        mark.remarks["unusual"] = answer.unusual
+    if names := code.unusual(answer.text):
+        mark.remarks["unusual"] = names
     return mark
 
 
@@ -151,14 +116,7 @@ def _statements(text: str) -> int:
 
 
 def compare(grades: list[Grade]) -> list[tuple[str, list[str]]]:
-    """Find answers that several submissions share, published solutions aside, and remark on the longer ones.
-
-    Args:
-        grades: Of a class.
-
-    Returns:
-        Exercise and names of the files, for each such answer, also for the short ones.
-    """
+    """Return exercise and files of each answer that several have, published solutions aside; remark on the longer ones."""
     groups: dict[tuple[str, str], list[tuple[Grade, Mark]]] = defaultdict(list)
     for one in grades:
         for mark in one.marks.values():

@@ -5,7 +5,6 @@ import math
 import operator
 import os
 import sys
-import time
 import types
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -53,10 +52,8 @@ def changes(exercise: Exercise) -> Callable[[], list[str]]:
             return [f"builtins.{name}" for name in names]
         now = _parts(owners)
         changed = {part for part, value in before.items() if now.get(part) is not value}
-        changed |= {
-            part for part in now.keys() - before.keys() if part[1] in classes
-        }  # hides an inherited one
-        return sorted({label for label, _ in changed})
+        added = {part for part in now.keys() - before.keys() if part[1] in classes}  # hides an inherited one
+        return sorted({label for label, _ in changed | added})
 
     return find
 
@@ -96,14 +93,13 @@ def judge(answer: Answer) -> dict[str, Any]:
 
     The state is ``"solved"``, ``"notyet"`` or ``"wrong"`` as in the lesson, or ``"error"`` where the cell itself does not run.
     """
-    exercise, remarks, began = answer.task.exercise, {}, time.monotonic()
+    exercise, remarks = answer.task.exercise, {}
     for file, text in answer.scripts.items():
         Path(file).parent.mkdir(exist_ok=True)
         Path(file).write_text(text, encoding="utf-8", errors="replace")
 
     def verdict(state: str, message: Bilingual) -> dict[str, Any]:
-        seconds = round(time.monotonic() - began, 2)
-        return {"state": state, "en": message.en, "zh": message.zh, "remarks": remarks, "seconds": seconds}
+        return {"state": state, "en": message.en, "zh": message.zh, "remarks": remarks}
 
     def error(name: str, **values: object) -> dict[str, Any]:
         return verdict("error", TEXTS["judge"][name].format(**values))

@@ -36,11 +36,7 @@ class Unavailable(Exception):
 
 
 def _call(name: str, *arguments: object) -> None:
-    """Call a function of the C library.
-
-    Raises:
-        Unavailable: It failed.
-    """
+    """Call a function of the C library, which must not fail."""
     libc = ctypes.CDLL(None, use_errno=True)
     if getattr(libc, name)(*arguments) < 0:
         raise Unavailable(f"{name}: {os.strerror(ctypes.get_errno())}")
@@ -63,20 +59,15 @@ def adopt_orphans() -> None:
 
 
 def separate() -> None:
-    """Move the calling process, and for processes its next child, into namespaces of its own.
-
-    Raises:
-        Unavailable: The machine does not permit it.
-    """
+    """Move the calling process, and for processes its next child, into namespaces of its own, or raise `Unavailable`."""
     if not sys.platform.startswith("linux"):
         raise Unavailable(sys.platform)
-    root = os.getuid() == 0
-    ids = os.getuid(), os.getgid()
-    _call("unshare", _NEW if root else _NEW | _NEW_USER)
-    if not root:
+    uid, gid = os.getuid(), os.getgid()
+    _call("unshare", _NEW | _NEW_USER if uid else _NEW)
+    if uid:
         Path("/proc/self/setgroups").write_text("deny")
-        for name, number in zip(("uid_map", "gid_map"), ids, strict=True):
-            Path(f"/proc/self/{name}").write_text(f"{number} {number} 1")
+        Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1")
+        Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1")
 
 
 def needed() -> list[Path]:
@@ -98,9 +89,6 @@ def enter(folder: Path, size: int, files: int) -> None:
         folder: An empty folder; it is not changed.
         size: Limit of what the process can write, in bytes; as much again in shared memory.
         files: Limit of how many files it can make.
-
-    Raises:
-        Unavailable: The machine does not permit it.
     """
     uid, gid = user()
     top = str(folder)
@@ -145,16 +133,7 @@ def _loopback() -> None:
 
 
 def give_up(uid: int, gid: int) -> None:
-    """Become an ordinary user without capabilities, for good, who ends with the process outside.
-
-    Args:
-        uid: The user; only root becomes another one than it is.
-        gid: The group.
-
-    Raises:
-        PermissionError: This root is not permitted to become another user.
-        Unavailable: The system refuses something else.
-    """
+    """Become an ordinary user without capabilities, for good, who ends with the process outside; only root changes its ids."""
     if os.getuid() == 0:
         os.setgroups([])
         os.setresgid(gid, gid, gid)

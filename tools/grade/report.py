@@ -11,11 +11,10 @@ from tools.grade.grading import STATES, Grade
 from tools.grade.texts import TEXTS
 
 
-def _remarks(remarks: dict[str, list[str]]) -> list[tuple[str, Bilingual]]:
-    return [
-        (kind, TEXTS["remark"][kind].format(items=", ".join(map(str, items))))
-        for kind, items in sorted(remarks.items())
-    ]
+def _remarks(remarks: dict[str, list[str]]) -> dict[str, Bilingual]:
+    return {
+        kind: TEXTS["remark"][kind].format(items=", ".join(items)) for kind, items in sorted(remarks.items())
+    }
 
 
 def _both(text: Bilingual) -> dict[str, str]:
@@ -23,7 +22,7 @@ def _both(text: Bilingual) -> dict[str, str]:
 
 
 def _noted(remarks: dict[str, list[str]]) -> list[dict[str, str]]:
-    return [{"kind": kind, **_both(text)} for kind, text in _remarks(remarks)]
+    return [{"kind": kind, **_both(text)} for kind, text in _remarks(remarks).items()]
 
 
 def _status(grade: Grade) -> Bilingual:
@@ -31,13 +30,7 @@ def _status(grade: Grade) -> Bilingual:
 
 
 def terminal(grade: Grade, rates: dict[str, int], *, details: bool) -> str:
-    """Return what the terminal shows of a grade.
-
-    Args:
-        grade: Of a submission.
-        rates: Points by level.
-        details: Whether to list each exercise with its hint; otherwise only what a person should look at.
-    """
+    """Return what the terminal shows of a grade; without `details` only what a person should look at."""
     if grade.status != "graded":
         return f"{grade.name}: {_status(grade)}"
     reached, most = grade.points(rates)
@@ -51,25 +44,17 @@ def terminal(grade: Grade, rates: dict[str, int], *, details: bool) -> str:
     noted = {"": grade.remarks} | {name: mark.remarks for name, mark in grade.marks.items()}
     said: dict[str, list[str]] = {}
     for name, remarks in noted.items():
-        for _, text in _remarks(remarks):
+        for text in _remarks(remarks).values():
             said.setdefault(str(text), []).append(name)
-    lines += [
-        f"  ! {', '.join(filter(None, names))}{': ' * any(names)}{text}" for text, names in said.items()
-    ]
+    for text, names in said.items():
+        lines.append(f"  ! {', '.join(filter(None, names))}{': ' * any(names)}{text}")
     return "\n".join(lines)
 
 
 def as_json(
     grades: list[Grade], alike: list[tuple[str, list[str]]], rates: dict[str, int], protected: bool
 ) -> str:
-    """Return everything that is known about the submissions, as JSON.
-
-    Args:
-        grades: By submission.
-        alike: Answers that several submissions share.
-        rates: Points by level.
-        protected: Whether answers were shut off from files and network.
-    """
+    """Return everything that is known about the submissions, as JSON; `alike` is what `grading.compare` found."""
     data = {
         "format": 1,
         "protected": protected,
@@ -109,12 +94,7 @@ def _submission(grade: Grade, rates: dict[str, int]) -> dict[str, Any]:
 
 
 def as_csv(grades: list[Grade], rates: dict[str, int]) -> str:
-    """Return one line for each submission, with a column for each exercise of its lessons.
-
-    Args:
-        grades: By submission.
-        rates: Points by level.
-    """
+    """Return one line for each submission, with a column for each exercise of its lessons."""
     lessons = sorted({grade.lesson for grade in grades if grade.marks})
     keys = [task.key for lesson in lessons for task in course.tasks(lesson).values()]
     file = io.StringIO()

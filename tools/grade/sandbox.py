@@ -37,27 +37,16 @@ class Limits:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a run.
+    """What came of a run."""
 
-    Attributes:
-        ended: ``"returned"``, ``"time"``, ``"output"``, ``"memory"`` or ``"died"``.
-        value: What the function returned, if it did.
-        tail: The end of what was printed.
-        seconds: How long it took.
-    """
-
-    ended: str
-    value: Any
-    tail: str
+    ended: str  # "returned", "time", "output", "memory" or "died"
+    value: Any  # what the function returned, if it did
+    tail: str  # the end of what was printed
     seconds: float
 
 
 def obstacle(*, protected: bool) -> str:
-    """Return what prevents runs on this machine, "" if nothing does.
-
-    Args:
-        protected: Whether they are to be shut off from files, processes and network.
-    """
+    """Return what prevents (protected) runs on this machine, "" if nothing does."""
     found = run(_look, 60, Limits(), protected=protected)
     return found.value if found.ended == "returned" else found.tail.strip().rpartition("\n")[2] or found.ended
 
@@ -80,15 +69,12 @@ def run(function: Callable[[], Any], seconds: float, limits: Limits, *, protecte
         seconds: After which the process is killed, and all that it has started.
         limits: Of what it may use.
         protected: Whether to shut it off from files, processes and network.
-
-    Returns:
-        What came of it.
     """
     with tempfile.TemporaryDirectory(prefix="grade-", ignore_cleanup_errors=True) as folder:
         if not protected:
             namespaces.adopt_orphans()
         (result, give), (printed, output) = os.pipe(), os.pipe()
-        inside = _Inside(function, Path(folder), limits, protected, give, secrets.token_hex(16))
+        token = secrets.token_hex(16)
         sys.stdout.flush()
         sys.stderr.flush()
         process = os.fork()
@@ -99,12 +85,12 @@ def run(function: Callable[[], Any], seconds: float, limits: Limits, *, protecte
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
             os.closerange(3, give)  # nothing that this process has open is reachable inside
             os.closerange(give + 1, 65536)
-            _end(inside.outermost)
+            _end(lambda: _inside(function, Path(folder), limits, protected, give, token))
         os.close(give)
         os.close(output)
         outcome = None
         try:
-            outcome = _watched(process, result, printed, seconds, limits, inside.token)
+            outcome = _watched(process, result, printed, seconds, limits, token)
             return outcome
         finally:
             _end_of(process, patience=1.0 if outcome and outcome.ended == "returned" else 0.0)
@@ -131,56 +117,46 @@ def _end(action: Callable[[], Any]) -> None:
         os._exit(status)
 
 
-@dataclass(frozen=True)
-class _Inside:
-    """What three processes do, each a child of the one before; see :func:`run`. The last one writes to `give`."""
+def _inside(
+    function: Callable[[], Any], folder: Path, limits: Limits, protected: bool, give: int, token: str
+) -> None:
+    """Be the process outside of the namespaces, which starts `first`, which starts `innermost`, which writes to `give`."""
 
-    function: Callable[[], Any]
-    folder: Path
-    limits: Limits
-    protected: bool
-    give: int
-    token: str
-
-    def outermost(self) -> None:
-        """Be the process outside of the namespaces, which waits for the first one inside."""
-        if self.protected:
-            namespaces.separate()
-        if not (inside := os.fork()):
-            _end(self.first)
-        os.close(self.give)
-        os.waitpid(inside, 0)
-
-    def first(self) -> None:
+    def first() -> None:
         """Be the first process inside: prepare everything, start the one that counts, take in what is left of others."""
-        if self.protected:
-            namespaces.enter(self.folder, self.limits.disk, self.limits.files)
+        if protected:
+            namespaces.enter(folder, limits.disk, limits.files)
         else:
-            os.chown(self.folder, *namespaces.user())
-            os.chdir(self.folder)
+            os.chown(folder, *namespaces.user())
+            os.chdir(folder)
             namespaces.give_up(*namespaces.user())  # never root: it could end every process of the machine
         os.environ |= dict.fromkeys(("HOME", "TMPDIR", "COURSE_DATA_DIR", "XDG_CACHE_HOME"), os.getcwd())
         tempfile.tempdir = None
         if not (working := os.fork()):
-            _end(self.innermost)
-        os.close(self.give)
+            _end(innermost)
+        os.close(give)
         while os.wait()[0] != working:
             pass
 
-    def innermost(self) -> None:
+    def innermost() -> None:
         """Be the process that calls the function and sends what it returns."""
-        limits = [(resource.RLIMIT_DATA, self.limits.memory), (resource.RLIMIT_FSIZE, self.limits.disk),
-                  (resource.RLIMIT_NOFILE, 1024), (resource.RLIMIT_CORE, 0)]  # fmt: skip
-        if (
-            self.protected or os.getuid() == namespaces.NOBODY
-        ):  # else it would count all of the user's processes
-            limits.append((resource.RLIMIT_NPROC, self.limits.processes))
-        for name, most in limits:
-            resource.setrlimit(name, (most, most))
+        most = {resource.RLIMIT_DATA: limits.memory, resource.RLIMIT_FSIZE: limits.disk}
+        most |= {resource.RLIMIT_NOFILE: 1024, resource.RLIMIT_CORE: 0}
+        if protected or os.getuid() == namespaces.NOBODY:  # else it would count all of the user's processes
+            most[resource.RLIMIT_NPROC] = limits.processes
+        for name, number in most.items():
+            resource.setrlimit(name, (number, number))
         sys.stdin = open(os.devnull)  # noqa: SIM115  (for the rest of the process)
-        value = self.function()
+        value = function()
         sys.stdout.flush()
-        os.write(self.give, f"{self.token}{json.dumps(value)}\n".encode())
+        os.write(give, f"{token}{json.dumps(value)}\n".encode())
+
+    if protected:
+        namespaces.separate()
+    if not (inside := os.fork()):
+        _end(first)
+    os.close(give)
+    os.waitpid(inside, 0)
 
 
 # --- outside ------------------------------------------------------------------------------------------

@@ -23,33 +23,23 @@ class Unreadable(Exception):
 
 @dataclass
 class Answer:
-    """A learner's answer to an exercise.
-
-    Attributes:
-        task: The exercise.
-        source: The cell, without magics.
-        before: Statements that define names which the cell uses: the course's, or the learner's own.
-        scripts: What the notebook's cells write into ``mine/``, by path.
-        expression: What is examined.
-    """
+    """A learner's answer to an exercise."""
 
     task: Task
-    source: str
-    before: list[str]
-    scripts: dict[str, str]
-    expression: str
+    source: str  # the cell, without magics
+    before: list[str]  # statements that define names which the cell uses: the course's, or the learner's own
+    scripts: dict[str, str]  # what the notebook's cells write into ``mine/``, by path
+    expression: str  # what is examined
 
     @property
     def text(self) -> str:
         """What the learner wrote: the cell, or the script."""
-        return self.scripts.get(self._file, "") if self.task.script else self.source
-
-    @property
-    def _file(self) -> str:
+        if not self.task.script:
+            return self.source
         try:
-            return str(ast.literal_eval(self.expression))
+            return self.scripts.get(str(ast.literal_eval(self.expression)), "")
         except (ValueError, SyntaxError):
-            return self.task.script
+            return self.scripts.get(self.task.script, "")
 
     @property
     def fingerprint(self) -> str:
@@ -66,37 +56,19 @@ class Answer:
         """Whether the answer is the published solution."""
         return code.normal(self.text) == code.normal(self.task.solution)
 
-    @property
-    def unusual(self) -> list[str]:
-        """Names in the answer that belong to no ordinary answer."""
-        return code.unusual(self.text)
-
 
 @dataclass
 class Submission:
-    """A notebook that was handed in: its lesson, and for each exercise the answers to examine and what its output says.
+    """A notebook that was handed in."""
 
-    Attributes:
-        path: The file.
-        lesson: Two digits.
-        answers: By name of the exercise, the last one last; none where the stub is untouched.
-        stored: Exercises that are solved according to the stored outputs.
-        overwrites: Whether a cell gives ``check`` another meaning.
-    """
-
-    path: Path
-    lesson: str
-    answers: dict[str, list[Answer]] = field(default_factory=dict)
-    stored: set[str] = field(default_factory=set)
-    overwrites: bool = False
+    lesson: str  # two digits
+    answers: dict[str, list[Answer]] = field(default_factory=dict)  # by exercise; none for an untouched stub
+    stored: set[str] = field(default_factory=set)  # exercises that are solved according to the stored outputs
+    overwrites: bool = False  # whether a cell gives ``check`` another meaning
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """Return the cells of a notebook, with their sources as texts, and its metadata in the first place.
-
-    Raises:
-        Unreadable: The file is not there, too large, or no notebook.
-    """
+    """Return the metadata of a notebook and then its cells, with their sources as texts, or raise `Unreadable`."""
     try:
         if not path.is_file():
             raise Unreadable("no_file")
@@ -107,18 +79,14 @@ def read(path: Path) -> list[dict[str, Any]]:
             {
                 "id": str(cell.get("id") or ""),
                 "code": cell["cell_type"] == "code",
-                "source": _joined(cell["source"]),
-                "outputs": cell.get("outputs") or [],
+                "source": "".join(cell["source"]),
+                "solved": set(re.findall(r"exercise (\w+): solved", json.dumps(cell.get("outputs")))),
             }
             for cell in book["cells"]
         ]
         return [book.get("metadata") or {}, *cells]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, MemoryError):
         raise Unreadable("no_notebook") from None
-
-
-def _joined(text: str | list[str]) -> str:
-    return text if isinstance(text, str) else "".join(text)
 
 
 def _lesson(metadata: dict[str, Any], cells: list[dict[str, Any]]) -> str:
@@ -133,32 +101,17 @@ def _lesson(metadata: dict[str, Any], cells: list[dict[str, Any]]) -> str:
     return number
 
 
-def _says_solved(outputs: Any) -> set[str]:
-    """Return the exercises that are solved according to a cell's outputs."""
-    try:
-        return set(re.findall(r"exercise (\w+): solved", json.dumps(outputs)))
-    except (ValueError, RecursionError):
-        return set()
-
-
 def open_submission(path: Path) -> Submission:
-    """Return what a handed-in notebook has to examine.
-
-    Args:
-        path: The notebook.
-
-    Raises:
-        Unreadable: It is no notebook of a lesson.
-    """
+    """Return what a handed-in notebook has to examine, or raise `Unreadable` if it is no notebook of a lesson."""
     metadata, *cells = read(path)
     number = _lesson(metadata, cells)
-    tasks, found = course.tasks(number), Submission(path, number)
+    tasks, found = course.tasks(number), Submission(number)
     ids = {task.cell: name for name, task in tasks.items()}
     parsed = [(cell, code.parsed(code.python(cell["source"]))) for cell in cells if cell["code"]]
     scripts = {f"{MINE}/{s.name}": s.text for cell, _ in parsed if (s := script_in(cell["source"]))}
     statements = [[s for s in tree.body if not code.is_check(s)] if tree else [] for _, tree in parsed]
     for place, (cell, tree) in enumerate(parsed):
-        found.stored |= _says_solved(cell["outputs"])
+        found.stored |= cell["solved"]
         examined = code.checks(tree) if tree else {}
         found.overwrites |= bool(tree) and _rebinds_check(tree)
         names = {*examined, *([ids[cell["id"]]] if cell["id"] in ids else [])} & set(tasks)
@@ -182,21 +135,15 @@ def _rebinds_check(tree: ast.Module) -> bool:
 
 
 def _own(statements: list[ast.stmt], above: list[ast.stmt], names: set[str]) -> list[ast.stmt]:
-    """Return which statements of a submission count: the course's own come first, except for the answer itself.
-
-    Args:
-        statements: Of the submission.
-        above: Of the course, above the exercise.
-        names: What is examined.
-    """
+    """Return a submission's statements that the course does not give above, or that give what is examined otherwise."""
     known = set().union(*map(code.bound, above))
     same = {ast.dump(statement) for statement in above}
-    return [
-        statement
-        for statement in statements
-        if not (given := code.bound(statement)) <= known
-        or (given & names and ast.dump(statement) not in same)
-    ]
+
+    def counts(statement: ast.stmt) -> bool:
+        given = code.bound(statement)
+        return not given <= known or bool(given & names) and ast.dump(statement) not in same
+
+    return [statement for statement in statements if counts(statement)]
 
 
 @cache
@@ -204,9 +151,8 @@ def _statements(number: str, cell: str) -> list[ast.stmt]:
     """Return the statements of the course above a cell, without those for answers."""
     found: list[ast.stmt] = []
     for other in course.cells(number):
-        if other["id"] == cell:
+        if other.id == cell:
             break
-        if other["cell_type"] == "code":
-            tree = ast.parse(code.python(other["source"]))
-            found += [] if code.checks(tree) else tree.body
+        tree = ast.parse(other.source if other.code else "")
+        found += [] if code.checks(tree) else tree.body
     return found

@@ -6,8 +6,7 @@
     python -m tools.machines --only-missing         go on: run what has not run, or failed
     python -m tools.machines --table                show what is stored, run nothing
 
-The exit status is 1 if anything failed. Results are stored in ``.machines/results/`` after each file, and the smallest
-margin of each claim over all machines in ``margins.json`` beside them.
+The exit status is 1 if anything failed. Results are stored in ``.machines/results/`` after each file.
 """
 
 import argparse
@@ -33,29 +32,16 @@ LIMIT = 1800.0  # seconds for one file
 STAGING = "(staging)"  # in the results, the file of a machine that could not be staged although it should
 
 
-def files_of(machine: Machine, lessons: Sequence[str] = (), *, tests: bool = True) -> list[str]:
-    """Return the notebooks and test files that run on `machine`, the quick ones first.
-
-    Args:
-        machine: The machine.
-        lessons: Only these, for example ``("01", "03")``; all of the machine's by default.
-        tests: Its test files as well.
-    """
-    chosen = [lesson for lesson in machine.lessons if not lessons or lesson in lessons]
-    notebooks = [
-        path.relative_to(ROOT).as_posix()
-        for lesson in chosen
-        for path in sorted((ROOT / "notebooks").glob(f"{lesson}_*.ipynb"))
-    ]
-    return notebooks + (list(machine.tests) if tests else [])
+def files_of(machine: Machine, lessons: Sequence[str] = ()) -> list[str]:
+    """Return the notebooks and test files that run on `machine`; of some lessons only, if they are given."""
+    paths = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
+    chosen = set(machine.lessons) & set(lessons or machine.lessons)
+    notebooks = [path.relative_to(ROOT).as_posix() for path in paths if path.name[:2] in chosen]
+    return [*notebooks, *machine.tests]
 
 
 def check_staging(machine: Machine, run: Run) -> None:
-    """Ask the staged machine itself whether it is what it should be.
-
-    Raises:
-        StagingError: It is not.
-    """
+    """Ask the staged machine itself whether it is what it should be; if not, that is a `StagingError`."""
     command = [*run.prefix, run.python, "-m", "tools.machines.probe", *machine.expected]
     how = {"cwd": run.checkout, "env": run.environment, "encoding": "utf-8", "timeout": 300}
     done = subprocess.run(command, capture_output=True, **how)
@@ -93,24 +79,17 @@ def run_file(file: str, run: Run) -> Result:
         return found.result(time.monotonic() - begin, status, printed, journal)
 
 
-def run_machine(machine: Machine, files: Sequence[str], *, folder: Path = found.RESULTS) -> MachineResults:
-    """Run `files` on `machine`, store and return the results.
-
-    Args:
-        machine: The machine.
-        files: What is to run.
-        folder: Where the results are stored; they are added to those that are there.
-    """
-    now = MachineResults(files=found.read(machine.name, folder).files)
+def run_machine(machine: Machine, files: Sequence[str]) -> MachineResults:
+    """Run `files` on `machine`, add the results to those that are stored, and return all of them."""
+    now = MachineResults(files=found.read(machine.name).files)
     now.files.pop(STAGING, None)
-    target = folder / f"{machine.name}.json"
     try:
         with ExitStack() as stack:
             scratch = tempfile.TemporaryDirectory(prefix="machine-", ignore_cleanup_errors=True)
             run = Run(Path(stack.enter_context(scratch)))
             run.environment.pop("PYTEST_CURRENT_TEST", None)
-            for stage in machine.stages:
-                stack.enter_context(stage(run))
+            for stage in machine.staged(run):
+                stack.enter_context(stage)
             paths = os.pathsep.join(map(str, (run.checkout, run.checkout / "notebooks")))
             run.environment |= {"PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
             check_staging(machine, run)
@@ -118,7 +97,7 @@ def run_machine(machine: Machine, files: Sequence[str], *, folder: Path = found.
                 ended = pool.map(lambda file: run_file(file, run), files)
                 for file, result in zip(files, ended, strict=True):
                     now.files[file] = result
-                    found.write(target, now)
+                    found.write(machine.name, now)
                     state = f"{result.failed} FAILED" if result.failed else "ok"
                     numbers = f"{result.passed:4} passed, {result.seconds:6.1f} s"
                     print(f"  {file:45} {numbers}  {state}", flush=True)
@@ -128,35 +107,26 @@ def run_machine(machine: Machine, files: Sequence[str], *, folder: Path = found.
     except (StagingError, subprocess.SubprocessError, OSError) as error:
         now.files[STAGING] = Result(failed=1, text=str(error))
         print(f"  FAILED to stage it: {error}", flush=True)
-    found.write(target, now)
+    found.write(machine.name, now)
     return now
 
 
-def summary(machines: Sequence[Machine], folder: Path) -> int:
-    """Print the tables of the results of `machines` in `folder`, store the margins, and return the exit status."""
-    everything = {machine.name: found.read(machine.name, folder) for machine in MACHINES}
+def summary(machines: Sequence[Machine]) -> int:
+    """Print the tables of the results of `machines`, and return the exit status."""
+    everything = {machine.name: found.read(machine.name) for machine in MACHINES}
     stored = {machine.name: everything[machine.name] for machine in machines}
     stored = {name: results for name, results in stored.items() if results.files or results.not_staged}
     print("\n" + "\n".join(found.table(stored, {machine.name: files_of(machine) for machine in machines})))
     if failures := found.failures(stored):
         print("\nFailures, and claims that are not clear\n" + "\n".join(failures))
-    margins = found.worst_margins(everything)
-    found.write(folder / "margins.json", margins)
-    if narrow := found.narrow(margins):
+    if narrow := found.narrow(everything):
         title = f"Claims with less than {found.ENOUGH} to spare on one of all machines so far"
         print(f"\n{title}\n" + "\n".join(narrow))
     return int(any(results.failed for results in stored.values()))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run what the command line asks for.
-
-    Args:
-        arguments: Instead of those of the command line.
-
-    Returns:
-        The exit status: 1 if anything failed.
-    """
+    """Run what the command line asks for, and return the exit status."""
     names = [machine.name for machine in MACHINES]
     parser = argparse.ArgumentParser(prog="python -m tools.machines", description=__doc__.splitlines()[0])
     add = parser.add_argument
@@ -165,8 +135,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add("--table", action="store_true", help="show what is stored, run nothing")
     add("--only-missing", action="store_true", help="skip files that have passed")
     add("--lessons", nargs="+", default=(), choices=ALL, metavar="NN", help="only these lessons")
-    add("--no-tests", action="store_true", help="lessons only, no test files")
-    add("--results", type=Path, default=found.RESULTS, help="folder of the results")
     options = parser.parse_args(arguments)
     if unknown := sorted(set(options.machines) - set(names)):
         parser.error(f"no machine is called {', '.join(unknown)}; there are {', '.join(names)}")
@@ -177,14 +145,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{machine.name:15} {machine.what} ({files})")
         return 0
     for number, machine in enumerate(machines if not options.table else [], start=1):
-        files = files_of(machine, options.lessons, tests=not options.no_tests)
+        files = files_of(machine, options.lessons)
         if options.only_missing:
-            stored = found.read(machine.name, options.results).files
+            stored = found.read(machine.name).files
             files = [file for file in files if file not in stored or stored[file].failed]
         print(f"[{number}/{len(machines)}] {machine.name}: {machine.what}, {len(files)} files", flush=True)
         if files:
-            run_machine(machine, files, folder=options.results)
-    return summary(machines, options.results)
+            run_machine(machine, files)
+    return summary(machines)
 
 
 if __name__ == "__main__":

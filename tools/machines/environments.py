@@ -11,7 +11,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from tools.machines.staging import FOLDER, ROOT, NotStaged, Run, Stage, StagingError
+from tools.machines.staging import FOLDER, ROOT, NotStaged, Run, StagingError
 
 # Where PIP_EXTRA_INDEX_URL names an index of CPU wheels, an environment takes about 1.5 GB.
 SIZE = "about 6 GB on Linux, because PyTorch brings CUDA there; PIP_EXTRA_INDEX_URL may name an index of CPU wheels"
@@ -24,28 +24,8 @@ def dependencies() -> list[str]:
     return [*project["dependencies"], *(text for text in extras if not text.startswith(project["name"]))]
 
 
-NEWEST_TORCH = "2.15.0"  # the newest on PyPI, 2026-11
-
-
-def oldest_torch() -> str:
-    """Return the oldest PyTorch that pyproject.toml allows: "2.10.0"."""
-    (torch,) = [requirement for text in dependencies() if (requirement := Requirement(text)).name == "torch"]
-    (oldest,) = [bound.version for bound in torch.specifier if bound.operator == ">="]
-    return f"{oldest}.0"
-
-
-def pinned_torch() -> str:
-    """Return the PyTorch of constraints.txt."""
-    text = (ROOT / "constraints.txt").read_text(encoding="utf-8")
-    return re.search(r"^torch==(\S+)", text, re.MULTILINE).group(1)
-
-
 def find_python(version: str) -> str:
-    """Return the path of Python `version` ("3.12"), from PATH or pyenv.
-
-    Raises:
-        NotStaged: There is none.
-    """
+    """Return the path of Python `version` ("3.12"), from PATH or pyenv."""
     candidates = [shutil.which(f"python{version}")]
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
     candidates += [str(path / "bin" / "python") for path in sorted(pyenv.glob(f"{version}.*"))]
@@ -65,10 +45,6 @@ def make_environment(python: str, torch: str) -> Path:
     """Return the interpreter of an environment with Python `python` and PyTorch `torch`.
 
     It is made if it is not there, and gets other packages if pyproject.toml or constraints.txt have changed.
-
-    Raises:
-        NotStaged: There is no such Python.
-        StagingError: The packages cannot be installed.
     """
     folder = FOLDER / f"python{python}-torch{torch}"
     interpreter = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
@@ -99,13 +75,9 @@ def _install(command: list[str]) -> None:
         raise StagingError(f"{' '.join(command[1:4])} failed: {last}")
 
 
-def installed(python: str, torch: str) -> Stage:
-    """Return a stage that uses an environment with Python `python` and PyTorch `torch`."""
-
-    @contextmanager
-    def stage(run: Run) -> Iterator[None]:
-        run.python = str(make_environment(python, torch))
-        run.environment.pop("VIRTUAL_ENV", None)
-        yield
-
-    return stage
+@contextmanager
+def installed(run: Run, python: str, torch: str) -> Iterator[None]:
+    """Use an environment with Python `python` and PyTorch `torch`."""
+    run.python = str(make_environment(python, torch))
+    run.forget("VIRTUAL_ENV")
+    yield

@@ -1,4 +1,4 @@
-"""What the staged machines found: one JSON file per machine, and the table and the margins from them."""
+"""What the staged machines found: one JSON file per machine, and the table and the lists from them."""
 
 import json
 import math
@@ -9,9 +9,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tools.claim_summary import VERDICTS
+from tools.claim_summary import VERDICTS, read_notes
 from tools.machines.staging import FOLDER
-from tools.outputs import read_notes
 
 RESULTS = FOLDER / "results"
 ENOUGH = 1.25  # a threshold with less to spare gets a guard, another experiment, or goes
@@ -20,21 +19,13 @@ SHOWN = 60  # lines of what pytest printed, if something failed
 
 @dataclass
 class Result:
-    """What running one lesson or test file on one machine gave.
-
-    Attributes:
-        seconds: How long it took.
-        passed: How many cells or tests passed.
-        failed: How many failed, at least 1 if the run as a whole did.
-        text: The end of what pytest printed, if something failed.
-        claims: The verdict, value and bounds of each claim that was judged.
-    """
+    """What running one lesson or test file on one machine gave."""
 
     seconds: float = 0.0
-    passed: int = 0
-    failed: int = 0
-    text: str = ""
-    claims: dict[str, dict[str, Any]] = field(default_factory=dict)
+    passed: int = 0  # cells or tests
+    failed: int = 0  # at least 1 if the run as a whole failed
+    text: str = ""  # the end of what pytest printed, if something failed
+    claims: dict[str, dict[str, Any]] = field(default_factory=dict)  # verdict, value and bounds of each
 
 
 @dataclass
@@ -50,91 +41,52 @@ class MachineResults:
         return sum(result.failed for result in self.files.values())
 
 
-def read(name: str, folder: Path = RESULTS) -> MachineResults:
+def read(name: str) -> MachineResults:
     """Return the stored results of machine `name`, empty if there are none."""
-    path = folder / f"{name}.json"
+    path = RESULTS / f"{name}.json"
     if not path.exists():
         return MachineResults()
     stored = json.loads(path.read_text(encoding="utf-8"))
-    return MachineResults(
-        stored["not_staged"], {file: Result(**values) for file, values in stored["files"].items()}
-    )
+    files = {file: Result(**values) for file, values in stored["files"].items()}
+    return MachineResults(stored["not_staged"], files)
 
 
-def write(path: Path, content: Any) -> None:
-    """Store what a machine gave, or the margins; what was there stays until all is written."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_suffix(".new")
-    new.write_text(json.dumps(content, ensure_ascii=False, indent=1, default=asdict), encoding="utf-8")
-    os.replace(new, path)
+def write(name: str, results: MachineResults) -> None:
+    """Store what machine `name` gave; what was there stays until all is written."""
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    new = RESULTS / f"{name}.new"
+    new.write_text(json.dumps(asdict(results), ensure_ascii=False, indent=1), encoding="utf-8")
+    os.replace(new, new.with_suffix(".json"))
 
 
 def result(seconds: float, status: int, printed: str, journal: Path) -> Result:
-    """Return the result of a run from what it left behind.
-
-    Args:
-        seconds: How long it took.
-        status: Exit status of pytest.
-        printed: What it printed; its last line has the counts, unless the machine ended it.
-        journal: What the claims wrote.
-    """
-    lines = printed.splitlines() or [""]
+    """Return the result of a run of pytest from its exit status, what it printed, and the journal of its claims."""
+    lines = printed.splitlines() or [""]  # the last one has the counts, unless the machine ended it
     counts = {name.rstrip("s"): int(number) for number, name in re.findall(r"(\d+) ([a-z]+)", lines[-1])}
-    made = Result(
-        round(seconds, 1), counts.get("passed", 0), counts.get("failed", 0) + counts.get("error", 0)
-    )
-    made.failed = made.failed or int(bool(status) or not made.passed)
+    failed = counts.get("failed", 0) + counts.get("error", 0)
+    made = Result(round(seconds, 1), counts.get("passed", 0), failed)
+    made.failed = failed or int(bool(status) or not made.passed)
     if made.failed:
         made.text = "\n".join([f"pytest ended with status {status}:", *lines[-SHOWN:]])
     made.claims = {line["key"]: line["values"] for line in read_notes(journal) if line["kind"] == "claim"}
     return made
 
 
-def margin(claim: Mapping[str, Any]) -> float | None:
-    """Return by which factor a measured value may get worse before it is out of its bounds; below 1 it is out.
+def margin(claim: Mapping[str, Any]) -> float:
+    """Return by which factor a value may get worse before it is out of the narrower of its bounds; below 1 it is out.
 
-    Args:
-        claim: ``value``, ``at_least`` and ``at_most`` of a claim, as in the journal.
-
-    Returns:
-        The factor, of two bounds the smaller one. None for an exact fact, a claim that was not measured, and a bound of
-        zero, which has no factor.
+    Infinity where there is no such factor: an exact fact, a claim that was not measured, no bound but zero.
     """
-    value, low, high = claim.get("value"), claim.get("at_least"), claim.get("at_most")
+    value, low, high = claim["value"], claim["at_least"], claim["at_most"]
     if value is None or isinstance(value, bool):
-        return None
-    factors = []
-    if low is not None and low > 0:
-        factors.append(value / low)
-    if high is not None and high > 0:
-        factors.append(high / value if value > 0 else math.inf)
-    return min(factors, default=None)
-
-
-def worst_margins(machines: Mapping[str, MachineResults]) -> dict[str, dict[str, Any]]:
-    """Return, for each claim that has a margin, its smallest one over all machines and where that was."""
-    found: dict[str, list[dict[str, Any]]] = {}
-    for name, results in machines.items():
-        for file in results.files.values():
-            for key, claim in file.claims.items():
-                if (factor := margin(claim)) is not None and factor < math.inf:
-                    bounds = {side: claim[side] for side in ("value", "at_least", "at_most", "verdict")}
-                    found.setdefault(key, []).append({"margin": factor, "machine": name} | bounds)
-    worst = {}
-    for key, entries in sorted(found.items()):
-        same = len(entries) > 1 and len({entry["value"] for entry in entries}) == 1
-        smallest = min(entries, key=lambda entry: entry["margin"])
-        worst[key] = smallest | {"machines": len(entries), "same_everywhere": same}
-    return worst
+        return math.inf
+    above = value / low if low and low > 0 else math.inf
+    below = high / value if high and value > 0 else math.inf
+    return min(above, below)
 
 
 def table(machines: Mapping[str, MachineResults], expected: Mapping[str, Iterable[str]]) -> list[str]:
-    """Return the lines of the table of all machines.
-
-    Args:
-        machines: The results by the machines' names.
-        expected: The files that are to run there.
-    """
+    """Return the lines of the table of all machines, with the files that are to run on each."""
     columns = ("passed", "failed", "holds", "unclear", "fails", "modelled", "not shown", "seconds")
     width = max([7, *map(len, machines)])
     lines = [f"{'machine':{width}}" + "".join(f"{column:>14}" for column in columns)]
@@ -144,8 +96,7 @@ def table(machines: Mapping[str, MachineResults], expected: Mapping[str, Iterabl
             continue
         rows = results.files.values()
         verdicts = [claim["verdict"] for row in rows for claim in row.claims.values()]
-        numbers = [sum(row.passed for row in rows), results.failed]
-        numbers += [verdicts.count(verdict) for verdict in VERDICTS]
+        numbers = [sum(row.passed for row in rows), results.failed, *map(verdicts.count, VERDICTS)]
         numbers.append(round(sum(row.seconds for row in rows)))
         lacking = set(expected.get(name, ())) - set(results.files)
         note = f"   {len(lacking)} files did not run" if lacking else ""
@@ -175,11 +126,19 @@ def _bounds(claim: Mapping[str, Any]) -> str:
     return ", ".join(f"{side} {claim[side]:g}" for side in sides if claim[side] is not None)
 
 
-def narrow(margins: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Return a line for each claim that has less than `ENOUGH` to spare somewhere, the narrowest first."""
-    return [
-        f"claim {key}: {entry['margin']:.2f} on {entry['machine']} ({entry['value']:.4g}, {_bounds(entry)}; "
-        f"{entry['machines']} machines{', the same on every machine' * entry['same_everywhere']})"
-        for key, entry in sorted(margins.items(), key=lambda item: item[1]["margin"])
-        if entry["margin"] < ENOUGH
-    ]
+def narrow(machines: Mapping[str, MachineResults]) -> list[str]:
+    """Return a line for each claim that has less than `ENOUGH` to spare on some machine, the narrowest first."""
+    measured: dict[str, list[tuple[float, str, dict[str, Any]]]] = {}
+    for name, results in machines.items():
+        for file in results.files.values():
+            for key, claim in file.claims.items():
+                if claim["value"] is not None:
+                    measured.setdefault(key, []).append((margin(claim), name, claim))
+    lines = []
+    for key, found in measured.items():
+        factor, name, claim = min(found, key=lambda one: one[0])
+        same = len(found) > 1 and len({other["value"] for _, _, other in found}) == 1
+        note = f"{len(found)} machines{', the same on every machine' * same}"
+        line = f"claim {key}: {factor:.2f} on {name} ({claim['value']:.4g}, {_bounds(claim)}; {note})"
+        lines += [(factor, line)] * (factor < ENOUGH)
+    return [line for _, line in sorted(lines)]

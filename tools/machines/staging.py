@@ -1,6 +1,7 @@
 """The parts of a staged machine: each changes the environment or the command of a run, for as long as it lasts.
 
 A stage is a context manager that changes a `Run`. It raises `NotStaged` where this machine cannot be made so.
+``catalogue.toml`` calls them by their names.
 """
 
 import os
@@ -9,9 +10,10 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import psutil
@@ -31,6 +33,7 @@ FONT_FOLDERS = (
     "/usr/lib/openoffice/share/fonts",
     "/usr/X11R6/lib/X11/fonts",
 )
+CACHES = ("XDG_*", "*_CACHE_DIR")  # variables that name folders of the user elsewhere than in the home
 
 
 class NotStaged(Exception):
@@ -43,89 +46,67 @@ class StagingError(Exception):
 
 @dataclass
 class Run:
-    """How the lessons of one machine are run; stages change it.
+    """How the lessons of one machine are run; stages change it."""
 
-    Attributes:
-        scratch: An empty folder, removed at the end.
-        environment: The environment variables of every process.
-        prefix: A command that runs the command behind it, such as ``taskset``.
-        python: The interpreter.
-        checkout: The course's folder.
-        together: How many notebooks run at once.
-    """
-
-    scratch: Path
-    environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
-    prefix: list[str] = field(default_factory=list)
+    scratch: Path  # an empty folder, removed at the end
+    environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))  # of every process
+    prefix: list[str] = field(
+        default_factory=list
+    )  # a command that runs the command behind it, such as taskset
     python: str = sys.executable
     checkout: Path = ROOT
-    together: int = 1
+    together: int = 1  # how many notebooks run at once
+
+    def forget(self, *names: str) -> None:
+        """Remove environment variables: these, and those that begin or end like one that has a ``*`` there."""
+        for name in [one for one in self.environment if any(fnmatchcase(one, wanted) for wanted in names)]:
+            del self.environment[name]
 
 
-Stage = Callable[[Run], AbstractContextManager[None]]
-
-
-def variables(**values: str | None) -> Stage:
-    """Return a stage that sets environment variables, and removes those whose value is None."""
-
-    @contextmanager
-    def stage(run: Run) -> Iterator[None]:
-        for name, value in values.items():
-            run.environment.pop(name, None)
-            if value is not None:
-                run.environment[name] = value
-        yield
-
-    return stage
-
-
-def instructions(aten: str, onednn: str, mkl: str, *needed: str) -> Stage:
-    """Return a stage that limits PyTorch, oneDNN and MKL to an instruction set of x86.
+@contextmanager
+def instructions(run: Run, aten: str, onednn: str, mkl: str, *needed: str) -> Iterator[None]:
+    """Limit PyTorch, oneDNN and MKL to an instruction set of x86.
 
     Args:
+        run: What is changed.
         aten: Value of ``ATEN_CPU_CAPABILITY``.
         onednn: Value of ``ONEDNN_MAX_CPU_ISA``.
         mkl: Value of ``MKL_ENABLE_INSTRUCTIONS``.
         needed: What ``/proc/cpuinfo`` must list: a library that is told to use what is not there crashes.
+
+    Raises:
+        NotStaged: It is another processor.
     """
-
-    @contextmanager
-    def stage(run: Run) -> Iterator[None]:
-        if platform.machine().lower() not in ("x86_64", "amd64"):
-            raise NotStaged(f"not an x86 processor but {platform.machine()}")
-        if needed:
-            try:
-                flags = set(Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").split())
-            except OSError:
-                raise NotStaged("there is no /proc/cpuinfo that lists the instruction sets") from None
-            if lacking := sorted(set(needed) - flags):
-                raise NotStaged(f"this processor lacks {', '.join(lacking)}")
-        limits = {"ATEN_CPU_CAPABILITY": aten, "ONEDNN_MAX_CPU_ISA": onednn, "MKL_ENABLE_INSTRUCTIONS": mkl}
-        run.environment |= limits
-        yield
-
-    return stage
+    if platform.machine().lower() not in ("x86_64", "amd64"):
+        raise NotStaged(f"not an x86 processor but {platform.machine()}")
+    info = Path("/proc/cpuinfo")
+    flags = info.read_text(encoding="utf-8", errors="replace").split() if needed and info.exists() else ()
+    if lacking := sorted(set(needed) - set(flags)):
+        raise NotStaged(f"this processor lacks {', '.join(lacking)}, or {info} does not say it")
+    limits = {"ATEN_CPU_CAPABILITY": aten, "ONEDNN_MAX_CPU_ISA": onednn, "MKL_ENABLE_INSTRUCTIONS": mkl}
+    run.environment |= limits
+    yield
 
 
-def c_locale(**more: str | None) -> Stage:
-    """Return a stage with the locale ``C``, and more environment variables (None: removed)."""
-
-    @contextmanager
-    def stage(run: Run) -> Iterator[None]:
-        if os.name != "posix":
-            raise NotStaged("Windows takes its locale from elsewhere")
-        for name in [name for name in run.environment if name.startswith("LC_")]:
-            del run.environment[name]
-        with variables(LANG="C", LC_ALL="C", LANGUAGE=None, PYTHONIOENCODING=None, **more)(run):
-            yield
-
-    return stage
+@contextmanager
+def c_locale(run: Run, utf8: str | None = None) -> Iterator[None]:
+    """Set the locale ``C``; with `utf8` "0", Python takes it at its word, and text files are ASCII."""
+    if os.name != "posix":
+        raise NotStaged("Windows takes its locale from elsewhere")
+    python = ("PYTHONUTF8", "PYTHONCOERCECLOCALE")
+    run.forget("LC_*", "LANGUAGE", "PYTHONIOENCODING", *python)
+    run.environment |= {"LANG": "C", "LC_ALL": "C"} | (dict.fromkeys(python, utf8) if utf8 else {})
+    yield
 
 
-def threads(count: int) -> Stage:
-    """Return a stage that gives every library `count` threads."""
-    limits = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(count))
-    return variables(**limits, MKL_DYNAMIC="FALSE")  # or MKL takes no more threads than there are cores
+@contextmanager
+def threads(run: Run, count: int) -> Iterator[None]:
+    """Give every library `count` threads."""
+    run.environment |= dict.fromkeys(
+        ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(count)
+    )
+    run.environment["MKL_DYNAMIC"] = "FALSE"  # or MKL takes no more threads than there are cores
+    yield
 
 
 @contextmanager
@@ -137,49 +118,34 @@ def one_core(run: Run) -> Iterator[None]:
     yield
 
 
-def memory(gib: float) -> Stage:
-    """Return a stage that limits the memory of all processes together, or that of each one where this is not allowed."""
+@contextmanager
+def memory(run: Run, gib: float) -> Iterator[None]:
+    """Limit the memory of all processes together, or that of each one where control groups cannot be changed."""
     limit = int(gib * 2**30)
-
-    @contextmanager
-    def stage(run: Run) -> Iterator[None]:
-        if psutil.virtual_memory().available < 1.5 * limit:
-            raise NotStaged(f"less than {1.5 * gib:g} GiB are free: something else would be reached first")
-        name = f"course-machines-{os.getpid()}"
-        for parent, file in (
-            (Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes"),
-            (Path("/sys/fs/cgroup"), "memory.max"),
-        ):
-            group = parent / name
-            try:
-                group.mkdir()
-            except OSError:
-                continue
-            try:
-                (group / file).write_text(str(limit))
-            except OSError:  # version 2 without the memory controller
-                group.rmdir()
-                continue
-            enter = f'echo $$ > {group}/cgroup.procs && exec "$@"'
-            run.prefix = ["sh", "-c", enter, "sh", *run.prefix]
-            try:
-                yield
-            finally:
-                with suppress(OSError):  # a process that is still ending keeps the group
-                    group.rmdir()
-            return
+    if psutil.virtual_memory().available < 1.5 * limit:
+        raise NotStaged(f"less than {1.5 * gib:g} GiB are free: something else would be reached first")
+    for parent, file in (
+        ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+        ("/sys/fs/cgroup", "memory.max"),
+    ):
+        group = Path(parent, f"course-machines-{os.getpid()}")
+        with suppress(OSError):
+            group.mkdir()
+            (group / file).write_text(str(limit))
+            run.prefix = ["sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh", *run.prefix]
+            break
+        with suppress(OSError):  # version 2 without the memory controller
+            group.rmdir()
+    else:
+        group = None
         if not shutil.which("prlimit"):
             raise NotStaged("control groups cannot be changed here, and there is no prlimit")
         run.prefix = ["prlimit", f"--data={limit}", *run.prefix]
+    try:
         yield
-
-    return stage
-
-
-def _forget_caches(run: Run) -> None:
-    """Remove the variables that name folders of the user elsewhere than in the home."""
-    for name in [name for name in run.environment if name.startswith("XDG_") or name.endswith("_CACHE_DIR")]:
-        del run.environment[name]
+    finally:
+        with suppress(OSError):  # a process that is still ending keeps the group
+            group and group.rmdir()
 
 
 @contextmanager
@@ -187,15 +153,10 @@ def empty_home(run: Run) -> Iterator[None]:
     """Start with an empty home and no caches of anything."""
     home = run.scratch / "home"
     home.mkdir()
-    _forget_caches(run)
-    run.environment |= {
-        "HOME": str(home),
-        "USERPROFILE": str(home),
-        "XDG_CACHE_HOME": str(home / ".cache"),
-        "MPLCONFIGDIR": str(home / ".matplotlib"),
-        "TORCHINDUCTOR_CACHE_DIR": str(home / ".inductor"),
-        "TRITON_CACHE_DIR": str(home / ".triton"),
-    }
+    run.forget(*CACHES)
+    run.environment |= {"HOME": str(home), "USERPROFILE": str(home), "XDG_CACHE_HOME": str(home / ".cache")}
+    run.environment |= {"MPLCONFIGDIR": str(home / ".matplotlib"), "TRITON_CACHE_DIR": str(home / ".triton")}
+    run.environment["TORCHINDUCTOR_CACHE_DIR"] = str(home / ".inductor")
     yield
 
 
@@ -234,8 +195,7 @@ def no_compiler(run: Run) -> Iterator[None]:
             if not COMPILER.fullmatch(program.name) and not link.is_symlink():
                 link.symlink_to(program.absolute())
     run.environment["PATH"] = str(programs)
-    for name in ("CC", "CXX", "CUDAHOSTCXX"):
-        run.environment.pop(name, None)
+    run.forget("CC", "CXX", "CUDAHOSTCXX")
     yield
 
 
@@ -246,9 +206,7 @@ def read_only_home(run: Run) -> Iterator[None]:
     home.mkdir()
     runtime.mkdir()
     run.environment |= {"HOME": str(home), "JUPYTER_RUNTIME_DIR": str(runtime)}
-    _forget_caches(run)
-    for name in ("MPLCONFIGDIR", "IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR"):
-        run.environment.pop(name, None)
+    run.forget(*CACHES, "MPLCONFIGDIR", "IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR")
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         # Root may write everywhere but to a read-only file system.
         if subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode:
@@ -280,15 +238,11 @@ def strange_path(run: Run) -> Iterator[None]:
     yield
 
 
-def together(count: int) -> Stage:
-    """Return a stage that runs `count` notebooks at once."""
-
-    @contextmanager
-    def stage(run: Run) -> Iterator[None]:
-        run.together = count
-        yield
-
-    return stage
+@contextmanager
+def together(run: Run, count: int) -> Iterator[None]:
+    """Run `count` notebooks at once."""
+    run.together = count
+    yield
 
 
 # It ends with the process that started it, however that ends: then its standard input is closed.
@@ -304,18 +258,14 @@ while True:
 """
 
 
-def loaded(count: int) -> Stage:
-    """Return a stage that keeps `count` other processes busy: they compute and take memory bandwidth in turns."""
-
-    @contextmanager
-    def stage(run: Run) -> Iterator[None]:
-        commands = [[sys.executable, "-c", BUSY, "copy" if n % 2 else "spin"] for n in range(count)]
-        running = [subprocess.Popen(command, stdin=subprocess.PIPE) for command in commands]
-        try:
-            yield
-        finally:
-            for process in running:
-                process.kill()
-                process.wait()
-
-    return stage
+@contextmanager
+def loaded(run: Run, count: int) -> Iterator[None]:
+    """Keep `count` other processes busy: they compute and take memory bandwidth in turns."""
+    commands = [[sys.executable, "-c", BUSY, "copy" if n % 2 else "spin"] for n in range(count)]
+    running = [subprocess.Popen(command, stdin=subprocess.PIPE) for command in commands]
+    try:
+        yield
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()

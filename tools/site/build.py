@@ -19,7 +19,7 @@ from tools.editions import lesson as edition
 from tools.evidence import claims_of_today, counts, device_name
 from tools.notebook_file import canonical
 from tools.site import course, practice, verification
-from tools.site.course import NOTEBOOKS, Lesson, texts
+from tools.site.course import NOTEBOOKS, TEXTS, Lesson
 from tools.site.notebook import pictures_out, plain
 from tools.written import workers
 from torch_doctor.errors.card import entry_html
@@ -29,6 +29,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 PAGES = "https://{}.github.io/{}"  # where GitHub puts a repository's website
 LOOK_UP = ("practice", "cheat_sheets", "errors", "verified", "downloads")
+LONGEST = 155  # characters of a description, for search engines and shared links
 
 
 def build(
@@ -48,7 +49,6 @@ def build(
 
     Raises:
         FileExistsError: The folder holds something else than the website.
-        ValueError: There is no lesson of such a number.
     """
     files = [NOTEBOOKS / name for name in chosen(only)]
     if to.exists():
@@ -60,24 +60,16 @@ def build(
     shutil.copytree(HERE / "assets", to / "assets")
     shutil.copy(ROOT / "course_utils" / "style.css", to / "assets" / "cards.css")
     (to / "images").mkdir()
-    editions = tuple(editions)
+    names = {name: course.LANGUAGE_NAMES[name] for name in editions}
     try:
-        for name in editions:
-            languages.use(name)
-            _Writer(to, name, editions, files, slides).write()
+        for language in names:
+            languages.use(language)
+            _Writer(to, language, names, files, slides).write()
     finally:
         languages.use(None)
+    about = {"course": TEXTS["course"].en, "description": TEXTS["lead"].en}
     root = _environment().get_template("root.html.j2")
-    names = {name: course.LANGUAGE_NAMES[name] for name in editions}
-    _put(
-        to / "index.html",
-        root.render(
-            languages=names,
-            html_languages=course.HTML_LANGUAGES,
-            course=texts()["course"].en,
-            description=texts()["lead"].en,
-        ),
-    )
+    _put(to / "index.html", root.render(languages=names, html_languages=course.HTML_LANGUAGES, **about))
 
 
 def _put(path: Path, text: str) -> None:
@@ -85,19 +77,22 @@ def _put(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8", newline="\n")
 
 
-def _shortened(text: str, most: int = 155) -> str:
-    """Return the first sentence or words of a text, for search engines and shared links."""
+def _script(name: str, value: Any) -> str:
+    """Return data as a script, which a page can also load from a folder."""
+    return f"const {name} = {json.dumps(value, ensure_ascii=False, separators=(',', ':'))};\n"
+
+
+def _shortened(text: str) -> str:
+    """Return the first sentence or words of a text."""
     line = text.strip().partition("\n")[0]
-    return line if len(line) <= most else line[:most].rpartition(" " if line.isascii() else "，")[0] + " …"
+    if len(line) <= LONGEST:
+        return line
+    return line[:LONGEST].rpartition(" " if line.isascii() else "，")[0] + " …"
 
 
 def _environment() -> Environment:
-    return Environment(
-        loader=FileSystemLoader(HERE / "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-    )
+    loader = FileSystemLoader(HERE / "templates")
+    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
 
 
 def _zip(path: Path, notebooks: dict[str, str]) -> None:
@@ -112,121 +107,99 @@ class _Writer:
     """Writes the pages of one language."""
 
     def __init__(
-        self, to: Path, language: str, editions: tuple[str, ...], files: list[Path], slides: Path | None
+        self, to: Path, language: str, languages: dict[str, str], files: list[Path], slides: Path | None
     ) -> None:
         self.to, self.language, self.files = to, language, files
-        self.text = {name: Markup(text.html()) for name, text in texts().items()}
         self.names = [path.stem for path in files]
         self.lessons = [course.lesson(path, language, self.names) for path in files]
-        self.places: list[tuple[str, str, str, str]] = []
-        self.slides = self._copy_slides(slides)
+        self.places: list[tuple[str, str, str, str]] = []  # for the search: address, heading, lesson, text
         self.runs = verification.runs()
-        self.claims = {path.stem: verification.claims(path) for path in files}
-        self.practices = list(practice.practices(one.number for one in self.lessons))
-        self.views = {one.name: self._views(one) for one in self.practices}
-        self.first = {one.name: self.views[one.name]["views"][self._default(one)] for one in self.practices}
-        cover = next(iter(self.first.values()), "")
+        self.practices = [
+            self._practice(one) for one in practice.practices(one.number for one in self.lessons)
+        ]
         self.look_up = [name for name in LOOK_UP if self.practices or name != "practice"]
         known = None if links.repository() == links.UNKNOWN else links.repository()
-        environment = _environment()
-        environment.globals |= {
-            "t": self.text,
-            "say": lambda name, **values: Markup(texts()[name].format(**values).html()),
+        cover = self.practices[0]["first"] if self.practices else ""
+        self.templates = _environment()
+        self.templates.globals |= {
+            "t": {name: Markup(text.html()) for name, text in TEXTS.items()},
+            "say": lambda name, **values: Markup(TEXTS[name].format(**values).html()),
             "language": language,
-            "languages": {name: course.LANGUAGE_NAMES[name] for name in editions},
+            "languages": languages,
             "html_languages": course.HTML_LANGUAGES,
             "lessons": self.lessons,
             "look_up": self.look_up,
-            "slides": self.slides,
-            "links": self._links(),
+            "slides": self._copy_slides(slides),
+            "links": self._links() if known else {},
             "repository": known,
             "address": PAGES.format(*known.split("/")) if known else "",
             "practices": self.practices,
-            "first_pictures": self.first,
             "names": {one.number: one.name for one in self.lessons},
-            "option_texts": lambda control: [str(text) for text, _ in control.options],
             "cover_html": cover,
-            "cover": cover and cover.partition("../images/")[2].partition('"')[0],
-            "verified": {path.stem: self._verified(path.stem) for path in files},
+            "cover": cover.partition("../images/")[2].partition('"')[0],
+            "verified": {name: self._verified(name) for name in self.names},
+            "titles": {
+                name: str(TEXTS["course" if name == "index" else name]) for name in ("index", *LOOK_UP)
+            }
+            | {one.name: one.full_title for one in self.lessons},
             "date": datetime.date.today().isoformat(),
         }
-        self.templates = environment
 
     def write(self) -> None:
         """Write everything."""
         order = ["index", *self.names, *self.look_up]
-        for i, one in enumerate(self.lessons):
-            self._lesson(one, order[i], order[i + 2])
-        intro = Markup(course.introduction(self.language))
-        self._page("index", texts()["course"], introduction=intro, first=self.names[0])
-        self._page("cheat_sheets", texts()["cheat_sheets"])
+        for one, before, after in zip(self.lessons, order, order[2:], strict=False):
+            self._lesson(one, before, after)
+        self._page("index", introduction=Markup(course.introduction(self.language)), first=self.names[0])
+        self._page("cheat_sheets")
         self._errors()
-        self._page(
-            "verified",
-            texts()["verified"],
-            runs=self.runs,
-            run_name=device_name,
-            claims=self.claims,
-            totals=self._totals(),
-        )
-        self._page("downloads", texts()["downloads"], archives=self._downloads())
-        self._page("search", texts()["search"])
-        if not self.practices:
-            return
-        self._page("practice", texts()["practice"])
-        script = f"const PRACTICE = {json.dumps(self.views, ensure_ascii=False, separators=(',', ':'))};\n"
-        _put(self.to / "assets" / f"practice_{self.language}.js", script)
-        _put(self.to / "assets" / f"search_{self.language}.js", course.index(self.places))
+        claims = {path.stem: verification.claims(path) for path in self.files}
+        totals = [counts(run, claims_of_today(self.files)) for run in self.runs]
+        self._page("verified", runs=self.runs, run_name=device_name, claims=claims, totals=totals)
+        self._page("downloads", archives=self._downloads())
+        self._page("search")
+        _put(self.to / "assets" / f"search_{self.language}.js", _script("PLACES", self.places))
+        if self.practices:
+            self._page("practice")
+            views = {one["name"]: {"shown": one["shown"], "views": one["views"]} for one in self.practices}
+            _put(self.to / "assets" / f"practice_{self.language}.js", _script("PRACTICE", views))
 
-    def _page(self, name: str, title: Any, template: str = "", **values: Any) -> None:
+    def _page(self, name: str, template: str = "", title: str = "", **values: Any) -> None:
         page = self.templates.get_template(f"{template or name}.html.j2")
-        values.setdefault(
-            "description", str(texts()[f"{name}_intro" if f"{name}_intro" in texts() else "lead"])
-        )
-        _put(self.to / self.language / f"{name}.html", page.render(page=name, title=str(title), **values))
+        values.setdefault("description", str(TEXTS.get(f"{name}_intro", TEXTS["lead"])))
+        title = title or str(TEXTS["course" if name == "index" else name])
+        _put(self.to / self.language / f"{name}.html", page.render(page=name, title=title, **values))
 
-    def _views(self, one: practice.Practice) -> dict[str, Any]:
-        """Return what an explorer shows, its pictures written into ``images``."""
+    def _practice(self, one: practice.Practice) -> dict[str, Any]:
+        """Return what the page says of an explorer, its pictures written into ``images``."""
         shown, found = practice.drawn(one, self.language)
         views = []
         for markup in found:
             made, pictures = pictures_out(markup)
-            for name, content in pictures.items():
-                (self.to / "images" / name).write_bytes(content)
+            self._images(pictures)
             views.append(made)
-        return {"shown": shown, "views": views}
+        controls, place = one.controls(), 0
+        for control in controls:
+            place = place * len(control["texts"]) + control["start"]
+        about = {"name": one.name, "lesson": one.lesson, "section": one.section, "controls": controls}
+        title = one.explorer.title.html()
+        return about | {"title": title, "shown": shown, "views": views, "first": views[shown[place]]}
 
-    def _default(self, one: practice.Practice) -> int:
-        """Return which view of an explorer the page begins with."""
-        place = 0
-        for control, option in zip(one.shown_controls, one.start(), strict=True):
-            place = place * len(control.options) + option
-        return self.views[one.name]["shown"][place]
+    def _images(self, pictures: dict[str, bytes]) -> None:
+        for name, content in pictures.items():
+            (self.to / "images" / name).write_bytes(content)
 
     def _lesson(self, one: Lesson, before: str, after: str) -> None:
-        for name, content in one.page.pictures.items():
-            (self.to / "images" / name).write_bytes(content)
-        top = one.page.sections[0].title
-        for section in one.page.sections:
+        self._images(one.page.pictures)
+        sections = one.page.sections
+        for section in sections:
             address = f"{one.name}.html#{section.id}" if section.id else f"{one.name}.html"
-            self.places.append((address, section.title, "" if section.level == 1 else top, section.text))
+            where = "" if section.level == 1 else sections[0].title
+            self.places.append((address, section.title, where, section.text))
         heading, end, rest = one.page.html.partition("</h1>")
-        self._page(
-            one.name,
-            f"{int(one.number)} {one.title}",
-            "lesson",
-            lesson=one,
-            heading=heading + end,
-            rest=rest,
-            before=before,
-            after=after,
-            description=_shortened(one.page.sections[0].text),
-            titles=self._titles(),
-        )
-
-    def _titles(self) -> dict[str, str]:
-        own = {"index": str(texts()["course"])} | {name: str(texts()[name]) for name in LOOK_UP}
-        return own | {one.name: f"{int(one.number)} {one.title}" for one in self.lessons}
+        parts = {"heading": heading + end, "rest": rest, "before": before, "after": after}
+        description = _shortened(sections[0].text)
+        self._page(one.name, "lesson", one.full_title, lesson=one, description=description, **parts)
 
     def _errors(self) -> None:
         topics: dict[str, list[tuple[str, str, Markup, str]]] = {}
@@ -236,38 +209,27 @@ class _Writer:
             samples = "\n\n".join(entry.samples)
             topics.setdefault(str(entry.topic), []).append((name, entry.message, Markup(card), samples))
             words = f"{plain(card)}\n{samples}"
-            self.places.append((f"errors.html#{name}", entry.message, str(texts()["errors"]), words))
-        self._page("errors", texts()["errors"], topics=topics, count=len(entries()))
+            self.places.append((f"errors.html#{name}", entry.message, str(TEXTS["errors"]), words))
+        self._page("errors", topics=topics, count=len(entries()))
 
     def _verified(self, name: str) -> dict[str, Any] | None:
         """Return the newest run's date and name, and its counts for a lesson; None where nothing is recorded."""
         if not self.runs or not (claims := claims_of_today([NOTEBOOKS / f"{name}.ipynb"])):
             return None
-        numbers = counts(self.runs[0], claims)
-        return {
-            "date": self.runs[0]["date"],
-            "machine": device_name(self.runs[0]),
-            "holds": numbers["holds"],
-            "measured": sum(numbers[verdict] for verdict in recordings.MEASURED),
-            "needs": numbers["other"],
-        }
-
-    def _totals(self) -> list[dict[str, int]]:
-        claims = claims_of_today(self.files)
-        return [counts(run, claims) for run in self.runs]
+        newest = self.runs[0]
+        numbers = counts(newest, claims)
+        measured = sum(numbers[verdict] for verdict in recordings.MEASURED)
+        found = {"holds": numbers["holds"], "measured": measured, "needs": numbers["other"]}
+        return found | {"date": newest["date"], "machine": device_name(newest)}
 
     def _copy_slides(self, slides: Path | None) -> set[str]:
-        found = sorted((slides / self.language).glob("*.html")) if slides else []
-        for path in found:
-            target = self.to / "slides" / self.language / path.name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(path, target)
-        return {path.stem for path in found}
+        if not slides or not (slides / self.language).is_dir():
+            return set()
+        copied = shutil.copytree(slides / self.language, self.to / "slides" / self.language)
+        return {path.stem for path in copied.glob("*.html")}
 
     def _links(self) -> dict[str, dict[str, str]]:
-        """Return where a lesson can be opened, by lesson; nothing while nobody knows the repository's address."""
-        if links.repository() == links.UNKNOWN:
-            return {}
+        """Return where a lesson can be opened, by lesson."""
         addresses = {path.stem: links.opened(path.name, self.language) for path in self.files}
         return {name: {"Colab": one["colab"], "Kaggle": one["kaggle"]} for name, one in addresses.items()}
 

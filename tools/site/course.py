@@ -1,8 +1,6 @@
 """What the pages show: the lessons of one language, README's introduction, and what the search looks through."""
 
-import json
 import re
-import tomllib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,6 +14,7 @@ from bilingual import Bilingual
 from tools.editions import lesson as edition
 from tools.site import practice
 from tools.site.notebook import Page, cell_soup, markdown, page
+from tools.texts import texts
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = ROOT / "notebooks"
@@ -23,11 +22,7 @@ HTML_LANGUAGES = {"en": "en", "zh-TW": "zh-Hant-TW", "zh-CN": "zh-Hans-CN"}
 LANGUAGE_NAMES = {"en": "English", "zh-TW": "繁體中文", "zh-CN": "简体中文"}
 
 
-@cache
-def texts() -> dict[str, Bilingual]:
-    """Return what the pages themselves say, by name."""
-    found = tomllib.loads(Path(__file__).with_name("texts.toml").read_text(encoding="utf-8"))
-    return {name: Bilingual(**text) for name, text in found.items()}
+TEXTS: dict[str, Bilingual] = texts(Path(__file__).with_name("texts"))  # what the pages themselves say
 
 
 @cache
@@ -38,29 +33,20 @@ def read(path: Path) -> NotebookNode:
 
 @dataclass
 class Lesson:
-    """A lesson in one language.
+    """A lesson in one language."""
 
-    Attributes:
-        number: "01".
-        name: The name of its files, "01_cuda_check".
-        title: Its title, without the number.
-        minutes: To read, run and guess ("reading"), and for the "exercises".
-        goals: "After this lesson you can …": a list as HTML, or "".
-        page: Its cells as HTML.
-        summary: Its last section as HTML, for the cheat sheets; "" if there is none.
-    """
-
-    number: str
-    name: str
-    title: str
-    minutes: dict[str, int]
-    goals: str
+    number: str  # "01"
+    name: str  # of its files, "01_cuda_check"
+    title: str  # without the number
+    minutes: dict[str, int]  # "reading" (and to run and guess) and "exercises"
+    goals: str  # "After this lesson you can …": a list as HTML, or ""
     page: Page
-    summary: str
+    summary: str  # its last section as HTML, for the cheat sheets; "" if there is none
 
-
-def _own(pair: dict[str, str]) -> str:
-    return Bilingual(**pair).one() or ""
+    @property
+    def full_title(self) -> str:
+        """The title with the number."""
+        return f"{int(self.number)} {self.title}"
 
 
 def _summary_cells(original: NotebookNode) -> set[str]:
@@ -92,27 +78,19 @@ def _summary(made: NotebookNode, ids: set[str], pages: list[str], pictures: dict
 
 
 def lesson(path: Path, language: str, pages: list[str]) -> Lesson:
-    """Return a lesson in the language that ``course_utils.language.use`` has chosen.
-
-    Args:
-        path: Its notebook.
-        language: The same language.
-        pages: Names of the lessons on the site.
-    """
+    """Return a lesson in the language that ``course_utils.language.use`` has chosen, with links to the `pages` of the site."""
     original = read(path)
     made = edition(path.name, language, "student", outputs=True)
-    for cell in (
-        made.cells
-    ):  # an explorer that needs no measurement is drawn again, with words in this language alone
-        if cell.cell_type == "code" and (
-            found := re.search(r"^(\w+)\.EXPLORER\.show\(\)", cell.source, re.M)
-        ):
+    # An explorer that needs no measurement is drawn again, with words in this language alone.
+    for cell in made.cells:
+        found = re.search(r"^(\w+)\.EXPLORER\.show\(\)", cell.source, re.M)
+        if cell.cell_type == "code" and found:
             cell.outputs = [
                 out for out in cell.outputs if "course-figure" not in out.get("data", {}).get("text/html", "")
             ]
             drawn = practice.room(f"lesson_{path.name[:2]}.{found[1]}").EXPLORER
             cell.outputs.append(new_output("display_data", {"text/html": drawn.html(**drawn.defaults())}))
-    about, labels = original.metadata["course"], (str(texts()["code"]), str(texts()["output"]))
+    about, labels = original.metadata["course"], (str(TEXTS["code"]), str(TEXTS["output"]))
     whole = page(made, pages, labels)
     first = next(cell for cell in made.cells if cell.cell_type == "markdown")
     goals = BeautifulSoup(markdown(first.source), "html.parser").find("ul")
@@ -120,7 +98,7 @@ def lesson(path: Path, language: str, pages: list[str]) -> Lesson:
     return Lesson(
         number=about["lesson"],
         name=path.stem,
-        title=_own(about["title"]),
+        title=Bilingual(**about["title"]).one() or "",
         minutes=about["minutes"],
         goals=str(goals or ""),
         page=whole,
@@ -146,15 +124,3 @@ def introduction(language: str) -> str:
         )
     text = re.sub(r"\(#last-verified[^)]*\)", "(verified.html)", found[1].strip())  # a page of its own here
     return markdown(Bilingual(text, text).one() or text)
-
-
-# --- search -------------------------------------------------------------------------------------------
-
-
-def index(entries: list[tuple[str, str, str, str]]) -> str:
-    """Return the search's index as a script, which a page can also load from a folder.
-
-    Args:
-        entries: Address, heading, where it is (the lesson), text.
-    """
-    return f"const PLACES = {json.dumps(entries, ensure_ascii=False, separators=(',', ':'))};\n"

@@ -29,56 +29,37 @@ _FORMATTER = HtmlFormatter(nowrap=True)
 
 @dataclass
 class Section:
-    """A part of a page that a search can find.
+    """A part of a page that a search can find."""
 
-    Attributes:
-        id: Its anchor; "" is the top of the page.
-        title: Its heading.
-        level: 1 for the page, 2 for a section, 3 for a part of one.
-        text: Everything in it, as plain text.
-    """
-
-    id: str
+    id: str  # its anchor; "" is the top of the page
     title: str
-    level: int
-    text: str = ""
+    level: int  # 1 for the page, 2 for a section, 3 for a part of one
+    text: str = ""  # everything in it, as plain text
 
 
 @dataclass
 class Page:
-    """A notebook as a page.
+    """A notebook as a page."""
 
-    Attributes:
-        html: The cells.
-        sections: In order; the first is the page itself.
-        pictures: File name → content.
-    """
-
-    html: str = ""
-    sections: list[Section] = field(default_factory=list)
-    pictures: dict[str, bytes] = field(default_factory=dict)
+    html: str = ""  # the cells
+    sections: list[Section] = field(default_factory=list)  # the first is the page itself
+    pictures: dict[str, bytes] = field(default_factory=dict)  # by file name
 
 
-def coloured(code: str, language: str = "ipython3") -> str:
-    """Return code as HTML whose tokens have Pygments' classes."""
+def listing(code: str, language: str = "ipython3") -> str:
+    """Return code as a block of coloured HTML, whose tokens have Pygments' classes."""
     try:
         lexer = get_lexer_by_name(language or "text")
     except ClassNotFound:
         lexer = get_lexer_by_name("text")
-    return highlight(code, lexer, _FORMATTER).rstrip("\n")
+    coloured = highlight(code, lexer, _FORMATTER).rstrip("\n")
+    return f'<pre class="code"><code>{coloured}</code></pre>'
 
 
-def listing(code: str, language: str = "ipython3") -> str:
-    """Return code as a block of coloured HTML."""
-    return f'<pre class="code"><code>{coloured(code, language)}</code></pre>'
-
-
-def _reader() -> MarkdownIt:
-    reader = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
-    reader.add_render_rule(
-        "fence", lambda self, tokens, i, *_: listing(tokens[i].content.rstrip("\n"), tokens[i].info)
-    )
-    return reader
+_READER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+_READER.add_render_rule(
+    "fence", lambda self, tokens, i, *_: listing(tokens[i].content.rstrip("\n"), tokens[i].info)
+)
 
 
 def _formulas(text: str) -> str:
@@ -92,7 +73,7 @@ def _formulas(text: str) -> str:
 
 def markdown(text: str) -> str:
     """Return Markdown as HTML, as JupyterLab shows it."""
-    return _reader().render(_formulas(text))
+    return _READER.render(_formulas(text))
 
 
 def plain(markup: str) -> str:
@@ -150,12 +131,6 @@ def _mend_links(soup: BeautifulSoup, lessons: Iterable[str]) -> None:
         link["href"] = f"{name}.html#s{section[0]}" if section else f"{name}.html"
 
 
-def _mend_tables(soup: BeautifulSoup) -> None:
-    for table in soup.find_all("table"):
-        if "course-scroll" not in (table.parent.get("class") or ()):
-            table.wrap(soup.new_tag("div", attrs={"class": "course-scroll"}))
-
-
 def _mark_headings(soup: BeautifulSoup, cell_id: str) -> None:
     """Give each heading an anchor that is the same in every language: its number, or its cell."""
     for count, heading in enumerate(soup.find_all(["h2", "h3", "h4"])):
@@ -196,15 +171,17 @@ def cell_soup(cell: Any, pictures: dict[str, bytes], lessons: Iterable[str], anc
         source = markdown(cell.source)
     elif cell.cell_type == "code":
         outputs = "".join(output_html(output) for output in cell.get("outputs", ()))
-        source = (
-            f'<div class="input" role="group">{listing(cell.source)}</div>' if cell.source.strip() else ""
+        parts = {"input": cell.source.strip() and listing(cell.source), "output": outputs}
+        source = "".join(
+            f'<div class="{name}" role="group">{part}</div>' for name, part in parts.items() if part
         )
-        source += f'<div class="output" role="group">{outputs}</div>' if outputs else ""
     else:
         source = ""
     soup = BeautifulSoup(source, "html.parser")
     _take_pictures(soup, pictures)
     _mend_links(soup, lessons)
-    _mend_tables(soup)
+    for table in soup.find_all("table"):
+        if "course-scroll" not in (table.parent.get("class") or ()):
+            table.wrap(soup.new_tag("div", attrs={"class": "course-scroll"}))
     _mark_headings(soup, anchor)
     return soup

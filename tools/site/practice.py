@@ -24,28 +24,22 @@ KEPT = ROOT / "build" / "practice"
 
 @dataclass
 class Practice:
-    """An explorer on the page.
-
-    Attributes:
-        name: Its module, ``"batch_split"``.
-        lesson: Two digits.
-        section: The number of its section, ``"4.5"``.
-        explorer: With the choices that the page offers.
-    """
+    """An explorer on the page: module ("batch_split"), lesson ("05"), section ("5.2"), with the choices that the page offers."""
 
     name: str
     lesson: str
     section: str
     explorer: Explorer
 
-    @property
-    def shown_controls(self) -> list[Any]:
-        """The controls that have something to choose."""
-        return [control for control in self.explorer.controls if len(control.options) > 1]
-
-    def start(self) -> list[int]:
-        """Return which option of each shown control the page begins with."""
-        return [[key(text) for text, _ in c.options].index(c.default) for c in self.shown_controls]
+    def controls(self) -> list[dict[str, Any]]:
+        """Return the controls that have something to choose, and which of their options the page begins with."""
+        found = []
+        for control in self.explorer.controls:
+            texts = [text for text, _ in control.options]
+            start = [key(text) for text in texts].index(control.default)
+            about = {"label": control.label.html(), "slider": control.slider, "start": start}
+            found += [about | {"texts": [str(text) for text in texts]}] * (len(texts) > 1)
+        return found
 
 
 def offered() -> dict[str, dict[str, Any]]:
@@ -80,13 +74,8 @@ def practices(lessons: Iterable[str]) -> Iterator[Practice]:
 def _digest(practice: Practice, language: str) -> str:
     offered = [[key(text) for text, _ in control.options] for control in practice.explorer.controls]
     made = hashlib.sha256(f"{language} {offered}".encode())
-    files = [
-        *ROOT.glob("course_utils/**/*.py"),
-        *ROOT.glob("notebooks/shared/**/*.py"),
-        *ROOT.glob(f"notebooks/lesson_{practice.lesson}/*.py"),
-        *HERE.glob("practice.*"),
-    ]
-    for file in sorted(files):
+    shaping = ("course_utils/**/*.py", "notebooks/shared/**/*.py", f"notebooks/lesson_{practice.lesson}/*.py")
+    for file in sorted([*HERE.glob("practice.*"), *(file for one in shaping for file in ROOT.glob(one))]):
         made.update(file.read_bytes())
     return made.hexdigest()[:16]
 
@@ -94,9 +83,7 @@ def _digest(practice: Practice, language: str) -> str:
 def drawn(practice: Practice, language: str) -> tuple[list[int], list[str]]:
     """Return for each combination of choices, the last control moving first, which picture it shows; and the pictures as HTML.
 
-    Args:
-        practice: One of :func:`practices`.
-        language: The one that ``course_utils.language.use`` has chosen.
+    They are drawn in the language that ``course_utils.language.use`` has chosen, which `language` names.
     """
     kept = KEPT / f"{practice.name}-{language}-{_digest(practice, language)}.json"
     if kept.exists():

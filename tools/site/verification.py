@@ -1,13 +1,11 @@
 """The claims of the lessons, and what the recorded machines say about them."""
 
-import tomllib
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from bilingual import Bilingual
-from course_utils import recordings
+from course_utils import lesson, recordings
 from course_utils.needs import names as needs_names
 from course_utils.units import number
 from tools.claim_summary import claims_in
@@ -17,33 +15,20 @@ ROOT = Path(__file__).parents[2]
 
 @dataclass
 class Claim:
-    """A claim of a lesson, and what became of it on each recorded machine.
+    """A claim of a lesson, and what became of it on each recorded machine."""
 
-    Attributes:
-        id: "1.3-loops".
-        statement: Its sentence as HTML.
-        limit: "≥ 100", or "" for an exact fact.
-        needs: What it needs, as HTML; "" for nothing.
-        results: For each machine its verdict and its value. The verdict is ``holds``, ``unclear``, ``fails``; ``changed``
-            if the claim had another limit then; ``""`` if it was not measured.
-    """
-
-    id: str
-    statement: str
-    limit: str
-    needs: str
+    id: str  # "1.3-loops"
+    statement: str  # its sentence as HTML
+    limit: str  # "≥ 100", or "" for an exact fact
+    needs: str  # what it needs, as HTML; "" for nothing
+    # For each machine its verdict and its value. The verdict is "holds", "unclear", "fails"; "changed" if the claim had
+    # another limit then; "" if it was not measured.
     results: list[tuple[str, str]]
 
 
 def runs() -> list[dict[str, Any]]:
     """Return the recorded runs, newest first."""
     return recordings.read(ROOT / "recordings")
-
-
-@cache
-def _sentences(path: Path) -> dict[str, dict[str, str]]:
-    room = path.parent / f"lesson_{path.name[:2]}" / "texts.toml"
-    return tomllib.loads(room.read_text(encoding="utf-8")).get("claim", {}) if room.exists() else {}
 
 
 def _result(run: dict[str, Any], id: str, limits: recordings.Limits) -> tuple[str, str]:  # noqa: A002
@@ -70,7 +55,7 @@ def claims(path: Path) -> list[Claim]:
         limit = ", ".join(
             f"{sign} {value:g}" for sign, value in zip("≥≤", claim.limits, strict=True) if value is not None
         )
-        sentence = _sentences(path)[name]
+        sentence = lesson.all_texts(path.name[:2])["claim"][name]
         statement = Bilingual(sentence["en"], sentence["zh"]).html()
         results = [_result(run, name, claim.limits) for run in runs()]
         found.append(Claim(name, statement, limit, _needed(claim.needs), results))

@@ -21,8 +21,8 @@ from tools.evidence import slug, write
 from tools.verify_gpu import archive
 from tools.verify_gpu.findings import judge_claims, judge_shares, read_journals, summary
 from tools.verify_gpu.session import NOTEBOOKS, ROOT, Failed, Outcome, Remark, Session
-from tools.verify_gpu.steps import CALLS, STEPS, WITH, NotCuda
-from tools.verify_gpu.unverified import of_a_run, of_the_course
+from tools.verify_gpu.steps import CALLS, STEPS, TEXTS, WITH, NotCuda
+from tools.verify_gpu.unverified import of_the_course
 
 MINUTES = 8.8  # for each part
 PLAN = "\n".join(f"  python -m tools.verify_gpu {' '.join(lessons)}" for lessons in CALLS)
@@ -30,19 +30,10 @@ THREE_CALLS = (
     f"Where a command may take ten minutes only, three calls of {MINUTES} minutes each do the same:\n"
     f"指令最多只能執行十分鐘時，請分成三次，每次 {MINUTES} 分鐘：\n{PLAN}"
 )
-NO_GPU = (
-    "{english} Nothing was recorded. `python -m torch_doctor` says why CUDA is missing; `--rehearse` tries the"
-    " command without a GPU.\n{chinese}沒有留下任何紀錄。`python -m torch_doctor` 會說明為什麼沒有 CUDA；"
-    "想在沒有 GPU 的電腦上試跑，請加上 `--rehearse`。"
-)
 
 
 def choose(words: list[str]) -> list[Path]:
-    """Return the notebooks whose names begin with one of `words` (all without words).
-
-    Raises:
-        ValueError: No notebook begins so.
-    """
+    """Return the notebooks whose names begin with one of `words` (all without words), or raise a ValueError."""
     every = sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))
     unknown = [word for word in words if not any(path.name.startswith(word) for path in every)]
     if unknown:
@@ -57,11 +48,7 @@ def minutes(notebooks: list[Path]) -> float:
 
 
 def run(session: Session) -> list[Outcome]:
-    """Run every step, also after a failed one, and return their results.
-
-    Raises:
-        NotCuda: The first step found no GPU to verify on.
-    """
+    """Run every step, also after a failed one, and return their results; only that there is no GPU ends the run."""
     outcomes = []
     for name, step in STEPS.items():
         if name in WITH and not any(path.name.startswith(WITH[name]) for path in session.notebooks):
@@ -93,16 +80,12 @@ def store(session: Session, outcomes: list[Outcome], date: str) -> None:
     """Write evidence, table and manifest into the archive's folder."""
     lines = read_journals(session.folder.glob("recorded/*.jsonl"))
     kind = archive.REHEARSAL if session.rehearsal else archive.GPU
-    evidence = None
-    if lines:
-        written = write(lines, session.folder / "evidence", date=date, facts=session.machine)
-        evidence = json.loads(written.read_text(encoding="utf-8"))
-    if evidence and session.rehearsal:
+    written = write(lines, session.folder / "evidence", date=date, facts=session.machine) if lines else None
+    if written and session.rehearsal:
         # By name and content: it must not be taken for a record, even when copied by hand.
-        written.unlink()
+        evidence = json.loads(written.read_text(encoding="utf-8"))
         session.keep("evidence/rehearsal.json", {"rehearsal": True, **evidence})
-        evidence = None
-    session.file("settled.md").write_text(of_a_run(session.folder, evidence), encoding="utf-8")
+        written.unlink()
     session.file("summary.txt").write_text(summary(outcomes, session.rehearsal) + "\n", encoding="utf-8")
     chosen = {path.name for path in session.notebooks}
     lessons = {n: p for n, p in archive.on_disk().items() if n in chosen or not n.endswith(".ipynb")}
@@ -117,17 +100,12 @@ def main() -> int:
         prog="python -m tools.verify_gpu", description=__doc__.splitlines()[0],
         epilog=THREE_CALLS, formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
-    parser.add_argument(
-        "lessons", nargs="*", help="beginnings of notebooks' names, such as 04 (default: all)"
-    )
-    parser.add_argument("--rehearse", action="store_true", help="try the command without a GPU; no evidence")
-    parser.add_argument(
-        "--out", type=Path, default=ROOT / "gpu-runs", metavar="FOLDER", help="default: gpu-runs"
-    )
-    parser.add_argument(
-        "--minutes", type=float, help=f"for everything (default: {MINUTES} for each of three parts)"
-    )
-    parser.add_argument("--unverified", action="store_true", help="only print what no GPU has confirmed yet")
+    add = parser.add_argument
+    add("lessons", nargs="*", help="beginnings of notebooks' names, such as 04 (default: all)")
+    add("--rehearse", action="store_true", help="try the command without a GPU; no evidence")
+    add("--out", type=Path, default=ROOT / "gpu-runs", metavar="FOLDER", help="default: gpu-runs")
+    add("--minutes", type=float, help=f"for everything (default: {MINUTES} for each of three parts)")
+    add("--unverified", action="store_true", help="only print what no GPU has confirmed yet")
     options = parser.parse_args()
     if options.unverified:
         print(of_the_course())
@@ -148,7 +126,8 @@ def main() -> int:
         shutil.rmtree(folder)
         with suppress(OSError):  # it may hold archives
             options.out.rmdir()
-        print(NO_GPU.format(**vars(error)), file=sys.stderr)
+        why, says = error.args[0], TEXTS["nothing_recorded"]
+        print(says.en.format(why=why.en), says.zh.format(why=why.zh), sep="\n", file=sys.stderr)
         return 2
     store(session, outcomes, f"{now:%Y-%m-%d}")
     name = "rehearsal" if options.rehearse else slug(session.machine)

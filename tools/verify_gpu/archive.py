@@ -35,15 +35,8 @@ class Refused(Exception):
 
 
 def fingerprints(texts: dict[str, str]) -> dict[str, Any]:
-    """Return what decides whether two copies of the lessons are the same code.
-
-    Args:
-        texts: Path below ``notebooks/`` → content, of notebooks and of the workers that they launch.
-
-    Returns:
-        For a notebook the hash of every code cell by its id, for another file the hash of its text.
-    """
-    found: dict[str, Any] = {}
+    """Return what decides whether two copies of the lessons (path below ``notebooks/`` → content) are the same code."""
+    found: dict[str, Any] = {}  # of a notebook the hash of every code cell by its id, else of the whole text
     for name, text in sorted(texts.items()):
         if name.endswith(".ipynb"):
             cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
@@ -60,11 +53,7 @@ def on_disk(folder: Path = NOTEBOOKS) -> dict[str, Any]:
 
 
 def committed(root: Path = ROOT) -> dict[str, Any]:
-    """Return the fingerprints of the lessons as the last commit holds them.
-
-    Raises:
-        Refused: `root` is no git repository, or git is missing.
-    """
+    """Return the fingerprints of the lessons as the last commit holds them, or raise `Refused` where git cannot tell."""
 
     def git(*words: str) -> str:
         try:
@@ -140,11 +129,7 @@ def _extract(tar: tarfile.TarFile, folder: Path) -> None:
 
 
 def unpack(archive: Path, folder: Path) -> tuple[dict[str, Any], Path]:
-    """Unpack `archive` below `folder` and return its manifest and where its files lie.
-
-    Raises:
-        Refused: It is not an archive of this command.
-    """
+    """Unpack `archive` below `folder` and return its manifest and where its files lie, or raise `Refused`."""
     try:
         with tarfile.open(archive) as tar:
             _extract(tar, folder.resolve())
@@ -160,17 +145,7 @@ def unpack(archive: Path, folder: Path) -> tuple[dict[str, Any], Path]:
 
 
 def check(name: str, manifest: dict[str, Any], evidence: dict[str, Any], expected: dict[str, Any]) -> None:
-    """Let pass only what was measured on CUDA, with the lessons that are committed here.
-
-    Args:
-        name: The archive's.
-        manifest: The archive's.
-        evidence: The archive's evidence.
-        expected: The fingerprints of the committed lessons.
-
-    Raises:
-        Refused: It was a rehearsal, or without a GPU, or with other code.
-    """
+    """Let pass only what was measured on CUDA, with the lessons that are committed here (their fingerprints: `expected`)."""
     if manifest["kind"] != GPU or evidence.get("rehearsal"):
         raise Refused(f"{name} is a rehearsal: its figures are no evidence of any GPU.")
     for machine in (manifest["machine"], evidence["machine"]):

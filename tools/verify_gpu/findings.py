@@ -2,13 +2,12 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from course_utils import recordings
-from tools.claim_summary import VERDICTS
-from tools.outputs import read_notes
+from tools.claim_summary import VERDICTS, read_notes
 from tools.verify_gpu.session import Outcome, Session
 
 FULL_SHARE = 0.85  # of what the hardware is rated at; what stays below is to be explained
@@ -23,11 +22,7 @@ LESSON_SHARES = {"2.6": "a model's transfer (of one tensor's)", "4.4": "overlap 
 
 
 def link(smi: str | None) -> float | None:
-    """Return the bytes per second that the link to the host can carry in one direction, or None if unknown.
-
-    Args:
-        smi: What ``nvidia-smi`` says about ``pcie.link.gen.max,pcie.link.width.max,…``, a line per GPU.
-    """
+    """Return the bytes per second that the link to the host can carry in one direction, by what nvidia-smi says of it."""
     try:
         generation, width = (int(part) for part in (smi or "").splitlines()[0].split(",")[:2])
         return PCIE_LANE[generation] * width
@@ -36,11 +31,7 @@ def link(smi: str | None) -> float | None:
 
 
 def shares(found: dict[str, Any]) -> dict[str, dict[str, float | None]]:
-    """Return for each measured ceiling what it is rated at and the share that was reached (None: not known).
-
-    Args:
-        found: ``ceilings`` (see :func:`shared.ceilings.ceilings`), ``rated`` and ``smi``.
-    """
+    """Return for each measured ceiling of ``limits.json`` what it is rated at and the share that was reached (None: not known)."""
     measured, wire = found["ceilings"], link(found["smi"])
     pairs = {"copy": found["rated"]["bandwidth"], "half": found["rated"]["half"]}
     pairs |= {"to_device": wire, "from_device": wire}
@@ -75,24 +66,21 @@ def judge_shares(session: Session) -> str:
 
 @dataclass
 class Spread:
-    """A claim, how often it was measured, and between what values."""
+    """A claim, and what all passes measured; the first verdict is the recording's."""
 
     id: str
-    verdict: str  # in the recording
-    samples: int
-    lowest: float | None
-    highest: float | None
     at_least: float | None
     at_most: float | None
-    verdicts: list[str]  # in all passes
+    verdicts: list[str] = field(default_factory=list)
+    samples: list[float] = field(default_factory=list)
 
     @property
     def steady(self) -> bool:
         """Whether every pass and every sample says that it holds (or that this machine cannot tell)."""
         if not set(self.verdicts) & set(recordings.MEASURED):
             return True
-        low = self.lowest is None or self.at_least is None or self.lowest >= self.at_least
-        high = self.highest is None or self.at_most is None or self.highest <= self.at_most
+        low = self.at_least is None or all(sample >= self.at_least for sample in self.samples)
+        high = self.at_most is None or all(sample <= self.at_most for sample in self.samples)
         return set(self.verdicts) == {"holds"} and low and high
 
 
@@ -102,28 +90,18 @@ def read_journals(paths: Iterable[Path]) -> list[dict[str, Any]]:
 
 
 def spreads(recorded: list[dict[str, Any]], compared: list[dict[str, Any]]) -> list[Spread]:
-    """Return every claim of the recording with its spread over all passes.
-
-    Args:
-        recorded: The recording's journal, whose claims hold ``again``: further measurements.
-        compared: The journal of the strict comparison.
-    """
+    """Return every claim of the recording's journal (with its further measurements) and of the strict comparison's."""
     found: dict[str, Spread] = {}
     for line in [*recorded, *compared]:
         if line["kind"] != "claim":
             continue
-        values, id = line["values"], line["key"]  # noqa: A001
-        if id not in found:
-            bounds = values["at_least"], values["at_most"]
-            found[id] = Spread(id, values["verdict"], 0, None, None, *bounds, [])
-        one = found[id]
+        values, key = line["values"], line["key"]
+        one = found.setdefault(key, Spread(key, values["at_least"], values["at_most"]))
         one.verdicts.append(values["verdict"])
-        numbers = [values["value"], *values.get("again", [])]
-        numbers = [float(number) for number in numbers if number is not None and not isinstance(number, bool)]
-        one.samples += len(numbers)
-        known = [number for number in (one.lowest, one.highest) if number is not None] + numbers
-        one.lowest, one.highest = (min(known), max(known)) if known else (None, None)
-    return [found[id] for id in sorted(found)]
+        for number in (values["value"], *values.get("again", [])):
+            if number is not None and not isinstance(number, bool):
+                one.samples.append(float(number))
+    return [found[key] for key in sorted(found)]
 
 
 def claims_table(rows: list[Spread]) -> str:
@@ -136,8 +114,9 @@ def claims_table(rows: list[Spread]) -> str:
     lines = [f"{'claim':16} {'verdicts':22} {'n':>2}" + "".join(f"{head:>10}" for head in heads)]
     for row in rows:
         verdicts = ", ".join(dict.fromkeys(row.verdicts))
-        numbers = map(text, (row.lowest, row.highest, row.at_least, row.at_most))
-        columns = f"{row.id:16} {verdicts:22} {row.samples:2}" + "".join(f"{n:>10}" for n in numbers)
+        ends = min(row.samples, default=None), max(row.samples, default=None)
+        numbers = map(text, (*ends, row.at_least, row.at_most))
+        columns = f"{row.id:16} {verdicts:22} {len(row.samples):2}" + "".join(f"{n:>10}" for n in numbers)
         lines.append(columns + ("" if row.steady else "  <-- look"))
     return "\n".join(lines) + "\n"
 
@@ -148,7 +127,7 @@ def judge_claims(session: Session) -> str:
     rows = spreads(recorded, read_journals(session.folder.glob("strict/*.jsonl")))
     session.keep("claims.json", [asdict(row) | {"steady": row.steady} for row in rows])
     session.file("claims.txt").write_text(claims_table(rows), encoding="utf-8")
-    verdicts = [row.verdict for row in rows]
+    verdicts = [row.verdicts[0] for row in rows]
     counts = ", ".join(f"{verdicts.count(v)} {v}" for v in VERDICTS if v in verdicts)
     look = [row.id for row in rows if not row.steady]
     return f"{len(rows)} claims: {counts or 'none'}" + (f"; look at {', '.join(look)}" if look else "")

@@ -5,8 +5,6 @@ file too, with what it is to do: ``together`` (NCCL, a GPU for each rank), ``one
 refused), ``sync-batch-norm`` (NCCL), or ``share`` (gloo, all ranks on one GPU or on the CPU).
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys
@@ -17,12 +15,15 @@ from copy import deepcopy
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import torch
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.functional import cross_entropy
+from torch.nn.parallel import DistributedDataParallel
 
-    from notebook_torchrun import Run
+from notebook_torchrun import Run, launch, report
+from torch_doctor.errors.matching import find_cause
 
 THIS = Path(__file__).resolve()
 NOTEBOOKS = THIS.parents[2] / "notebooks"
@@ -36,11 +37,6 @@ DUPLICATE = "nccl-dup-gpu"  # the clinic's entry
 
 def rank(what: str) -> None:
     """Do in one rank `what` is asked for, and report how much it differs from what one process computes."""
-    import torch
-    import torch.distributed as dist
-
-    from notebook_torchrun import report
-
     limit = timedelta(seconds=30)
     alone = what in ("one-gpu", "share")  # all ranks on one device
     device = torch.device("cuda", 0 if alone else int(os.environ["LOCAL_RANK"]))
@@ -69,10 +65,6 @@ def rank(what: str) -> None:
 
 def _gradient(device: torch.device, number: int, world_size: int) -> float:
     """Return how far the gradient of DistributedDataParallel is from that of one process."""
-    import torch
-    from torch.nn.functional import cross_entropy
-    from torch.nn.parallel import DistributedDataParallel
-
     sys.path.append(str(NOTEBOOKS))
     from shared.networks import lenet
 
@@ -90,18 +82,11 @@ def _gradient(device: torch.device, number: int, world_size: int) -> float:
 
 def _normalized(device: torch.device, number: int, world_size: int) -> float:
     """Return how far SyncBatchNorm is from one process that normalizes the whole batch."""
-    import torch
-    from torch import nn
-    from torch.nn.parallel import DistributedDataParallel
-
     whole = torch.randn(32, 4, generator=torch.Generator().manual_seed(0)).to(device)
-    mine, right = (
-        whole.chunk(world_size)[number],
-        nn.BatchNorm1d(4).to(device)(whole).chunk(world_size)[number],
-    )
+    right = nn.BatchNorm1d(4).to(device)(whole).chunk(world_size)[number]
     synchronized = nn.SyncBatchNorm.convert_sync_batchnorm(nn.BatchNorm1d(4)).to(device)
     model = DistributedDataParallel(synchronized, device_ids=[device])
-    return (model(mine) - right).abs().max().item()
+    return (model(whole.chunk(world_size)[number]) - right).abs().max().item()
 
 
 # --- the cases ------------------------------------------------------------------------------------------
@@ -133,8 +118,6 @@ def _ended(backend: str, bound: float | None = None) -> Callable[[Run], str]:
 
 
 def _refused(run: Run) -> str:
-    from torch_doctor.errors.matching import find_cause
-
     if not run.failure:
         return "NCCL let two ranks share a GPU"
     match = find_cause("\n".join([*(text for _, text in run.lines), run.failure.text])).match
@@ -162,10 +145,6 @@ def cases(gpus: int) -> dict[str, Case]:
 
 def main() -> int:
     """Run the cases; the exit status is 0 if all came out right."""
-    import torch
-
-    from notebook_torchrun import launch
-
     outcomes: dict[str, dict[str, object]] = {}
     results = Path(sys.argv[1]).resolve()
     for name, case in cases(torch.cuda.device_count()).items():

@@ -41,21 +41,13 @@ class Outcome:
 
 @dataclass
 class Session:
-    """What the steps share.
+    """What the steps share."""
 
-    Attributes:
-        folder: Where everything goes that the archive will hold.
-        rehearsal: Whether this is a rehearsal, whose figures do not count.
-        minutes: How long the whole run may take.
-        notebooks: The lessons to run.
-        machine: What the first step found out about the machine.
-    """
-
-    folder: Path
-    rehearsal: bool
-    minutes: float
-    notebooks: list[Path]
-    machine: dict[str, Any] = field(default_factory=dict)
+    folder: Path  # everything that the archive will hold
+    rehearsal: bool  # its figures do not count
+    minutes: float  # for the whole run
+    notebooks: list[Path]  # the lessons to run
+    machine: dict[str, Any] = field(default_factory=dict)  # what the first step found out
     began: float = field(default_factory=time.monotonic)
 
     @property
@@ -78,11 +70,7 @@ class Session:
         self.file(name).write_text(json.dumps(values, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
     def ask(self, log: str, code: str, seconds: float) -> Any:
-        """Run the program `code` and return the plain data that its last line holds as JSON.
-
-        Raises:
-            Failed: As :meth:`python`.
-        """
+        """Run the program `code` and return the plain data that its last line holds as JSON."""
         return json.loads(self.python(log, ["-c", code], seconds).splitlines()[-1])
 
     def python(
@@ -111,14 +99,9 @@ class Session:
         environment = {name: value for name, value in os.environ.items() if name != "GITHUB_STEP_SUMMARY"}
         environment |= {"PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "utf-8"}
         with path.open("w", encoding="utf-8") as output:
-            process = start(
-                [sys.executable, *map(str, arguments)],
-                cwd=ROOT,
-                env=environment | variables,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-            )
+            how = {"cwd": ROOT, "env": environment | variables, "stdin": subprocess.DEVNULL}
+            command = [sys.executable, *map(str, arguments)]
+            process = start(command, stdout=output, stderr=subprocess.STDOUT, **how)
             try:
                 status = process.wait(max(seconds, 0))
             except subprocess.TimeoutExpired:

@@ -8,11 +8,13 @@ from pathlib import Path
 
 from course_utils.machine import usable_cores
 from tools.scheduling import uses_gpu
+from tools.texts import texts
 from tools.verify_gpu.session import ROOT, Failed, Remark, Session
 from torch_doctor.errors import provoke
 from torch_doctor.errors.catalogue import entries
 from torch_doctor.errors.matching import find_cause
 
+TEXTS = texts(__file__)
 DISTURBED = 0.15  # share by which a ceiling may differ between the beginning and the end
 TORCH = (2, 11)  # the oldest PyTorch on which the recorded evidence may be measured
 
@@ -47,11 +49,7 @@ print(json.dumps({"ceilings": ceilings(), "rated": rated, "smi": link}))
 
 
 class NotCuda(Exception):
-    """There is no CUDA GPU to verify the course on; carries what was found, in English and in Chinese."""
-
-    def __init__(self, english: str, chinese: str) -> None:
-        super().__init__(english)
-        self.english, self.chinese = english, chinese
+    """There is no CUDA GPU to verify the course on; the argument says what was found, in both languages."""
 
 
 def machine(session: Session) -> str:
@@ -68,11 +66,9 @@ def machine(session: Session) -> str:
     if not session.rehearsal:
         here, oldest = f"PyTorch {facts['torch']}", ".".join(map(str, TORCH))
         if not (facts["gpus"] and facts["cuda"] and right):
-            raise NotCuda(f"{here} computes on no CUDA GPU here.", f"{here} 在這裡沒有 CUDA GPU 可以計算。")
+            raise NotCuda(TEXTS["no_gpu"].format(here=here))
         if version < TORCH:
-            raise NotCuda(
-                f"{here} is too old; it takes {oldest} or newer.", f"{here} 太舊，需要 {oldest} 以上的版本。"
-            )
+            raise NotCuda(TEXTS["too_old"].format(here=here, oldest=oldest))
     name = facts["gpus"][0]["name"] if facts["gpus"] else facts["cpu"]
     return f"{len(facts['gpus'])} GPU, {name}, PyTorch {facts['torch']}, Python {facts['python']}"
 
@@ -180,13 +176,7 @@ def lanes(notebooks: Iterable[Path], cores: int) -> list[list[Path]]:
 
 
 def run_lessons(session: Session, way: Callable[[Path], Way], seconds: float) -> dict[str, str | None]:
-    """Run every lesson and return what went wrong with each (None: nothing).
-
-    Args:
-        session: The run.
-        way: How to run one lesson.
-        seconds: Time for all; what has not begun by then does not.
-    """
+    """Run every lesson in its way and return what went wrong with each (None: nothing); it has so many seconds for all."""
     end = session.left() - seconds
     wrong: dict[str, str | None] = {}
 

@@ -1,7 +1,5 @@
 """List what no GPU has confirmed yet, from the lessons, the error catalogue and the recorded runs."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 from course_utils import lesson, recordings
@@ -12,62 +10,41 @@ from torch_doctor.errors.catalogue import entries
 TWO_GPUS = "two_gpus"
 
 
-def claims() -> dict[str, dict[str, Any]]:
-    """Return the texts of the claims of all lessons by id."""
+def sentences() -> dict[str, str]:
+    """Return the claims of all lessons in English by id."""
     rooms = sorted(lesson.notebooks().glob(lesson.room("[0-9][0-9]")))
-    return {id: text for room in rooms for id, text in lesson.all_texts(room.name[-2:])["claim"].items()}  # noqa: A001
+    texts = [lesson.all_texts(room.name[-2:])["claim"] for room in rooms]
+    return {key: text["en"] for claims in texts for key, text in claims.items()}
 
 
-def seen(run: dict[str, Any] | None, id: str, limits: recordings.Limits) -> str | None:  # noqa: A002
+def seen(run: dict[str, Any] | None, key: str, limits: recordings.Limits) -> str | None:
     """Return what a GPU run says about a claim as it is now, or None if it did not measure it."""
-    values = run and recordings.of_claim(run, id, limits)
+    values = run and recordings.of_claim(run, key, limits)
     if not values:
         return None
-    value = values["value"]
-    return (
-        values["verdict"] if value is None or isinstance(value, bool) else f"{values['verdict']}: {value:.4g}"
-    )
+    value, verdict = values["value"], values["verdict"]
+    return verdict if value is None or isinstance(value, bool) else f"{verdict}: {value:.4g}"
 
 
-def table(run: dict[str, Any] | None, clinic: dict[str, str | None], ranks: dict[str, Any]) -> str:
-    """Return what a GPU has to confirm and what was seen, as a table in Markdown.
-
-    Args:
-        run: The recorded run of a GPU machine; None if there is none.
-        clinic: Name of each provoked entry → the entry that the clinic recognised.
-        ranks: What became of each case of :mod:`tools.verify_gpu.ranks`.
-    """
-    rows, sentences = [], claims()
-    for id, claim in sorted(claims_of_today().items()):  # noqa: A001
-        lacking = "not yet run (two GPUs)" if claim.needs == TWO_GPUS else "not yet run"
-        rows.append((f"claim {id}", sentences[id]["en"], seen(run, id, claim.limits) or lacking))
+def table(run: dict[str, Any] | None) -> str:
+    """Return what a GPU has to confirm, and what was seen in a recorded run, as a table in Markdown."""
+    rows, statements = [], sentences()
+    for key, claim in sorted(claims_of_today().items()):
+        lacking = f"not yet run{' (two GPUs)' * (claim.needs == TWO_GPUS)}"
+        rows.append((f"claim {key}", statements[key], seen(run, key, claim.limits) or lacking))
     for name, entry in entries().items():
-        if entry.requires == "special" or (entry.requires in ("cpu", "cpu_build") and not entry.provoke_cuda):
-            continue
-        found = clinic.get(name, "")
-        lacking = "not yet provoked" + (" (two GPUs)" if entry.requires == TWO_GPUS else "")
-        rows.append((f"clinic {name}", entry.message, lacking if found == "" else f"recognised as {found}"))
+        if entry.requires in ("cuda", TWO_GPUS) or (entry.provoke_cuda and entry.requires != "special"):
+            lacking = f"not yet provoked{' (two GPUs)' * (entry.requires == TWO_GPUS)}"
+            rows.append((f"clinic {name}", entry.message, lacking))
     for name, case in cases(2).items():
-        lacking = "not yet run" + (" (two GPUs)" if case.gpus > 1 else "")
-        rows.append(("ranks", name, ranks[name]["wrong"] or "as expected" if name in ranks else lacking))
+        rows.append(("ranks", name, f"not yet run{' (two GPUs)' * (case.gpus > 1)}"))
     lines = ["| what | statement | seen on a GPU |", "|---|---|---|"]
-    lines += [
-        "| " + " | ".join(part.replace("|", "\\|").replace("\n", " ") for part in row) + " |" for row in rows
-    ]
+    for row in rows:
+        lines.append("| " + " | ".join(part.replace("|", "\\|").replace("\n", " ") for part in row) + " |")
     open_ = sum("not yet" in row[2] for row in rows)
     return "\n".join(lines) + f"\n\n{len(rows)} statements, {open_} not seen on a GPU yet.\n"
 
 
 def of_the_course() -> str:
-    """Return the table for the newest recorded run of a GPU machine (the archives of past runs are not kept)."""
-    return table(next((run for run in recordings.runs() if run["machine"]["gpus"]), None), {}, {})
-
-
-def of_a_run(folder: Path, run: dict[str, Any] | None) -> str:
-    """Return the table with what one run of the command left in `folder`."""
-
-    def read(name: str) -> dict[str, Any]:
-        file = folder / name
-        return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-
-    return table(run, read("clinic.json"), read("ranks.json"))
+    """Return the table for the newest recorded run of a GPU machine, which holds claims only."""
+    return table(next((run for run in recordings.runs() if run["machine"]["gpus"]), None))

@@ -46,16 +46,3 @@ def show(answer: Any) -> Block:
         (f"{i:,}", str(e), f"{s:g}", written(answer(i, e, s)), written(right(i, e, s))) for i, e, s in OTHERS
     ]
     return table(head, rows)
-
-
-_HEAD = "def images_per_second(images, epochs, seconds):\n    "
-WRONG = {
-    "returned_none": f"{_HEAD}print(images * epochs / seconds)",
-    "no_number": f"{_HEAD}return f'{{images * epochs / seconds}}/s'",
-    "inverse": f"{_HEAD}return seconds / (images * epochs)",
-    "one_epoch": f"{_HEAD}return images / seconds",
-    "divided_by_epochs": f"{_HEAD}return images / epochs / seconds",
-    "times_seconds": f"{_HEAD}return images * epochs * seconds",
-    "rounded": f"{_HEAD}return images * epochs // seconds",
-    "other": (f"{_HEAD}return 1500.0", f"{_HEAD}return 1437 * epochs / seconds"),
-}

@@ -55,21 +55,3 @@ def show(answer: Any) -> figures.Picture:
     )
     alternative = Bilingual("Two curves of time over matrix size.", "兩條曲線，橫軸是矩陣大小，縱軸是時間。")
     return figures.Picture(figure, caption, alternative)
-
-
-_AHEAD = """def crossover(sizes, cpu, gpu):
-    ahead = [g < c for c, g in zip(cpu, gpu)]
-"""
-_HEAD = f"{_AHEAD}    last = max([i for i, a in enumerate(ahead) if not a], default=-1)\n    return "
-WRONG = {
-    "returned_none": "def crossover(sizes, cpu, gpu):\n    print(sizes[3])",
-    "position": f"{_HEAD}last + 1",
-    "first_time": f"{_HEAD}sizes[ahead.index(True)]",
-    "largest": f"{_HEAD}sizes[-1]",
-    "last_behind": f"{_HEAD}sizes[last]",
-    "other": f"{_HEAD}gpu[last + 1]",
-    "always_raises": f"{_AHEAD}    return sizes[1 + max(i for i, a in enumerate(ahead) if not a)]",
-    "always": f"{_HEAD}sizes[last + 1] if 0 <= last < len(sizes) - 1 else None",
-    "never_raises": f"{_HEAD}sizes[last + 1]",
-    "never": f"{_HEAD}sizes[last + 1] if last + 1 < len(sizes) else -1",
-}

@@ -39,15 +39,3 @@ def show(answer: Any) -> Block:
     names = dict.fromkeys([*map(value, THREE), *given])
     rows = [(name, ", ".join(str(job) for job in JOBS if given[job] == name) or "-") for name in names]
     return table((Bilingual("device", "裝置"), Bilingual("jobs 0 to 6", "0 到 6 號工作")), rows)
-
-
-_HEAD = "def device_of(job, devices):\n    return "
-WRONG = {
-    "returned_none": "def device_of(job, devices):\n    devices[job % len(devices)]",
-    "no_device": (f"{_HEAD}job % len(devices)", f"{_HEAD}str(devices[job % len(devices)])"),
-    "beyond_the_list": f"{_HEAD}devices[job]",
-    "always_the_same": f"{_HEAD}devices[0]",
-    "not_anew": f"{_HEAD}devices[min(job, len(devices) - 1)]",
-    "other_order": (f"{_HEAD}devices[job // len(devices)]", f"{_HEAD}devices[(job + 1) % len(devices)]"),
-    "not_from_the_list": f"{_HEAD}torch.device(f'cuda:{{job % len(devices)}}')",
-}

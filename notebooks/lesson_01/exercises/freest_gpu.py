@@ -48,21 +48,3 @@ def show(answer: Any) -> figures.Picture:
     )
     alternative = Bilingual("Free and total memory of four GPUs.", "四張 GPU 的剩餘記憶體與總量。")
     return figures.Picture(figure, caption, alternative)
-
-
-_HEAD = "def freest_gpu(gpus):\n    return "
-WRONG = {
-    "returned_none": "def freest_gpu(gpus):\n    print(2)",
-    "no_number": (
-        f"{_HEAD}max(gpus, key=lambda gpu: gpu[1])",
-        f"{_HEAD}max(gpus, key=lambda gpu: gpu[1])[0]",
-    ),
-    "no_such_gpu": f"{_HEAD}max(free for _, free, _ in gpus)",
-    "by_share": (f"{_HEAD}max(range(len(gpus)), key=lambda i: gpus[i][1] / gpus[i][2])", f"{_HEAD}0"),
-    "largest": (
-        f"{_HEAD}max(range(len(gpus)), key=lambda i: gpus[i][2])",
-        f"{_HEAD}min(range(len(gpus)), key=lambda i: gpus[i][1])",
-        f"{_HEAD}max(range(len(gpus)), key=lambda i: gpus[i][2] - gpus[i][1])",
-    ),
-    "other_list": f"{_HEAD}2",
-}

@@ -45,18 +45,3 @@ def show(answer: Any) -> Block:
         f"H200 的瓶頸（float32 每位元組達到 {ridge:.0f} 次時，瓶頸是運算）",
     )
     return table(("`n`", Bilingual("your operations per byte", "你算出的每位元組運算次數"), limit), rows)
-
-
-_HEAD = "def intensity(n):\n    return "
-WRONG = {
-    "returned_none": "def intensity(n):\n    n / 6",
-    "no_number": f"{_HEAD}f'{{n / 6}}'",
-    "inverse": f"{_HEAD}12 * n**2 / (2 * n**3)",
-    "per_number": f"{_HEAD}2 * n**3 / (3 * n**2)",
-    "half": f"{_HEAD}n**3 / (12 * n**2)",
-    "one_matrix": f"{_HEAD}2 * n**3 / (4 * n**2)",
-    "two_matrices": f"{_HEAD}2 * n**3 / (8 * n**2)",
-    "operations": f"{_HEAD}2 * n**3",
-    "bytes": f"{_HEAD}12 * n**2",
-    "other": (f"{_HEAD}2 * n**3 // (12 * n**2)", f"{_HEAD}5.0"),
-}

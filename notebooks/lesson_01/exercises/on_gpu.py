@@ -46,23 +46,3 @@ def show(answer: Any) -> Block:
     tensors = (torch.zeros(2), FIRST, SECOND, torch.empty(2, device="meta"))
     rows = [(f"`{t.device}`", value(asked(answer, t)), value(t.device.type == "cuda")) for t in tensors]
     return table(("`tensor.device`", YOURS, RIGHT), rows)
-
-
-_HEAD = "def on_gpu(tensor):\n    return "
-WRONG = {
-    "returned_none": "def on_gpu(tensor):\n    tensor.device.type == 'cuda'",
-    "no_bool": (f"{_HEAD}tensor.device", f"{_HEAD}tensor.device.type", f"{_HEAD}tensor.is_cuda or 0"),
-    "yes_to_cpu": (f"{_HEAD}True", f"{_HEAD}tensor.device is not None"),
-    "no_to_first": (
-        f"{_HEAD}tensor.device == torch.device('cuda')",
-        f"{_HEAD}str(tensor.device) == 'cuda'",
-        f"{_HEAD}False",
-    ),
-    "reversed": f"{_HEAD}tensor.device.type == 'cpu'",
-    "no_to_second": (
-        f"{_HEAD}tensor.device == torch.device('cuda:0')",
-        f"{_HEAD}str(tensor.device) == 'cuda:0'",
-        f"{_HEAD}tensor.device.index == 0",
-    ),
-    "yes_to_meta": (f"{_HEAD}tensor.device.type != 'cpu'", f"{_HEAD}not tensor.is_cpu"),
-}

@@ -36,18 +36,3 @@ def show(answer: Any) -> Block:
         (f"`cuda:{i}`", value(asked(answer, [*TWO], i)), value(right)) for i, right in enumerate((*TWO, None))
     ]
     return table(("`CUDA_VISIBLE_DEVICES=2,0`", YOURS, RIGHT), rows)
-
-
-_HEAD = "def physical(visible, i):\n    return "
-WRONG = {
-    "other_direction": f"{_HEAD}visible.index(i)",
-    "i_itself": f"{_HEAD}i",
-    "other": (
-        f"{_HEAD}str(visible[i])",
-        f"{_HEAD}f'cuda:{{visible[i]}}'",
-        f"{_HEAD}visible[-1 - i]",
-        f"{_HEAD}sorted(visible)[i]",
-    ),
-    "beyond_raises": f"{_HEAD}visible[i]",
-    "beyond": (f"{_HEAD}visible[i] if i < len(visible) else -1", f"{_HEAD}visible[i % len(visible)]"),
-}

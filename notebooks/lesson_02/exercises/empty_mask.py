@@ -38,19 +38,3 @@ def show(answer: Any) -> Block:
     """Return where the tensor and the learner's mask are, and what was moved."""
     mask, scores, traffic = _asked(answer, *ready())
     return below(places(scores=scores, mask=mask), traffic_table(traffic))
-
-
-_HEAD = "def empty_mask(scores):\n    return "
-WRONG = {
-    "returned_none": "def empty_mask(scores):\n    torch.zeros_like(scores)",
-    "no_tensor": f"{_HEAD}scores.shape",
-    "shape": f"{_HEAD}torch.zeros(len(scores), dtype=torch.bool, device=scores.device)",
-    "device": f"{_HEAD}torch.zeros(scores.shape, dtype=torch.bool)",
-    "dtype": f"{_HEAD}torch.zeros_like(scores)",
-    "not_empty": (f"{_HEAD}torch.ones_like(scores, dtype=torch.bool)", f"{_HEAD}scores < 0"),
-    "detour": f"{_HEAD}torch.zeros(scores.shape, dtype=torch.bool).to(scores.device)",
-    "name_written": tuple(
-        f"{_HEAD}torch.zeros(scores.shape, dtype=torch.bool, device={name})"
-        for name in ("'cuda'", "torch.accelerator.current_accelerator() or 'cuda'")
-    ),
-}

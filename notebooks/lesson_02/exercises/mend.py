@@ -63,30 +63,3 @@ def show(answer: Any) -> Block:
     """Return where the loss is and what was moved."""
     loss, model, traffic = _loss(answer)
     return below(places(model=model, loss=loss), traffic_table(traffic))
-
-
-def _source(*moves: str, weight: str = "torch.linspace(0.5, 1.5, 10)", result: str = "") -> str:
-    """Return ``loss_of``; `moves` are lines after the model's device is known."""
-    lines = (
-        "where = next(model.parameters()).device",
-        *moves,
-        "scores = model(images.to(where))",
-        f"weight = {weight}",
-        f"return {result or 'nn.functional.cross_entropy(scores, labels, weight=weight)'}",
-    )
-    return "def loss_of(model, images, labels):\n" + "".join(f"    {line}\n" for line in lines)
-
-
-_PUT = "labels = labels.to(where)"
-_THERE = "torch.linspace(0.5, 1.5, 10, device=where)"
-WRONG = {
-    "weight_left": _source(_PUT),
-    "labels_left": (_source(weight=_THERE), _source("labels.to(where)", weight=_THERE)),
-    "all_on_the_cpu": _source("model.to('cpu'); where = 'cpu'"),
-    "other": _source(_PUT, result="nn.functional.cross_entropy(scores * 2, labels)"),
-    "returned_none": _source(_PUT, weight=_THERE, result="None"),
-    "no_weight": _source(_PUT, result="nn.functional.cross_entropy(scores, labels)"),
-    "loss_moved": _source(
-        result="nn.functional.cross_entropy(scores.cpu(), labels, weight=weight).to(where)"
-    ),
-}

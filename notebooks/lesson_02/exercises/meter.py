@@ -56,29 +56,3 @@ def show(answer: Any) -> Block:
     ]
     head = (Bilingual("your `Meter`", "你的 `Meter`"), Bilingual("number", "數量"))
     return below(table(head, rows), traffic_table(traffic))
-
-
-def _meter(
-    add: str = "self.total, self.count = self.total + loss.detach(), self.count + 1",
-    mean: str = "return self.total.item() / self.count",
-    init: str = "self.total, self.count = 0.0, 0",
-) -> str:
-    """Return a class ``Meter`` from the bodies of its three methods."""
-    body = f"    def __init__(self):\n        {init}\n    def add(self, loss):\n        {add}\n    def mean(self):\n        {mean}\n"
-    return f"class Meter:\n{body}"
-
-
-WRONG = {
-    "no_class": "Meter = 3",
-    "add_waits": _meter("self.total += loss.item(); self.count += 1", "return self.total / self.count"),
-    "keeps_graphs": _meter("self.total, self.count = self.total + loss, self.count + 1"),
-    "keeps_losses": _meter(
-        "self.kept.append(loss.detach())", "return torch.stack(self.kept).mean().item()", "self.kept = []"
-    ),
-    "sum": _meter(mean="return self.total.item()"),
-    "no_float": _meter(mean="return self.total / self.count"),
-    "returned_none": _meter(mean="self.total.item() / self.count"),
-    "other": _meter(mean="return self.total.item() / (self.count + 1)"),
-    "mean_waits": _meter(mean="return float(self.total) / self.count + 0 * self.total.item()"),
-    "mean_changes": _meter(mean="m, self.total = self.total.item() / self.count, 0.0; return m"),
-}

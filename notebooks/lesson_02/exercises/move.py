@@ -80,35 +80,3 @@ def show(answer: Any) -> Block:
         Bilingual("where, or what it is", "所在的裝置，或內容"),
     )
     return below(table(head, rows), traffic_table(traffic))
-
-
-_ANY = "def move(batch, device):\n    "
-_HEAD = f"{_ANY}if isinstance(batch, torch.Tensor):\n        return batch.to(device)\n    "
-_DICT = f"{_HEAD}if isinstance(batch, dict):\n        return {{k: move(v, device) for k, v in batch.items()}}\n    "
-WRONG = {
-    "returned_none": f"{_ANY}batch.to(device)",
-    "not_arrived": f"{_ANY}batch.to(device)\n    return batch",
-    "endless": f"{_DICT}return type(batch)([move(v, device) for v in batch])",
-    "not_everything": (
-        f"{_ANY}if isinstance(batch, dict):\n"
-        "        return {k: v.to(device) for k, v in batch.items()}\n    return batch.to(device)",
-        f"{_DICT}if isinstance(batch, str):\n        return batch\n"
-        "    return type(batch)([move(v, device) for v in batch])",
-    ),
-    "keys": (
-        f"{_HEAD}return [v.to(device) for v in batch.values() if isinstance(v, torch.Tensor)]",
-        f"{_HEAD}return {{k: v.to(device) for k, v in batch.items() if isinstance(v, torch.Tensor)}}",
-    ),
-    "given_changed": f"{_HEAD}if isinstance(batch, dict):\n        for k in batch:\n"
-    "            batch[k] = move(batch[k], device)\n    return batch",
-    "container": f"{_DICT}if isinstance(batch, (list, tuple)):\n"
-    "        return [move(v, device) for v in batch]\n    return batch",
-    "left_behind": (
-        f"{_HEAD}if isinstance(batch, dict):\n"
-        "        return {k: move(v, device) if isinstance(v, torch.Tensor) else v for k, v in batch.items()}\n"
-        "    return batch",
-        f"{_DICT}return batch",
-    ),
-    "rest_changed": f"{_DICT}if isinstance(batch, (list, tuple)):\n"
-    "        return type(batch)(move(v, device) for v in batch)\n    return str(batch)",
-}

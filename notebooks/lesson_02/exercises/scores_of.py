@@ -41,20 +41,3 @@ def show(answer: Any) -> Block:
     """Return where model, batch and scores are, and what was moved."""
     scores, model, batch, traffic = _asked(answer, *ready())
     return below(places(model=model, batch=batch, scores=scores), traffic_table(traffic))
-
-
-_HEAD = "def scores_of(model, batch):\n    "
-WRONG = {
-    "returned_none": f"{_HEAD}model(batch.to(next(model.parameters()).device))",
-    "batch_left_behind": (
-        f"{_HEAD}return model(batch)",
-        f"{_HEAD}batch.to(next(model.parameters()).device)\n    return model(batch)",
-    ),
-    "model_moved": f"{_HEAD}return model.to('cpu')(batch)",
-    "other": f"{_HEAD}return batch.to(next(model.parameters()).device)",
-    "scores_moved": f"{_HEAD}return model(batch.to(next(model.parameters()).device)).cpu()",
-    "name_written": (
-        f"{_HEAD}return model(batch.to('cuda'))",
-        f"{_HEAD}return model(batch.to(torch.accelerator.current_accelerator() or 'cuda'))",
-    ),
-}

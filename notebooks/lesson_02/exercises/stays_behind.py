@@ -62,33 +62,3 @@ def show(answer: Any) -> Block:
         Bilingual("saved", "會存檔"),
     )
     return table(head, rows)
-
-
-def _net(*init: str, result: str = "x * self.scale", more: str = "") -> str:
-    """Return a class ``Net``; `init` is the rest of its ``__init__``."""
-    return (
-        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
-        + "".join(f"        {line}\n" for line in init)
-        + "    def forward(self, x):\n        for layer in self.layers:\n            x = torch.relu(layer(x))\n"
-        + f"        return {result}\n{more}"
-    )
-
-
-_LAYERS = "self.layers = nn.ModuleList(nn.Linear(8, 8) for _ in range(2))"
-_SCALE = "self.register_buffer('scale', torch.ones(8))"
-WRONG = {
-    "no_class": (
-        "def Net(x):\n    return x",
-        "class Net:\n    pass",
-        _net(_LAYERS, _SCALE) + "Net = Net()",
-    ),
-    "plain_list": _net("self.layers = [nn.Linear(8, 8), nn.Linear(8, 8)]", _SCALE),
-    "two_layers": _net("self.layers = nn.ModuleList([nn.Linear(8, 8)])", _SCALE),
-    "no_scale": _net(_LAYERS),
-    "parameter": _net(_LAYERS, "self.scale = nn.Parameter(torch.ones(8))"),
-    "frozen_parameter": _net(_LAYERS, "self.scale = nn.Parameter(torch.ones(8), requires_grad=False)"),
-    "plain_attribute": _net(_LAYERS, "self.scale = torch.ones(8)"),
-    "not_saved": _net(_LAYERS, _SCALE[:-1] + ", persistent=False)"),
-    "forward": _net(_LAYERS, _SCALE, result="x.sum()"),
-    "not_moved": _net(_LAYERS, _SCALE, more="    def to(self, device):\n        return self\n"),
-}

@@ -34,17 +34,3 @@ def judge(answer: Any) -> Mistakes:
 def show(answer: Any) -> Block:
     """Return how many transfers the learner's function needs."""
     return traffic_table(_moved(answer)[2])
-
-
-_HEAD = "def to_device(rows, device):\n    "
-WRONG = {
-    "returned_none": f"{_HEAD}[row.to(device) for row in rows]",
-    "many_transfers": (
-        f"{_HEAD}return [row.to(device) for row in rows]",
-        f"{_HEAD}return torch.stack([row.to(device) for row in rows]).unbind()",
-    ),
-    "no_list": f"{_HEAD}return torch.stack(rows).to(device)",
-    "other_rows": f"{_HEAD}return list(torch.cat(rows).to(device))",
-    "not_moved": f"{_HEAD}return list(torch.stack(rows))",
-    "other_numbers": f"{_HEAD}return list(torch.stack(rows).to(device).flip(0))",
-}

@@ -109,26 +109,3 @@ def show(answer: Any) -> Block:
         (Bilingual("norm of the gradient", "梯度的範數"), *norms),
     ]
     return table(head, rows)
-
-
-_HEAD = "def accumulate(model, loss_fn, pieces):\n    "
-_ZERO = f"{_HEAD}model.zero_grad()\n    "
-_LOOP = "for x, y in pieces:\n        "
-_TOTAL = "total = sum(len(x) for x, y in pieces)\n    "
-_RIGHT = f"{_TOTAL}{_LOOP}(loss_fn(model(x), y) * len(x) / total).backward()"
-WRONG = {
-    "no_gradient": f"{_ZERO}return sum(loss_fn(model(x), y) for x, y in pieces)",
-    "changed_weights": f"{_ZERO}{_RIGHT}\n    torch.optim.SGD(model.parameters(), lr=0.1).step()",
-    "all_at_once": (
-        f"{_ZERO}{_TOTAL}sum(loss_fn(model(x), y) * len(x) / total for x, y in pieces).backward()",
-        f"{_ZERO}x, y = (torch.cat(both) for both in zip(*pieces))\n    loss_fn(model(x), y).backward()",
-    ),
-    "last_piece": (
-        f"{_HEAD}{_LOOP}model.zero_grad()\n        loss_fn(model(x), y).backward()",
-        f"{_HEAD}{_LOOP}model.zero_grad()\n        (loss_fn(model(x), y) / len(pieces)).backward()",
-    ),
-    "sum_of_means": f"{_ZERO}{_LOOP}loss_fn(model(x), y).backward()",
-    "unequal": f"{_ZERO}{_LOOP}(loss_fn(model(x), y) / len(pieces)).backward()",
-    "other": f"{_ZERO}{_LOOP}(loss_fn(model(x), y) / len(x)).backward()",
-    "second_call": f"{_HEAD}{_RIGHT}",
-}

@@ -39,25 +39,3 @@ def show(answer: Any) -> Block:
         text = "…" if given is ... else str(given).removeprefix("torch.")
         rows.append((f"`{line}`", f"`{text}`", RIGHT[text == str(right).removeprefix("torch.")]))
     return table((Bilingual("line", "這一行"), YOURS, Bilingual("PyTorch agrees", "和 PyTorch 一致")), rows)
-
-
-_B, _F = "torch.bfloat16", "torch.float32"
-
-
-def _filled(*first: str) -> str:
-    """Return the lesson's dictionary with these values in its first lines, and float32 in the others."""
-    values = [*first, *[_F] * (len(LINES) - len(first))]
-    return f"answers = {{{', '.join(f'{line!r}: {v}' for line, v in zip(LINES, values, strict=True))}}}"
-
-
-WRONG = {
-    "no_dictionary": "answers = 'bfloat16'",
-    "neither_type": (_filled("torch.float16"), _filled("'half'")),
-    "layer": _filled(_F),
-    "relu": _filled(_B),
-    "wider": _filled("'bfloat16'", _B, _B),
-    "untouched": _filled(_B, _B, _F, _B),
-    "matmul": _filled(_B, _B),
-    "loss": _filled(_B, _B, _F, _F, _B, _B, _B),
-    "gradient": _filled(_B, _B, _F, _F, _B, _F, _B),
-}

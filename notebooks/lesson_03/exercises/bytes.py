@@ -39,14 +39,3 @@ def show(answer: Any) -> Block:
         rows.append((f"`{shape}`", f"`{now}`", f"`{dtype}`", *cells))
     words = (Bilingual("shape", "形狀"), Bilingual("now", "現在"), Bilingual("then", "換成"))
     return table((*words, YOURS, "`.to(dtype).nbytes`"), rows)
-
-
-_HEAD = "def bytes_in(x, dtype):\n    "
-WRONG = {
-    "returned_none": f"{_HEAD}x.numel() * dtype.itemsize",
-    "as_it_is": f"{_HEAD}return x.nbytes",
-    "one_number": f"{_HEAD}return dtype.itemsize",
-    "rows": f"{_HEAD}return len(x) * dtype.itemsize",
-    "bits": f"{_HEAD}return x.numel() * torch.finfo(dtype).bits",
-    "other": f"{_HEAD}return x.numel()",
-}

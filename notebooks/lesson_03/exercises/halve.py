@@ -88,26 +88,3 @@ def show(answer: Any) -> Block:
     rows.append((Bilingual("your function returns", "你的函式傳回"), found))
     tried = Bilingual("batch tried (20 fit)", "試過的批次（最多放得下 20 筆）")
     return table((tried, Bilingual("result", "結果")), rows)
-
-
-_HEAD = "def largest_batch(step, batch):\n    "
-_TRY = "try:\n            step(batch)\n            return batch\n        "
-_LOOP = f"{_HEAD}while True:\n        {_TRY}"
-_UNTIL_0 = f"{_HEAD}while batch:\n        {_TRY}"
-_MEMORY = "except torch.OutOfMemoryError:\n            "
-_NO_RETURN = f"{_HEAD}while True:\n        try:\n            step(batch)\n            break\n        {_MEMORY}batch //= 2"
-WRONG = {
-    "error_escapes": f"{_HEAD}step(batch)\n    return batch",
-    "never_tried": f"{_HEAD}return 16",
-    "returned_none": _NO_RETURN,
-    "other": f"{_LOOP}{_MEMORY}batch -= 1",
-    "no_whole_batch": f"{_LOOP}{_MEMORY}batch = batch / 2",
-    "inside_except": f"{_HEAD}try:\n        step(batch)\n        return batch\n"
-    "    except torch.OutOfMemoryError:\n        if batch <= 1:\n            raise\n"
-    "        return largest_batch(step, batch // 2)",
-    "for_ever": f"{_LOOP}{_MEMORY}batch //= 2",
-    "swallowed": f"{_UNTIL_0}except Exception:\n            batch //= 2\n    return 0",
-    "tried_again": f"{_LOOP}except RuntimeError:\n            if batch == 1:\n                raise\n            batch //= 2",
-    "nothing_fits": f"{_UNTIL_0}{_MEMORY}batch //= 2\n    return 0",
-    "batch_of_0": f"{_LOOP}{_MEMORY}if batch < 1:\n                raise\n            batch //= 2",
-}

@@ -51,16 +51,3 @@ def show(answer: Any) -> figures.Picture:
         "每秒影像張數隨批次大小的變化，並標出最高值的 80%，以及你答案裡的轉折點。",
     )
     return figures.Picture(figure, caption, alternative)
-
-
-_HEAD = """def knee(sizes, seconds):
-    rates = [b / t for b, t in zip(sizes, seconds)]
-    """
-WRONG = {
-    "returned_none": f"{_HEAD}pass",
-    "place": f"{_HEAD}return next(i for i, r in enumerate(rates) if r >= 0.8 * max(rates))",
-    "throughput": f"{_HEAD}return next(r for r in rates if r >= 0.8 * max(rates))",
-    "fastest": f"{_HEAD}return sizes[rates.index(max(rates))]",
-    "smallest": f"{_HEAD}return min(b for b, t in zip(sizes, seconds) if t >= 0.8 * min(seconds))",
-    "other": f"{_HEAD}return min(b for b, r in zip(sizes, rates) if r >= 0.5 * max(rates))",
-}

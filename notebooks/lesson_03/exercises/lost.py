@@ -34,14 +34,3 @@ def show(answer: Any) -> Block:
     ]
     rows.append((YOURS, *(value(answer(_NUMBERS.clone(), kind)) for kind in kinds)))
     return table((Bilingual("number", "數字"), "float16", "bfloat16"), rows)
-
-
-_HEAD = "def lost(x, dtype):\n    "
-WRONG = {
-    "returned_none": f"{_HEAD}(x.to(dtype) == 0).sum()",
-    "one_each": f"{_HEAD}return (x != 0) & (x.to(dtype) == 0)",
-    "zero_before": f"{_HEAD}return (x.to(dtype) == 0).sum().item()",
-    "digits": f"{_HEAD}return ((x != 0) & (x.abs() < torch.finfo(dtype).tiny)).sum().item()",
-    "share": f"{_HEAD}return ((x != 0) & (x.to(dtype) == 0)).float().mean().item()",
-    "other": f"{_HEAD}return 0",
-}

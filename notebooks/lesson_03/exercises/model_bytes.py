@@ -40,13 +40,3 @@ def show(answer: Any) -> Block:
     rows.append((YOURS, "", "", value(answer(model))))
     names = Bilingual("parameter", "參數"), Bilingual("data type", "資料型別"), Bilingual("bytes", "位元組")
     return table((*names, Bilingual("gradient", "梯度")), rows)
-
-
-_HEAD = "def model_bytes(model):\n    "
-WRONG = {
-    "returned_none": f"{_HEAD}sum(p.nbytes for p in model.parameters())",
-    "no_gradients": f"{_HEAD}return sum(p.nbytes for p in model.parameters())",
-    "numbers": f"{_HEAD}return sum(p.numel() for p in model.parameters())",
-    "all_float32": f"{_HEAD}return 8 * sum(p.numel() for p in model.parameters())",
-    "other": f"{_HEAD}return sum(p.nbytes * 4 for p in model.parameters())",
-}

@@ -49,25 +49,3 @@ def show(answer: Any) -> Block:
         rows.append((f"`{line}`", f"{low:,.0f} … {high:,.0f}", "…" if given is ... else value(given)))
     between = Bilingual("lies between, or on", "介於這兩個數之間（或等於其中一個）")
     return table((Bilingual("number", "數字"), between, YOURS), rows)
-
-
-def _filled(*values: str) -> str:
-    """Return the lesson's dictionary with `values` filled in."""
-    return f"answers = {{{', '.join(f'{line!r}: {v}' for line, v in zip(LINES, values, strict=True))}}}"
-
-
-WRONG = {
-    "no_dictionary": "answers = [4096, 4100]",
-    "line_missing": "answers = {'float16: 4096 + 1': 4096}",
-    "line_empty": _filled("4096", "...", "...", "...", "...", "..."),
-    "no_number": _filled("'4096'", "4100", "1000", "float('inf')", "70144", "16777216"),
-    "tie": _filled("4097", "4100", "1000", "float('inf')", "70144", "16777216"),
-    "nearer": _filled("4096", "4096", "1000", "float('inf')", "70144", "16777216"),
-    "bfloat16_spacing": _filled("4096", "4100", "1001", "float('inf')", "70144", "16777216"),
-    "beyond_the_end": (
-        _filled("4096", "4100", "1000", "65504", "70144", "16777216"),
-        _filled("4096", "4100", "1000", "float('nan')", "70144", "16777216"),
-    ),
-    "bfloat16_far": _filled("4096", "4100", "1000", "'inf'", "70000", "16777216"),
-    "float32_spacing": _filled("4096", "4100", "1000", "float('inf')", "70144", "16777217"),
-}

@@ -85,26 +85,3 @@ def show(answer: Any) -> Block:
     rows.append((Bilingual("length of the step", "這一步的長度"), value(ran.change)))
     called = Bilingual("what your code called", "你的程式呼叫了")
     return table((called, Bilingual("norm of the gradient after it", "呼叫之後的梯度範數")), rows)
-
-
-def _step(*lines: str) -> str:
-    return "\n    ".join(["def scaled_step(loss, model, optimizer, scaler, limit):", *lines])
-
-
-_BACKWARD = "scaler.scale(loss).backward()"
-_UNSCALE = "scaler.unscale_(optimizer)"
-_CLIP = "nn.utils.clip_grad_norm_(model.parameters(), limit)"
-_END = ("scaler.step(optimizer)", "scaler.update()")
-WRONG = {
-    "no_backward": _step("scaler.scale(loss)"),
-    "not_scaled": _step("loss.backward()", _CLIP, "optimizer.step()"),
-    "optimizer_step": _step(_BACKWARD, _UNSCALE, _CLIP, "optimizer.step()", "scaler.update()"),
-    "no_update": _step(_BACKWARD, _UNSCALE, _CLIP, "scaler.step(optimizer)"),
-    "update_first": (
-        _step(_BACKWARD, *reversed(_END)),
-        _step(_BACKWARD, _UNSCALE, _CLIP, *reversed(_END)),
-    ),
-    "clipped_while_scaled": (_step(_BACKWARD, _CLIP, *_END), _step(_BACKWARD, _CLIP, _UNSCALE, *_END)),
-    "not_clipped": _step(_BACKWARD, *_END),
-    "other": _step(_BACKWARD, _UNSCALE, _CLIP.replace("limit", "1.0"), *_END),
-}

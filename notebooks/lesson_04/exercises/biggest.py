@@ -57,20 +57,3 @@ def show(answer: Any) -> Block:
     with Waits() as waits:
         answer(losses)
     return waits.table()
-
-
-_HEAD = "def biggest(losses):\n    "
-WRONG = {
-    "returned_none": _HEAD + "torch.stack(losses).max()",
-    "pair": _HEAD + "return torch.stack(losses).max(0)",
-    "no_tensor": _HEAD + "return torch.stack(losses).max().item()",
-    "other": _HEAD + "return losses[0]",
-    "one_by_one": (
-        _HEAD + "return torch.tensor(losses).max()",
-        _HEAD + "return max(losses)",
-    ),
-    "some_waits": (
-        _HEAD + "worst = torch.stack(losses).max()\n    print(worst)\n    return worst",
-        _HEAD + "every = torch.stack(losses)\n    return every[every >= every.max()][0]",
-    ),
-}

@@ -53,26 +53,3 @@ def show(answer: Any) -> Block:
             for n, (x, y) in batches
         ],
     )
-
-
-def _grey(item: str, *, size: str = "return len(self.images)") -> str:
-    """Return a data set; `item` is the body of its last method."""
-    return (
-        "class Grey(Dataset):\n"
-        "    def __init__(self, images, labels):\n        self.images, self.labels = images, labels\n"
-        f"    def __len__(self):\n        {size}\n"
-        f"    def __getitem__(self, i):\n        {item}"
-    )
-
-
-WRONG = {
-    "no_class": "def Grey(images, labels):\n    return list(zip(images, labels))",
-    "method_missing": "class Grey(Dataset):\n    def __init__(self, images, labels):\n        self.images = images\n    "
-    "def __getitem__(self, i):\n        return self.images[i]",
-    "length": _grey("return self.images[i].flatten().float() / 16, self.labels[i]", size="return 8"),
-    "no_pair": _grey("return self.images[i].flatten().float() / 16"),
-    "not_float32": _grey("return self.images[i].flatten(), self.labels[i]"),
-    "shape": _grey("return self.images[i].float() / 16, self.labels[i]"),
-    "values": _grey("return self.images[i].flatten().float(), self.labels[i]"),
-    "label": _grey("return self.images[i].flatten().float() / 16, i"),
-}

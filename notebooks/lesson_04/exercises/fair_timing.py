@@ -119,31 +119,3 @@ def show(answer: Any) -> figures.Picture:
             "主機與 GPU 的時間軸，虛線標出看時鐘的時刻。",
         ),
     )
-
-
-_HEAD = "def seconds_per_call(action, synchronize, clock):\n    "
-_WARM = _HEAD + "action()\n    synchronize()\n    start = clock()\n    "
-_TIMED = _WARM + "for _ in range(10):\n        action()\n    synchronize()\n    "
-WRONG = {
-    "returned_none": _TIMED + "(clock() - start) / 10",
-    "no_number": _TIMED + "return f'{(clock() - start) / 10:.3f} s'",
-    "no_action": _HEAD + "return 0.005",
-    "other_clock": "import time\n"
-    + (_TIMED + "return (clock() - start) / 10").replace("clock()", "time.perf_counter()"),
-    "nothing_timed": _HEAD + "action()\n    synchronize()\n    return clock()",
-    "not_done": (
-        _WARM + "for _ in range(10):\n        action()\n    return (clock() - start) / 10",
-        _WARM + "synchronize()\n    action()\n    return clock() - start",
-    ),
-    "first_call": (
-        _HEAD
-        + "synchronize()\n    start = clock()\n    for _ in range(10):\n        action()\n    synchronize()\n"
-        "    return (clock() - start) / 10",
-        _HEAD + "start = clock()\n    action()\n    synchronize()\n    return clock() - start",
-    ),
-    "still_busy": _HEAD
-    + "action()\n    start = clock()\n    action()\n    synchronize()\n    return clock() - start",
-    "all_calls": _TIMED + "return clock() - start",
-    "milliseconds": _TIMED + "return (clock() - start) * 100",
-    "other": (_TIMED + "return (clock() - start) / 5", _TIMED + "return (start - clock()) / 10"),
-}

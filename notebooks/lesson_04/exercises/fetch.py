@@ -97,33 +97,3 @@ def show(answer: Any) -> figures.Picture:
         "GPU 什麼時候運算和複製，主機又在什麼時候等待。你的函式傳回 `{got}`。",
     )
     return picture(recorded, None, read.format(got=repr(got[0])[:80]))
-
-
-_HEAD = "def fetch(result, host, stream, launch_more):\n    "
-_COPY = _HEAD + "host.copy_(result, non_blocking=True)\n    "
-_MARK = _COPY + "copied = stream.record_event()\n    "
-_READ = "\n    return host.tolist()"
-WRONG = {
-    "returned_none": _COPY + "launch_more()",
-    "blocking": _HEAD + "host.copy_(result)\n    launch_more()" + _READ,
-    "not_once": _COPY + "return host.tolist()",
-    "zeros": (
-        _HEAD + "copied = stream.record_event()\n    host.copy_(result, non_blocking=True)\n    "
-        "launch_more()\n    copied.synchronize()" + _READ,
-        _MARK + "launch_more()\n    stream.wait_event(copied)" + _READ,
-        _MARK + "launch_more()\n    copied.wait()" + _READ,
-    ),
-    "other": _COPY + "launch_more()\n    stream.synchronize()\n    return [1, 2, 3][:2]",
-    "waits_for_all": (
-        _COPY + "launch_more()\n    stream.synchronize()" + _READ,
-        _COPY + "launch_more()\n    copied = stream.record_event()\n    copied.synchronize()" + _READ,
-    ),
-    "not_from_host": (
-        _COPY + "launch_more()\n    return result.tolist()",
-        _MARK + "launch_more()\n    copied.synchronize()\n    return result",
-    ),
-    "waits_first": (
-        _MARK + "while not copied.query():\n        pass\n    launch_more()" + _READ,
-        _MARK + "copied.synchronize()\n    launch_more()" + _READ,
-    ),
-}

@@ -73,14 +73,3 @@ def show(answer: Any) -> figures.Picture:
             "兩條時間軸，畫出啟動與 kernel，虛線標出你算出的時刻。",
         ),
     )
-
-
-_HEAD = "def done_after(n, launch, work):\n    return "
-WRONG = {
-    "returned_none": "def done_after(n, launch, work):\n    total = n * launch + work",
-    "no_number": _HEAD + "f'{n * work} s'",
-    "sum": _HEAD + "n * (launch + work)",
-    "no_ends": _HEAD + "n * max(launch, work)",
-    "gpu_bound": _HEAD + "launch + n * work",
-    "other": _HEAD + "launch + work",
-}

@@ -109,25 +109,3 @@ def show(answer: Any) -> figures.Picture:
         "四個批次經過你的產生器；每一批用完之前，迴圈都會等。",
     )
     return picture(recorded, None, caption)
-
-
-_HEAD = "def prefetch(batches, start_copy, wait):\n    "
-_EACH = _HEAD + "last = None\n    for batch in batches:\n        ticket = start_copy(batch)\n        "
-WRONG = {
-    "returned_none": _HEAD + "for batch in batches:\n        wait(start_copy(batch))",
-    "no_ticket": _HEAD + "for batch in batches:\n        yield wait(batch)",
-    "stop_iteration": _HEAD
-    + "batches = iter(batches)\n    ticket = start_copy(next(batches))\n    for batch in batches:\n"
-    "        coming = start_copy(batch)\n        yield wait(ticket)\n        ticket = coming\n    yield wait(ticket)",
-    "any_iterable": (
-        _HEAD + "for k in range(len(batches)):\n        yield wait(start_copy(batches[k]))",
-        _HEAD + "ticket = start_copy(batches[0])\n    yield wait(ticket)",
-    ),
-    "not_waited": _EACH
-    + "if last:\n            yield last\n        last = ticket\n    if last:\n        yield last",
-    "last_missing": _EACH + "if last:\n            yield wait(last)\n        last = ticket",
-    "other_batches": _EACH + "yield wait(last or ticket)\n        last = ticket",
-    "in_turns": _HEAD + "for batch in batches:\n        yield wait(start_copy(batch))",
-    "too_many": _HEAD
-    + "tickets = [start_copy(batch) for batch in batches]\n    return [wait(t) for t in tickets]",
-}

@@ -64,23 +64,3 @@ def show(answer: Any) -> Block:
     _, given, _ = _run(answer, before)
     pairs = enumerate(zip(before, given, strict=True))
     return facts(fixed={f"tensors[{k}]": f"{b.tolist()} → {t.tolist()}" for k, (b, t) in pairs})
-
-
-_HEAD = "def all_reduce(tensors):\n    "
-_TOTAL = _HEAD + "total = sum(t.to(tensors[0].device) for t in tensors)\n    "
-WRONG = {
-    "several_devices": (
-        _HEAD + "total = sum(tensors)\n    for t in tensors:\n        t.copy_(total)",
-        _HEAD + "total = torch.zeros(2, 3)\n    for t in tensors:\n        total = total + t",
-        _HEAD + "return torch.stack(list(tensors)).sum(0)",
-    ),
-    "shape": _HEAD + "for t in tensors:\n        t.unsqueeze_(0)",
-    "new_tensors": _TOTAL + "for i, t in enumerate(tensors):\n        tensors[i] = total.to(t.device)",
-    "returned": _TOTAL + "return [total.to(t.device) for t in tensors]",
-    "unchanged": _TOTAL + "for t in tensors:\n        t = total",
-    "shared_memory": _TOTAL + "for t in tensors:\n        t.data = total",
-    "average": _TOTAL + "for t in tensors:\n        t.copy_(total / len(tensors))",
-    "first_half": _HEAD + "for t in tensors[1:]:\n        tensors[0] += t.to(tensors[0].device)",
-    "counted_twice": _TOTAL + "for t in tensors:\n        t += total.to(t.device)",
-    "other": _HEAD + "for t in tensors:\n        t.copy_(2 * tensors[0].to(t.device))",
-}

@@ -41,22 +41,3 @@ def show(answer: Any) -> Block:
     """Return what the answer makes of five names."""
     names = {id(value): name for name, value in answer(dict(_WRAPPED)).items()}
     return facts(fixed={name: f"→ {names.get(id(value), '–')}" for name, value in _WRAPPED.items()})
-
-
-_HEAD = "def without_prefix(state):\n    "
-WRONG = {
-    "returned_none": _HEAD + "print(state)",
-    "no_dictionary": _HEAD + "return [k.removeprefix('module.') for k in state]",
-    "changed": _HEAD
-    + "for k in list(state):\n        state[k.removeprefix('module.')] = state.pop(k)\n    return state",
-    "as_before": _HEAD + "return dict(state)",
-    "everywhere": _HEAD + "return {k.replace('module.', ''): v for k, v in state.items()}",
-    "cut_off": (
-        _HEAD + "return {k[len('module.'):]: v for k, v in state.items()}",
-        _HEAD + "return {k.split('.', 1)[1]: v for k, v in state.items()}",
-    ),
-    "letters": _HEAD + "return {k.lstrip('module.'): v for k, v in state.items()}",
-    "more_names": _HEAD + "return {k.removeprefix('module.'): v for k, v in state.items()} | {'epoch': 0}",
-    "other_tensors": _HEAD
-    + "v = list(state.values())[0]\n    return {k.removeprefix('module.'): v for k in state}",
-}

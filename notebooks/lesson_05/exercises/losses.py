@@ -42,15 +42,3 @@ def show(answer: Any) -> Block:
             f"{torch.as_tensor(answer(sums, sum(sizes))).item():.4f} ({every.mean().item():.4f})"
         )
     return facts(fixed=found)
-
-
-_HEAD = "def batch_loss(sums, batch):\n    "
-WRONG = {
-    "returned_none": _HEAD + "print(sums)",
-    "no_tensor": _HEAD + "return sums.sum().item() / batch",
-    "shape": _HEAD + "return sums / batch",
-    "no_history": _HEAD + "return sums.detach().sum() / batch",
-    "by_devices": _HEAD + "return sums.mean()",
-    "sum": _HEAD + "return sums.sum()",
-    "other": _HEAD + "return sums[0] / batch",
-}

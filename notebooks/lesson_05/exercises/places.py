@@ -56,19 +56,3 @@ def show(answer: Any) -> Block:
         agrees = _AGREES[_number(given) == right]
         rows[line] = Bilingual(f"{given}, {agrees.en}", f"{given}，{agrees.zh}")
     return facts(fixed=rows)
-
-
-def _filled(*given: int | str) -> str:
-    """Return a dictionary filled in with `given`, line by line, and with the second GPU from there on."""
-    values = [*given, *[1] * (len(_MISTAKES) - len(given))]
-    return f"places = {dict(zip(_MISTAKES, values, strict=True))!r}"
-
-
-WRONG = {
-    "no_device": (_filled("cpu"), _filled("cuda"), _filled(1, 2)),
-    "master": _filled(0),
-    "order": _filled(1, 1),
-    "gathered": _filled(1, 0, 0),
-    "labels": _filled(1, 0, 1, 0),
-    "gradients": _filled(1, 0, 1, 1, 0),
-}

@@ -40,22 +40,3 @@ def show(answer: Any) -> figures.Picture:
         "Your split of 10 examples over 3 devices: {sizes}.", "照你的切法，10 筆分給 3 個裝置是 {sizes}。"
     ).format(sizes="+".join(map(str, sizes)))
     return figures.Picture(picture.figure, caption, batch_split.ALTERNATIVE)
-
-
-_HEAD = "def split_sizes(batch, devices):\n    "
-WRONG = {
-    "returned_none": _HEAD + "print([4, 4, 2])",
-    "no_list": _HEAD + "return -(-batch // devices)",
-    "pieces": _HEAD + "return torch.arange(batch).chunk(devices)",
-    "not_whole": _HEAD + "return [batch / devices] * devices",
-    "zeros": _HEAD
-    + "p = -(-batch // devices)\n    return [max(0, min(p, batch - p * i)) for i in range(devices)]",
-    "other_sum": (
-        _HEAD + "return [batch // devices] * devices",
-        _HEAD + "return [-(-batch // devices)] * devices",
-    ),
-    "too_many": _HEAD
-    + "p, rest = divmod(batch, devices)\n    return [p] * devices + ([rest] if rest else [])",
-    "even": _HEAD + "return [len(p) for p in torch.arange(batch).tensor_split(devices)]",
-    "other": _HEAD + "p, rest = divmod(batch, devices)\n    return [p] * (devices - 1) + [p + rest]",
-}

@@ -79,24 +79,3 @@ def show(answer: Any) -> Block:
     answer(list(copies), list(xs), list(ys), _sum_to_all)
     rows = {f"copies[{k}].bias.grad": own.bias.grad for k, own in enumerate(copies)} | {_ONE: whole}
     return facts(fixed={name: [round(v, 4) for v in value.tolist()] for name, value in rows.items()})
-
-
-_HEAD = "def share_gradients(copies, xs, ys, all_reduce):\n    "
-_EACH = _HEAD + "for m, x, y in zip(copies, xs, ys):\n        "
-_FRESH = _EACH + "m.zero_grad()\n        "
-_LOSS = "nn.functional.cross_entropy(m(x), y)"
-_SHARE = f"({_LOSS} * len(x) / sum(map(len, xs))).backward()"
-_REDUCE = "\n    for ps in zip(*(m.parameters() for m in copies)):\n        all_reduce([p.grad for p in ps])"
-WRONG = {
-    "weights": _FRESH + _SHARE + _REDUCE + "\n    for m in copies:\n        "
-    "torch.optim.SGD(m.parameters(), lr=0.1).step()",
-    "no_gradient": _EACH
-    + "m.zero_grad()\n    nn.functional.cross_entropy(copies[0](xs[0]), ys[0]).backward()",
-    "unchanged": _HEAD + f"losses = [{_LOSS} for m, x, y in zip(copies, xs, ys)]",
-    "added": _EACH + _SHARE + _REDUCE,
-    "not_reduced": _FRESH + _SHARE,
-    "plain_sum": _FRESH + f"{_LOSS}.backward()" + _REDUCE,
-    "plain_mean": _FRESH + f"({_LOSS} / len(copies)).backward()" + _REDUCE,
-    "not_divided": _FRESH + f"({_LOSS} * len(x)).backward()" + _REDUCE,
-    "other": _FRESH + f"({_LOSS} / len(x)).backward()" + _REDUCE,
-}

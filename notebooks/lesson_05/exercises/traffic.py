@@ -39,17 +39,3 @@ def show(answer: Any) -> Block:
     return facts(
         fixed={f"{name}, n = {n}": f"{answer(p, n):,}" for name, p in names.items() for n in (2, 4, 8)}
     )
-
-
-_HEAD = "def bytes_per_step(parameters, devices):\n    "
-WRONG = {
-    "returned_none": _HEAD + "print(parameters)",
-    "no_number": _HEAD + "return str(parameters)",
-    "one_device": _HEAD + "return 2 * max(devices - 1, 1) * 4 * parameters",
-    "numbers": _HEAD + "return 2 * (devices - 1) * parameters",
-    "one_way": _HEAD + "return 4 * (devices - 1) * parameters",
-    "first_device": _HEAD + "return 8 * devices * parameters",
-    "ring": _HEAD + "return 8 * (devices - 1) * parameters / devices",
-    "one_link": _HEAD + "return 8 * parameters",
-    "other": _HEAD + "return parameters + devices",
-}

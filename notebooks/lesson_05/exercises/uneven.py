@@ -41,21 +41,3 @@ def show(answer: Any) -> Block:
             f"梯度的權重是 {weight:.3g}，每一筆的分量是 {weight / size:.3g}",
         )
     return facts(fixed=rows)
-
-
-_HEAD = "def combine(gradients, sizes):\n    "
-WRONG = {
-    "returned_none": _HEAD + "print(sum(gradients))",
-    "no_tensor": _HEAD + "return [g / 2 for g in gradients]",
-    "shape": _HEAD + "return gradients[0].mean()",
-    "changed": _HEAD
-    + "total = gradients[0]\n    for g in gradients[1:]:\n        total += g\n    return total",
-    "plain_mean": _HEAD + "return torch.stack(gradients).mean(0)",
-    "not_divided": _HEAD + "return sum(g * n for g, n in zip(gradients, sizes))",
-    "plain_sum": _HEAD + "return sum(gradients)",
-    "other": (
-        _HEAD + "return sum(g * n for g, n in zip(gradients, sizes)) / len(sizes)",
-        _HEAD
-        + "sizes = torch.tensor(sizes)\n    return sum(g / n for g, n in zip(gradients, sizes)) / (1 / sizes).sum()",
-    ),
-}

@@ -21,18 +21,4 @@ def judge(found: Facts) -> Mistakes:
     yield not close(own, whole), "not_a_mean", {"times": own[0] / whole[0]}
 
 
-show, changed = judge.show, judge.changed
-_NO_SYNC = "with nullcontext() if last else ddp.no_sync():"
-WRONG = {
-    "steps": changed(("    optimizer.step()", "        optimizer.step()")),
-    "not_a_mean": changed((" / len(pieces)", "")),
-    "averages_often": (
-        changed((_NO_SYNC, "with nullcontext():")),
-        changed(
-            ("            loss = ((ddp", "            some_x = some_x + 0\n        loss = ((ddp"),
-            ("            loss.backward()", f"        {_NO_SYNC}\n            loss.backward()"),
-        ),
-    ),
-    "never_averages": changed((_NO_SYNC, "with ddp.no_sync():")),
-    "pieces": changed(("pieces = list(zip(x.chunk(4), y.chunk(4), strict=True))", "pieces = [(x, y)]")),
-}
+show = judge.show

@@ -25,24 +25,4 @@ def judge(found: Facts) -> Mistakes:
     yield True, "not_the_mean"
 
 
-show, changed = judge.show, judge.changed
-_DIVIDE, _STEP = "        parameter.grad /= world_size\n", "    optimizer.step()\n"
-_BY_HAND = (
-    "    for parameter in model.parameters():\n        dist.all_reduce(parameter.grad)  # the sum\n" + _DIVIDE
-)
-WRONG = {
-    "no_average": changed((_BY_HAND, "    pass\n")),
-    "sum_not_mean": changed((_DIVIDE, "")),
-    "some_gradients": changed(
-        (_BY_HAND, "    dist.all_reduce(model.weight.grad)\n    model.weight.grad /= 2\n")
-    ),
-    "averages_weights": changed(
-        (
-            _BY_HAND + _STEP,
-            _STEP + "    for parameter in model.parameters():\n"
-            "        dist.all_reduce(parameter.data)\n        parameter.data /= 2\n",
-        )
-    ),
-    "not_the_mean": changed(("/= world_size", "/= len(x)")),
-    "steps": changed(("range(5)", "range(4)")),
-}
+show = judge.show

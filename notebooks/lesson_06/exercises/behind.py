@@ -39,28 +39,3 @@ def show(answer: Any) -> Block:
     """Return the answer for three tables."""
     rows = [(f"`{last}`", value(answer(dict(last)))) for last, _ in (TABLES[0], TABLES[1], TABLES[6])]
     return table((Bilingual("last call of each rank", "每個 rank 最後的呼叫"), YOURS), rows)
-
-
-_HEAD = "def behind(last):\n    "
-_COUNTING, _HIGHEST = (
-    "from collections import Counter\n\n",
-    "highest = max(n for n, _ in last.values())\n    ",
-)
-_LATE = "highest = max(number for number, _ in last.values())\n    late = [r for r, (n, _) in last.items() if n < highest]\n    "
-_COMMON = "common = Counter(o for _, o in last.values()).most_common(1)[0][0]\n    "
-_OTHER = "[r for r, (_, o) in last.items() if o != common]"
-WRONG = {
-    "returned_none": f"{_HEAD}sorted(last)",
-    "no_whole_numbers": f"{_HEAD}return 1",
-    "operations": (
-        f"{_HEAD}{_LATE}return sorted(late)",
-        f"{_HEAD}{_HIGHEST}return [r for r, (n, _) in last.items() if n == highest]",
-    ),
-    "ahead": f"{_COUNTING}{_HEAD}{_HIGHEST}{_COMMON}if min(n for n, _ in last.values()) < highest:\n"
-    "        return sorted(r for r, (n, _) in last.items() if n == highest)\n"
-    "    return sorted(r for r, (_, o) in last.items() if o != common)",
-    "numbers_first": f"{_COUNTING}{_HEAD}{_COMMON}return sorted(r for r, (_, o) in last.items() if o != common)",
-    "not_sorted": f"{_COUNTING}{_HEAD}{_LATE}{_COMMON}return late or {_OTHER}",
-    "nobody": f"{_COUNTING}{_HEAD}{_LATE}{_COMMON}return sorted(late or {_OTHER} or last)",
-    "tie": f"{_COUNTING}{_HEAD}{_LATE}{_COMMON}return sorted(late or {_OTHER})",
-}

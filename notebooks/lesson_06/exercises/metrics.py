@@ -20,14 +20,4 @@ def judge(found: Facts) -> Mistakes:
     yield not are(5 / 7, 5 / 7), "not_5_of_7", found.said()
 
 
-show, changed = judge.show, judge.changed
-_LAST = "accuracy = (counts[0] / counts[1]).item()"
-_MEAN = "accuracy = right / len(labels)\ndist.all_reduce(accuracy)\naccuracy = accuracy.item()"
-WRONG = {
-    "own_share": changed(("dist.all_reduce(counts)", "pass")),
-    "mean_of_accuracies": changed((_LAST, f"{_MEAN} / world_size")),
-    "sum_of_accuracies": changed((_LAST, _MEAN)),
-    "one_share": changed((_LAST, "accuracy = (counts[0] / len(labels)).item()")),
-    "rank_1_differs": changed(("all_reduce(counts)", "reduce(counts, 0)")),
-    "not_5_of_7": changed((".4f", ".1f")),
-}
+show = judge.show

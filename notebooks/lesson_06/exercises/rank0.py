@@ -17,18 +17,4 @@ def judge(found: Facts) -> Mistakes:
     yield not waits, "nobody_waits"
 
 
-show, changed = judge.show, judge.changed
-_WAIT, _READ = "dist.barrier()  # all ranks, rank 0 after the download", "data = torch.load(file)"
-WRONG = {
-    "both_download": changed(("if rank == 0:\n    download()", "download()")),
-    "rank_1_downloads": changed(("rank == 0", "rank == 1")),
-    "file_not_there": (
-        changed((_WAIT, "pass")),
-        changed((_WAIT, ""), ("if rank == 0", "dist.barrier()\nif rank == 0")),
-    ),
-    "not_entered": changed((_WAIT, "    dist.barrier()")),
-    "out_of_step": changed((_WAIT, "    dist.barrier()"), (_READ, f"time.sleep(2)\n{_READ}")),
-    "name_only": changed((_WAIT, "while not file.exists():\n    time.sleep(0.1)\ntime.sleep(0.5)")),
-    "nobody_waits": changed((_WAIT, "time.sleep(2.5)")),
-    "does_not_read": changed((_READ, f"{_READ} if rank == 0 else []")),
-}
+show = judge.show

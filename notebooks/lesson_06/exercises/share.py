@@ -42,15 +42,3 @@ def show(answer: Any) -> Block:
     shares = _dealt(answer, 7, 2, 2)
     names = [f"rank {n // 2}, worker {n % 2}" for n in range(4)]
     return table(("", YOURS), [(name, value(found)) for name, found in zip(names, shares, strict=True)])
-
-
-_HEAD = "from itertools import islice\n\ndef share(stream, rank, ranks, worker, workers):\n    "
-_MINE = "rank * workers + worker, None, ranks * workers"
-WRONG = {
-    "no_whole_numbers": f"{_HEAD}return next(stream)",
-    "returned_none": f"{_HEAD}islice(stream, {_MINE})",
-    "twice": (f"{_HEAD}return islice(stream, rank, None, ranks)", f"{_HEAD}return stream"),
-    "missing": f"{_HEAD}return islice(stream, rank * workers + worker + 1, None, ranks * workers)",
-    "unequal": f"{_HEAD}return stream if rank == worker == 0 else []",
-    "stores": f"{_HEAD}return iter(list(stream)[rank * workers + worker :: ranks * workers])",
-}

@@ -14,14 +14,4 @@ def judge(found: Facts) -> Mistakes:
     yield values != [[0, 2, 3], [1, 2, 3]], "not_the_sum", found.said()
 
 
-show, changed = judge.show, judge.changed
-_SUM = "dist.all_reduce(mine)"
-WRONG = {
-    "only_rank_0_has_it": changed((_SUM, "dist.reduce(mine, 0)")),
-    "own_number": changed((_SUM, "mine = mine * 1")),
-    "out_of_step": changed((_SUM, "if rank == 0:\n    dist.all_reduce(mine)")),
-    "not_the_sum": changed((_SUM, "mine += dist.get_world_size()")),
-    "no_process_group": changed(("dist.init_process_group(", "print(")),
-    "rank_raised": changed((_SUM, "dist.all_sum(mine)")),
-    "no_python": changed((_SUM, "dist.all_reduce(mine")),
-}
+show = judge.show

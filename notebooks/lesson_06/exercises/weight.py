@@ -47,14 +47,3 @@ def show(answer: Any) -> Block:
     return table(
         head, [(str(rank), str(n), f"{factor:.4f}", f"{factor / n / 2:.6f}") for rank, n, factor in found]
     )
-
-
-_HEAD = "def weight(mine, pieces):\n    total = sum(map(sum, pieces))\n    "
-WRONG = {
-    "share": f"{_HEAD}return mine / total",
-    "upside_down": f"{_HEAD}return total / mine / len(pieces)",
-    "mean_of_pieces": f"{_HEAD}return mine * sum(map(len, pieces)) / total",
-    "other": (f"{_HEAD}return 1", f"{_HEAD}return mine", f"{_HEAD}return float('nan')"),
-    "no_number": f"{_HEAD}return str(mine)",
-    "returned_none": f"{_HEAD}mine * len(pieces) / total",
-}

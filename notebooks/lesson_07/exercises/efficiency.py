@@ -38,15 +38,3 @@ def show(answer: Any) -> Block:
         rates = dict(published(curve).points)
         rows.append((name, f"{float(answer(rates[1], rates[gpus], gpus)):.2f}"))
     return table(("", Bilingual("published rates, your function", "公開數據，用你的函式計算")), rows)
-
-
-_HEAD = "def efficiency_of(one, together, ranks):\n    "
-WRONG = {
-    "returned_none": f"{_HEAD}print(one)",
-    "percent": f"{_HEAD}return 100 * together / (ranks * one)",
-    "speed_up": f"{_HEAD}return together / one",
-    "upside_down": f"{_HEAD}return ranks * one / together",
-    "reached_below": f"{_HEAD}return one / together / ranks",
-    "rate_of_one": f"{_HEAD}return together / ranks",
-    "other": f"{_HEAD}return one / together",
-}

@@ -55,21 +55,3 @@ def show(answer: Any) -> Block:
         for n in (1, 7, 13, 70)
     ]
     return table(("", head), rows)
-
-
-_HEAD = "import math\n\ndef fewest_gpus(parameters, memory, activations):\n    "
-_NONE = "if activations >= memory: return None\n    "
-WRONG = {
-    "no_activations": f"{_HEAD}return math.ceil(16 * parameters / memory)\n",
-    "activations_divided": f"{_HEAD}return math.ceil((16 * parameters + activations) / memory)\n",
-    "rounded_down": f"{_HEAD}return 16 * parameters // (memory - activations)\n",
-    "weights_only": f"{_HEAD}return math.ceil(4 * parameters / (memory - activations))\n",
-    "no_room": (
-        f"{_HEAD}return math.ceil(16 * parameters / max(memory - activations, 1))\n",
-        f"{_HEAD}if memory == activations: return None\n"
-        "    return math.ceil(16 * parameters / (memory - activations))\n",
-    ),
-    "one_more": f"{_HEAD}{_NONE}return 16 * parameters // (memory - activations) + 1\n",
-    "no_gpus": f"{_HEAD}print(parameters)\n",
-    "other": f"{_HEAD}{_NONE}return parameters // memory\n",
-}

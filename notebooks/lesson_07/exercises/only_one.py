@@ -31,20 +31,3 @@ def show(answer: Any) -> Block:
     head = ("", Bilingual("On 2 machines with 4 ranks each it runs", "2 台機器、每台 4 個 rank，會執行"))
     times = {line: TIMES[given] for line, given in filled_in(answer, LINES).items() if given in TIMES}
     return table(head, [(f"`{line}`", Bilingual(f"{n} times", f"{n} 次")) for line, n in times.items()])
-
-
-def _lines(**changes: str) -> str:
-    """Return the right dictionary with other values for the lines of these mistakes."""
-    return f"answers = { ({line: changes.get(key, right) for line, (right, key) in LINES.items()})!r}"
-
-
-WRONG = {
-    "no_dictionary": "answers = ['all']",
-    "no_choice": _lines(backward="some"),
-    "backward": _lines(backward="one"),
-    "save": _lines(save="all"),
-    "download": _lines(download="one"),
-    "all_reduce": _lines(all_reduce="one"),
-    "print": _lines(print="all"),
-    "set_epoch": _lines(set_epoch="one"),
-}

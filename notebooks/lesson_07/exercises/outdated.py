@@ -37,17 +37,3 @@ def judge(answer: Any) -> Mistakes:
 def show(answer: Any) -> Block:
     """Return what is deleted in three runs."""
     return table(("saved", YOURS), [(f"`{saved}`", value(answer(list(saved), 2))) for saved, _ in RUNS[2:5]])
-
-
-_HEAD = "def outdated(saved, k):\n    "
-_GOOD = "good = [s for s, written, finite in saved if written and finite]\n    "
-WRONG = {
-    "returned_none": f"{_HEAD}saved[:-k]",
-    "no_whole_numbers": f"{_HEAD}return k",
-    "good_one_gone": f"{_HEAD}return [s for s, written, _ in saved[:-k] if written]",
-    "unfinished": f"{_HEAD}{_GOOD}return [s for s, _, _ in saved if s not in good[-k:]]",
-    "nan_stays": f"{_HEAD}{_GOOD}return good[:-k]",
-    "not_sorted": f"{_HEAD}{_GOOD}return [s for s, w, _ in saved[::-1] if w and s not in good[-k:]]",
-    "other": f"{_HEAD}return [s for s, written, finite in saved if written and not finite]",
-    "constant": f"{_HEAD}{_GOOD}return [s for s, written, _ in saved if written and s not in good[-2:]]",
-}

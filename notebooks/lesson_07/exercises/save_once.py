@@ -33,22 +33,4 @@ def judge(found: Facts) -> Mistakes:
     yield not found.called(1), "nobody_waits"
 
 
-show, changed = judge.show, judge.changed
-_REPLACE, _WAIT = '    os.replace("checkpoint.part", "checkpoint.pt")\n', "dist.barrier()"
-WRONG = {
-    "both_write": changed(
-        ("if rank == 0:\n", "if rank >= 0:\n"), (_REPLACE, f"    if rank == 0:\n    {_REPLACE}")
-    ),
-    "writer_per_machine": (
-        changed(("if rank == 0", 'if os.environ["LOCAL_RANK"] == "0"')),
-        changed(("if rank == 0", 'local = int(os.environ["LOCAL_RANK"])\nif not local')),
-    ),
-    "rank_1_writes": changed(("rank == 0", "rank == 1")),
-    "straight": changed(('checkpoint.part")  #', 'checkpoint.pt")  #'), (_REPLACE, "")),
-    "no_replace": changed(("import os\n", "import os, shutil\n"), ("os.replace(", "shutil.copy(")),
-    "file_not_there": (changed((_REPLACE, "")), changed((f"{_WAIT}\n", ""))),
-    "nobody_waits": changed((_WAIT, "time.sleep(2.5)")),
-    "not_entered": changed((_WAIT, f"    {_WAIT}")),
-    "out_of_step": changed((_WAIT, f"    {_WAIT}"), ("weights =", "time.sleep(2)\nweights =")),
-    "does_not_read": changed(("weights = torch.load", "weights = rank and [1] or torch.load")),
-}
+show = judge.show

@@ -35,16 +35,3 @@ def show(answer: Any) -> Block:
     head = ("N", Bilingual("S = 100 MB: each rank sends", "S = 100 MB，每個 rank 送出"))
     rows = [(str(n), figures.amount(float(answer(100_000_000, n)))) for n in (2, 4, 8, 64, 1024)]
     return table(head, rows)
-
-
-_HEAD = "def sent_bytes(size, ranks):\n    "
-WRONG = {
-    "returned_none": f"{_HEAD}print(size)",
-    "no_number": f"{_HEAD}return f'{{size}} bytes'",
-    "one_way": f"{_HEAD}return (ranks - 1) / ranks * size",
-    "one_step_more": f"{_HEAD}return 2 * size",
-    "everything": f"{_HEAD}return 2 * (ranks - 1) * size",
-    "number_of_steps": f"{_HEAD}return 2 * (ranks - 1)",
-    "through_rank_0": f"{_HEAD}return (ranks - 1) * size",
-    "other": f"{_HEAD}return size / ranks",
-}

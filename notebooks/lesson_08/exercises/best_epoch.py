@@ -52,20 +52,3 @@ def show(answer: Any) -> Block:
         for epoch, (error, loss) in enumerate(zip(errors, losses, strict=True))
     }
     return facts(fixed=rows | {"best_epoch(lines)": answer(log(errors, losses))})
-
-
-_HEAD = "def best_epoch(lines):\n    "
-WRONG = {
-    "returned_none": f"{_HEAD}print(lines[-1]['epoch'])",
-    "no_number": f"{_HEAD}return min(lines, key=lambda line: line.get('val_mse', 9))",
-    "no_such_key": f"{_HEAD}return min(lines, key=lambda line: line['val_mse'])['epoch']",
-    "error_itself": f"{_HEAD}return min(line['val_mse'] for line in lines if 'val_mse' in line)",
-    "place": f"{_HEAD}errors = [line.get('val_mse', 9) for line in lines]\n    return errors.index(min(errors))",
-    "later": f"{_HEAD}return min(reversed(lines), key=lambda line: line.get('val_mse', 9))['epoch']",
-    "last": (
-        f"{_HEAD}return min(lines, key=lambda line: line['loss'])['epoch']",
-        f"{_HEAD}return lines[-1]['epoch']",
-    ),
-    "largest": f"{_HEAD}return max(lines, key=lambda line: line.get('val_mse', 0))['epoch']",
-    "other": f"{_HEAD}return 3",
-}

@@ -56,16 +56,3 @@ def show(answer: Any) -> figures.Picture:
             f"一條上升的 8 點折線，以及從第 5 步開始、你的 {len(got)} 個點。",
         ),
     )
-
-
-_HEAD = "def decoder_input(past, start, ahead):\n    zeros = past.new_zeros(len(past), ahead, past.shape[-1])\n    return "
-WRONG = {
-    "all_steps": f"{_HEAD}torch.cat([past, zeros], 1)",
-    "no_forecast": f"{_HEAD}past[:, -start:]",
-    "shape": f"{_HEAD}torch.cat([past[:, -start:], zeros[:, :1]], 1)",
-    "first_steps": f"{_HEAD}torch.cat([past[:, :start], zeros], 1)",
-    "zeros_first": f"{_HEAD}torch.cat([zeros, past[:, -start:]], 1)",
-    "no_zeros": f"{_HEAD}torch.cat([past[:, -start:], past[:, -1:].expand_as(zeros)], 1)",
-    "other": f"{_HEAD}torch.cat([past[:, -start:] - past[:, -1:], zeros], 1)",
-    "data_type": f"{_HEAD}torch.cat([past[:, -start:].float(), zeros.float()], 1)",
-}

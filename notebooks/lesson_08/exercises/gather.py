@@ -61,16 +61,3 @@ def show(answer: Any) -> Block:
     for row, window in zip(first.tolist(), answer(values, first, LENGTH), strict=True):
         found[name.format(row=row)] = ", ".join(f"{x / 2:g}" for x in window[:, 0].tolist())
     return facts(fixed=found)
-
-
-_HEAD = "def gather(values, first, length):\n    "
-WRONG = {
-    "returned_none": f"{_HEAD}values[first[:, None] + torch.arange(length, device=values.device)]",
-    "no_tensor": f"{_HEAD}return [values[i : i + length] for i in first]",
-    "not_a_column": f"{_HEAD}return values[first + torch.arange(length)]",
-    "transposed": f"{_HEAD}return values[torch.arange(length)[:, None] + first]",
-    "shape": f"{_HEAD}return values[first]",
-    "rows": f"{_HEAD}return values[first[:, None] + torch.arange(1, length + 1)]",
-    "one_by_one": f"{_HEAD}return torch.stack([values[i : i + length] for i in first.tolist()])",
-    "device": f"{_HEAD}return values[first[:, None] + torch.arange(length)]",
-}

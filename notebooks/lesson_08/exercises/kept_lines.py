@@ -34,15 +34,3 @@ def show(answer: Any) -> Block:
     lines = log(*range(5, 45, 5))
     rows = {f"step = {step}": f"{[line['step'] for line in answer(lines, step)]}" for step in (0, 10, 20, 40)}
     return facts(fixed=rows)
-
-
-_HEAD = "def kept(lines, step):\n    "
-WRONG = {
-    "returned_none": f"{_HEAD}print(lines)",
-    "no_lines": f"{_HEAD}return len(lines)",
-    "too_early": f"{_HEAD}return [line for line in lines if line['step'] < step]",
-    "count": f"{_HEAD}return lines[:step]",
-    "lost_future": f"{_HEAD}return [line for line in lines if line['step'] > step]",
-    "all_lines": f"{_HEAD}return lines",
-    "changed": f"{_HEAD}return [line | {{'kept': True}} for line in lines if line['step'] <= step]",
-}

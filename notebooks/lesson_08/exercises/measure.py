@@ -56,16 +56,3 @@ def show(answer: Any) -> figures.Picture:
             "Bars, one for each query; the two largest are blue.", "每個查詢一條長條，最大的兩條是藍色。"
         ),
     )
-
-
-_HEAD = "def measure(scores):\n    return "
-WRONG = {
-    "no_tensor": f"{_HEAD}(scores.amax(-1) - scores.mean(-1)).tolist()",
-    "of_keys": f"{_HEAD}scores.amax(-2) - scores.mean(-2)",
-    "shape": f"{_HEAD}scores.max() - scores.mean()",
-    "largest": f"{_HEAD}scores.amax(-1)",
-    "softmax": f"{_HEAD}scores.softmax(-1).amax(-1)",
-    "sum": f"{_HEAD}scores.amax(-1) - scores.sum(-1)",
-    "sign": f"{_HEAD}scores.mean(-1) - scores.amax(-1)",
-    "other": f"{_HEAD}scores.amax(-1) + scores.mean(-1)",
-}

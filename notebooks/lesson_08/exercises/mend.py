@@ -47,19 +47,3 @@ def show(answer: Any) -> Block:
     rows = cells(answer(OFFICE).strip() + "\n")
     names = ("line 1", "line 2", "line 3", "line 4")
     return facts(rows={name: " | ".join(row) for name, row in zip(names, rows, strict=False)})
-
-
-_HEAD = "def mend(text):\n    "
-WRONG = {
-    "returned_none": f'{_HEAD}text.replace(",", ".")',
-    "no_text": f"{_HEAD}return text.splitlines()",
-    "semicolons": f'{_HEAD}return text.replace(",", ".").replace("n/a", "")',
-    "row_lost": f'{_HEAD}text = text.replace(",", ".").replace(";", ",")\n'
-    '    return "\\n".join(line for line in text.splitlines() if "n/a" not in line)',
-    "left_full": f'{_HEAD}return text.replace(",", ".").replace(";", ",")',
-    "more_cells": (
-        f'{_HEAD}return text.replace(";", ",").replace("n/a", "")',
-        f'{_HEAD}return text.replace(";", ",").replace(",", ".").replace("n/a", "")',
-    ),
-    "changed": f'{_HEAD}return text.replace(",", ".").replace(";", ",").replace("n/a", "0")',
-}

@@ -25,11 +25,3 @@ def show(answer: Any) -> Block:
     return facts(
         fixed={f"new_rate(0.001, 8, {new})": f"{answer(1e-3, 8, new):.3g}" for new in (8, 32, 128, 512)}
     )
-
-
-_HEAD = "def new_rate(rate, batch, new_batch):\n    return "
-WRONG = {
-    "linear": f"{_HEAD}rate * new_batch / batch",
-    "inverse": f"{_HEAD}rate * (batch / new_batch) ** 0.5",
-    "other": f"{_HEAD}rate",
-}

@@ -34,12 +34,3 @@ def show(answer: Any) -> Block:
             for after in (0.015, 0.025, 0.029, 0.03)
         }
     )
-
-
-_HEAD = "def steps_to_pay(compiling, before, after):\n    return "
-WRONG = {
-    "whole_step": f"{_HEAD}compiling / before",
-    "other": f"{_HEAD}compiling * before / after",
-    "divides_by_zero": f"{_HEAD}compiling / (before - after)",
-    "never": f"{_HEAD}compiling / (before - after) if before != after else float('inf')",
-}

@@ -44,17 +44,3 @@ def show(answer: Any) -> Block:
     """Return the errors of the last value for random walks."""
     found = answer(*made(400))
     return facts(rows={f"per_horizon(...)[{at}]": f"{float(found[at]):.2f}" for at in (0, 5, 11, 23)})
-
-
-_HEAD = "def per_horizon(forecast, truth):\n    "
-_SQUARES = f"{_HEAD}return (forecast - truth).square()"
-WRONG = {
-    "returned_none": f"{_HEAD}(forecast - truth).square().mean((0, 2))",
-    "no_tensor": f"{_HEAD}return {{'mse': 0.0}}",
-    "one_number": f"{_SQUARES}.mean()",
-    "shape": (f"{_SQUARES}.mean(0)", f"{_SQUARES}.mean((1, 2))"),
-    "absolute": f"{_HEAD}return (forecast - truth).abs().mean((0, 2))",
-    "root": f"{_SQUARES}.mean((0, 2)).sqrt()",
-    "cancel": f"{_HEAD}return (forecast - truth).mean((0, 2)).square()",
-    "other": f"{_SQUARES}.sum((0, 2))",
-}

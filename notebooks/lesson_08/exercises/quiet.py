@@ -80,29 +80,3 @@ def judge(answer: Any) -> Mistakes:
 def show(answer: Any) -> Block:
     """Return a table of the lines of the learner's loop in which the host waited."""
     return trained(answer)[1].table()
-
-
-def _quiet(kept: str, result: str, clear: str = "optimizer.zero_grad()") -> str:
-    return f"""def quiet(model, optimizer, batches):
-    losses = []
-    for *inputs, future in batches:
-        loss = torch.nn.functional.mse_loss(model(*inputs), future)
-        {clear}
-        loss.backward()
-        optimizer.step()
-        losses.append({kept})
-    return {result}"""
-
-
-WRONG = {
-    "returned_none": "def quiet(model, optimizer, batches):\n    for *inputs, future in batches:\n"
-    "        loss = torch.nn.functional.mse_loss(model(*inputs), future)\n        loss.backward()",
-    "no_list": _quiet("loss.detach()", "torch.stack(losses)"),
-    "no_floats": _quiet("loss.detach()", "losses"),
-    "too_few": _quiet("loss.detach()", "[losses[-1].item()]"),
-    "other_losses": (
-        _quiet("loss.detach()", "torch.stack(losses).tolist()", clear="pass"),
-        _quiet("loss.detach()", '[float("nan")] * len(losses)'),
-    ),
-    "waits": (_quiet("loss.item()", "losses"), _quiet("loss.detach()", "[loss.item() for loss in losses]")),
-}

@@ -50,19 +50,3 @@ def show(answer: Any) -> Block:
         if len(part) >= 2:  # of one row there is no deviation
             rows[f"scaled{name}.std(0)"] = ", ".join(f"{value:.2f}" for value in part.std(0).tolist())
     return facts(rows=rows)
-
-
-_HEAD = "def scale(values, train):\n    "
-_SEEN = f"{_HEAD}seen = values[:train]\n    return "
-WRONG = {
-    "returned_none": f"{_HEAD}(values - values[:train].mean(0)) / values[:train].std(0)",
-    "changes_values": f"{_HEAD}values -= values[:train].mean(0)\n    values /= values[:train].std(0)\n    return values",
-    "training_only": f"{_SEEN}(seen - seen.mean(0)) / seen.std(0)",
-    "other_shape": f"{_HEAD}return values[:train].mean(0), values[:train].std(0)",
-    "all_rows": f"{_HEAD}return (values - values.mean(0)) / values.std(0)",
-    "one_mean": f"{_SEEN}(values - seen.mean()) / seen.std()",
-    "not_divided": f"{_HEAD}return values - values[:train].mean(0)",
-    "variance": f"{_SEEN}(values - seen.mean(0)) / seen.var(0)",
-    "other": f"{_HEAD}parts = values[:train], values[train:]\n"
-    "    return torch.cat([(part - part.mean(0)) / part.std(0) for part in parts])",
-}

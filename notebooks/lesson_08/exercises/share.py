@@ -57,31 +57,3 @@ def show(answer: Any) -> Block:
         shares = [taken(answer, 7, rank, world) for rank in range(world)]
         rows[f"step 7, world = {world}"] = " | ".join(" ".join(map(str, share)) for share in shares)
     return facts(rows)
-
-
-_HEAD = "def share(step, rank, world, batch, count, seed):"
-_ORDER = "order = torch.randperm(count, generator=torch.Generator().manual_seed(hash((seed, epoch))))"
-
-
-def _share(order: str = _ORDER, place: str = "place", end: str = "[rank::world]") -> str:
-    lines = ["import torch", _HEAD, "    epoch, place = divmod(step, count // batch)", f"    {order}"]
-    return "\n".join([*lines, f"    return order[{place} * batch : ({place} + 1) * batch]{end}"])
-
-
-WRONG = {
-    "returned_none": _share().replace("return", "found ="),
-    "no_whole_numbers": f"{_HEAD}\n    return step / world",
-    "outside": _share(_ORDER + " + 1"),
-    "size": _share(end="[rank + 1 :: world]"),
-    "epoch_ends": _share(place="step"),
-    "by_chance": _share("order = torch.randperm(count)"),
-    "whole_batch": _share(end=""),
-    "sizes": _share(end="[rank:]"),
-    "not_together": _share(_ORDER.replace("epoch))", "epoch, rank))")),
-    "twice": _share(place="(place // 2)"),
-    "in_order": _share("order = torch.arange(count)"),
-    "same_every_epoch": _share(
-        "order = torch.randperm(count, generator=torch.Generator().manual_seed(seed))"
-    ),
-    "seed": _share(_ORDER.replace("hash((seed, epoch))", "epoch")),
-}

@@ -84,13 +84,3 @@ def show(answer: Any) -> Block:
     return facts(
         fixed={name.format(who=who): f"{count:,}; {value:.2f}" for who, (count, value) in found.items()}
     )
-
-
-_HEAD = "import torch\n\ndef small(inputs, outputs):\n    nn = torch.nn\n    "
-_DEEP = "nn.Sequential(nn.Linear(inputs, {width}), nn.GELU(), nn.Linear({width}, outputs))"
-WRONG = {
-    "no_module": f"{_HEAD}return lambda x: x[:, :outputs]",
-    "shape": f"{_HEAD}return nn.Linear(inputs, inputs)",
-    "dear": f"{_HEAD}return {_DEEP.format(width=1024)}",
-    "not_learned": (f"{_HEAD}return nn.Linear(inputs, outputs)", f"{_HEAD}return {_DEEP.format(width=8)}"),
-}

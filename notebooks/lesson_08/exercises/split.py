@@ -57,16 +57,3 @@ def show(answer: Any) -> Block:
             Bilingual("rows forecast in both", "兩邊都預測的列"): both(train, test, 24),
         }
     )
-
-
-_HEAD = "def split(windows, ahead):\n    "
-WRONG = {
-    "returned_none": f"{_HEAD}print(range(windows * 8 // 10))",
-    "no_collections": f"{_HEAD}return windows * 8 // 10, windows * 2 // 10",
-    "others": f"{_HEAD}end = windows * 8 // 10\n    return range(end + ahead), range(end + ahead + ahead, windows + ahead)",
-    "sizes": f"{_HEAD}return range(windows // 2), range(windows // 2 + ahead, windows)",
-    "at_random": f"{_HEAD}mixed = torch.randperm(windows)\n    return mixed[: windows * 8 // 10], mixed[windows * 8 // 10 :]",
-    "backwards": f"{_HEAD}return range(windows * 2 // 10 + ahead, windows), range(windows * 2 // 10)",
-    "no_gap": f"{_HEAD}return range(windows * 8 // 10), range(windows * 8 // 10, windows)",
-    "wide_gap": f"{_HEAD}end = windows * 8 // 10\n    return range(end), range(end + 3 * ahead, windows)",
-}

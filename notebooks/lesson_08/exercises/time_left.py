@@ -43,14 +43,3 @@ def show(answer: Any) -> Block:
         for step, seconds in points
     }
     return facts(fixed=rows)
-
-
-_HEAD = "def time_left(lines, steps):\n    "
-WRONG = {
-    "returned_none": f"{_HEAD}print(steps)",
-    "whole_run": f"{_HEAD}return steps * lines[-1]['seconds'] / lines[-1]['step']",
-    "steps": f"{_HEAD}return steps - lines[-1]['step']",
-    "first_line": f"{_HEAD}return (steps - lines[0]['step']) * lines[0]['seconds'] / lines[0]['step']",
-    "inverse": f"{_HEAD}return (steps - lines[-1]['step']) * lines[-1]['step'] / lines[-1]['seconds']",
-    "other": f"{_HEAD}return lines[-1]['seconds']",
-}

@@ -54,16 +54,3 @@ def show(answer: Any) -> figures.Picture:
         ),
         Bilingual("A grid of 3 queries and 6 keys.", "3 個查詢、6 個鍵的方格圖。"),
     )
-
-
-_HEAD = "def visible(active, keys):\n    return "
-WRONG = {
-    "no_tensor": f"{_HEAD}(active[:, None] >= torch.arange(keys)).tolist()",
-    "shape": f"{_HEAD}torch.ones(keys, keys, dtype=torch.bool).tril()",
-    "no_booleans": f"{_HEAD}(active[:, None] >= torch.arange(keys)).float()",
-    "rows": f"{_HEAD}torch.ones(len(active), keys, dtype=torch.bool).tril()",
-    "not_itself": f"{_HEAD}active[:, None] > torch.arange(keys)",
-    "swapped": f"{_HEAD}active[:, None] < torch.arange(keys)",
-    "future": f"{_HEAD}active[:, None] <= torch.arange(keys)",
-    "other": f"{_HEAD}active[:, None] + 1 >= torch.arange(keys)",
-}
