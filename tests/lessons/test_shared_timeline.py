@@ -8,7 +8,6 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -460,40 +459,37 @@ def test_apart_from_marks_the_texts_are_the_same_everywhere(on_gpu: Timeline) ->
         assert len({getattr(p.alternative, tag) for p in pictures}) == 1
 
 
-def test_names_that_do_not_fit_are_left_out_or_shortened() -> None:
-    made = [Span("a", f"work {i}", i, i + 0.9) for i in range(20)]
-    shown = texts_in(picture_of(Timeline(made), None, CAPTION))
-    assert "3" in shown and "work 3" not in shown
-    made = [Span("a", "a very long name of a kernel", i, i + 0.9) for i in range(0, 60, 3)]
-    made = [replace(s, name=s.name + str(n)) for n, s in enumerate(made)]
-    assert texts_in(picture_of(Timeline(made), None, CAPTION)) == ["a"]
-
-
-def test_neighbours_of_one_name_are_named_once_and_outer_spans_not_over_inner_ones() -> None:
-    made = [Span("a", "work 0", i, i + 0.9) for i in range(10)] + [
-        Span("b", "outer", 0, 10),
-        Span("b", "inner", 5, 9),
+def test_names_are_written_where_they_fit_once_for_neighbours_and_not_over_inner_spans() -> None:
+    work = [Span("a", f"work {i}", i, i + 0.9) for i in range(20)]
+    written = texts_in(picture_of(Timeline(work), None, CAPTION))
+    assert "3" in written and "work 3" not in written, "half a name says nothing; a number does"
+    long = [Span("a", f"a very long name of a kernel{i}", 3 * i, 3 * i + 0.9) for i in range(20)]
+    assert texts_in(picture_of(Timeline(long), None, CAPTION)) == ["a"]
+    same = [Span("a", "work 0", i, i + 0.9) for i in range(10)]
+    nested = [Span("b", "outer", 0, 10), Span("b", "inner", 5, 9)]
+    assert sorted(texts_in(picture_of(Timeline(same + nested), None, CAPTION))) == [
+        "a",
+        "b",
+        "inner",
+        "work 0",
     ]
-    shown = texts_in(picture_of(Timeline(made), None, CAPTION))
-    assert sorted(shown) == ["a", "b", "inner", "work 0"]
 
 
 # --- what lessons call --------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def lesson(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    noted: list[Any] = []
-    monkeypatch.setattr(
-        "shared.timeline.picture.text", lambda kind, name: {"en": f"{kind} {name}.", "zh": "圖說。"}
-    )
-    monkeypatch.setattr(run_mode, "note", lambda *what: noted.append(what))
-    return noted
+def noted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Return what lesson 04 notes from now on for a recording."""
+    found: list[Any] = []
+    current_lesson.use("04")
+    monkeypatch.setattr(run_mode, "note", lambda *what: found.append(what))
+    return found
 
 
 @pytest.mark.parametrize("gpu_here", [False, True])
 def test_a_timeline_is_shown_and_noted_without_a_gpu_above_the_recorded_one(
-    gpu_here: bool, on_gpu: Timeline, shown: list[Any], lesson: list[Any], monkeypatch: pytest.MonkeyPatch
+    gpu_here: bool, on_gpu: Timeline, shown: list[Any], noted: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: gpu_here)
     monkeypatch.setattr(recordings, "recorded", lambda name: on_gpu.to_json() | {"run": RUN})
@@ -501,9 +497,8 @@ def test_a_timeline_is_shown_and_noted_without_a_gpu_above_the_recorded_one(
     assert len(shown[0].figure.axes) == (1 if gpu_here else 2)
     assert (f"{RUN}: 1.19 ms" in shown[0].caption.en) is not gpu_here
     assert "GPU stream 1 copy\nGPU 串流 1 複製" in texts_in(shown[0], -1)
-    assert shown[0].caption.en.startswith("figure pipeline. Here: ")
     assert_nested(shown[0].html())
-    kind, name, values = lesson[0]
+    kind, name, values = noted[0]
     assert (kind, name) == ("curve", "pipeline") and json.dumps(values)
     assert Timeline.from_json(values).lanes() == (on_gpu if gpu_here else on_cpu()).lanes()
 
@@ -542,17 +537,14 @@ def test_the_log_of_practice_gpus_becomes_lanes_of_streams() -> None:
     ]
     found = from_log(log)
     assert found.modelled and found.lanes() == ["host 1", "GPU stream 1 copy", "GPU stream 2 work"]
-    assert found.overlap("GPU copy", "GPU work") == pytest.approx(1e-3) and found.seconds() == pytest.approx(
-        3e-3
-    )
+    assert found.overlap("GPU copy", "GPU work") == pytest.approx(1e-3)
+    assert found.seconds() == pytest.approx(3e-3)
     assert [span.name for span in found.spans] == ["wait", "host to GPU", "mm"]
     said = picture_of(found, None, CAPTION).caption
     assert "modelled" in said.en and "推算值" in said.zh and "machine's own" not in said.en
-    two = from_log([*log, Entry("kernel", "mm", 1, 0, 2e-3, 4e-3)])
-    assert two.lanes()[1:] == [
-        "GPU practice:0 stream 1 copy",
-        "GPU practice:0 stream 2 work",
-        "GPU practice:1 stream 1 work",
+    two = from_log([*log, Entry("kernel", "mm", 1, 0, 2e-3, 4e-3)]).lanes()
+    assert two[1:] == [
+        f"GPU practice:{lane}" for lane in ("0 stream 1 copy", "0 stream 2 work", "1 stream 1 work")
     ]
     with pytest.raises(ValueError, match="nothing to draw"):
         from_log([])
@@ -560,11 +552,11 @@ def test_the_log_of_practice_gpus_becomes_lanes_of_streams() -> None:
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="a machine with a GPU has no practice GPU")
 def test_what_practice_gpus_did_is_recorded_from_their_log_and_not_noted(
-    shown: list[Any], lesson: list[Any]
+    shown: list[Any], noted: list[Any]
 ) -> None:
     x = torch.ones(1000, device=ready()[0])
     found = timeline.record(lambda: x.add_(1))
     assert found.modelled and [(s.lane, s.name) for s in found.spans] == [("GPU stream 1 work", "add_")]
-    timeline.show("a", found)
-    assert shown and not lesson
+    timeline.show("pipeline", found)
+    assert shown and not noted
     assert not timeline.record(lambda: torch.ones(3) + 1).modelled, "what ran on the CPU is not on the log"
