@@ -10,7 +10,6 @@ import lesson_cells
 import pytest
 import torch
 import torch.distributed as dist
-from html_nesting import assert_nested
 
 from course_utils.figures import png
 from lesson_06 import dp_against_ddp
@@ -125,16 +124,6 @@ MOVES = {
     "all_reduce": ([A, B], [[11, 22], [11, 22]]),
     "all_gather": ([A, B], [A + B, A + B]),
 }
-
-
-def test_a_picture_with_its_texts() -> None:
-    made = picture(MOVES)
-    assert_nested(made.html())
-    assert made.html().count("<img") == 1 and "3 collectives" in made.caption.en and "條紋" in made.caption.zh
-    assert (
-        "all_reduce: before 0: [1, 2] | 1: [10, 20]; after 0: [11, 22] | 1: [11, 22]." in made.alternative.en
-    )
-    assert "all_gather：之前 0: [1, 2] | 1: [10, 20]；之後 0: [1, 2, 10, 20] |" in made.alternative.zh
 
 
 def test_the_boxes_hold_the_numbers_in_their_rows() -> None:
