@@ -21,6 +21,7 @@ import pytest
 import torch
 import torch.distributed as dist
 from bare_torchrun import run_script
+from tabled import tabled
 
 ROOT = Path(__file__).parents[2]
 WORKERS = ROOT / "notebooks" / "workers"
@@ -400,13 +401,7 @@ def test_an_unreadable_checkpoint_is_named(content: bytes | None, fit: Fit) -> N
         fit()
 
 
-@pytest.mark.parametrize("words, ranks, said", [
-    ("--batch 66 --accumulate 4", 1, "--batch 66 must be a multiple of 1 ranks x 4"),
-    ("--batch 64", 3, "--batch 64 must be a multiple of 3 ranks x 1"),
-    ("--batch 512", 1, "--batch 512 is more than 256 images"),
-    ("--epochs 0", 1, "--epochs.* must be at least 1"), ("--batch 0", 1, "--batch.* must be at least 1"),
-    ("--accumulate 0", 1, "--accumulate must be at least 1"),
-])  # fmt: skip
+@tabled
 def test_a_batch_that_cannot_be_shared_is_refused(
     words: str, ranks: int, said: str, fit: Fit, monkeypatch: Any
 ) -> None:
