@@ -12,7 +12,8 @@ from nbval.plugin import get_sanitize_patterns
 from bilingual import Bilingual
 from course_utils import claim_card as claims
 from course_utils import lesson, needs, published, recordings, run_mode
-from course_utils.claims import Card, ClaimError, Verdict, claim, judge
+from course_utils.claims import Card, ClaimError, Verdict, claim
+from course_utils.claims import _judge as judge
 from course_utils.measure import Comparison
 from course_utils.published import Reference
 

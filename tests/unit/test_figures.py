@@ -19,7 +19,7 @@ from tabled import tabled
 
 from bilingual import Bilingual
 from course_utils import figures, recordings, run_mode, units
-from course_utils.figures import Picture, axes, new, picture, show_measured
+from course_utils.figures import Picture, new, picture, show_measured
 from course_utils.figures.measured import _measured_only, series
 from course_utils.measure import Comparison
 from practice_gpu import Seconds
@@ -93,7 +93,7 @@ def drawn_by(call: Callable[[], None], recorded: dict[str, Any] | None, **text: 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(IPython.display, "display", displayed.append)
         patched.setattr(recordings, "recorded", lambda _: recorded and recorded | {"run": RUN})
-        for module in (axes, charts):
+        for module in (figures.charts, charts):
             patched.setattr(module, "text", lambda *_: TEXT | text)
         call()
     return displayed[0]
@@ -222,7 +222,7 @@ def noted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     found: list[Any] = []
     monkeypatch.setattr(run_mode, "note", lambda *what: found.append(what))
     monkeypatch.setattr(recordings, "recorded", lambda _: None)
-    for module in (axes, charts):
+    for module in (figures.charts, charts):
         monkeypatch.setattr(module, "text", lambda *_: TEXT)
     return found
 
