@@ -30,7 +30,7 @@ from torch.distributed import AllreduceOptions, HashStore, ProcessGroupGloo
 from course_utils import launch
 from notebook_torchrun import agent, report
 from notebook_torchrun.display import MOST_FINAL, LiveBox, final_box
-from notebook_torchrun.log_reader import LogReader
+from notebook_torchrun.job import LogReader
 from notebook_torchrun.rank import consequence
 from notebook_torchrun.result import Failure, Run
 from notebook_torchrun.root_cause import find_failures
@@ -322,7 +322,7 @@ def test_what_is_half_written_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     log(tmp_path, 1, "NCCL version\n10%\r20%\r\nhalf")
     assert new() == ["NCCL version", "20%"]
     assert new(last=True) == ["half"] and new(last=True) == []
-    monkeypatch.setattr("notebook_torchrun.log_reader.MOST_BYTES", 1000)
+    monkeypatch.setattr("notebook_torchrun.job.MOST_BYTES", 1000)
     log(tmp_path, 0, "y" * 2000 + "\n")
     assert new() == [], "only a part of the line has been read"
     new(last=True)
