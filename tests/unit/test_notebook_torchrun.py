@@ -327,11 +327,8 @@ def test_what_is_half_written_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert new() == ["and on"]
 
 
-LAUNCHES["endless"] = (
-    "for number in range(30_000):\n    print(number, 'z' * 5000 * (number == 7))\n",
-    (),
-    {"processes": 1},
-)
+ENDLESS = "for number in range(30_000):\n    print(number, 'z' * 5000 * (number == 7))\n"
+LAUNCHES["endless"] = ENDLESS, (), {"processes": 1}
 
 
 def test_an_endless_print_does_not_fill_the_notebook(runs: dict[str, Future[Run]]) -> None:
