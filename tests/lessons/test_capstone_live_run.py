@@ -105,12 +105,6 @@ def test_a_long_run_is_drawn_with_few_points() -> None:
     assert "nan" not in drawn and "inf" not in drawn
 
 
-def test_a_bar_is_never_longer_than_its_frame() -> None:
-    for share in (-1, 0, 0.5, 1, 7):
-        filled = float(re.findall(r"width:([\d.]+)%", bar(share, "red"))[-1])
-        assert filled == 100 * min(1, max(0, share))
-
-
 def test_the_panel_shows_every_device_by_name() -> None:
     devices = {
         "cuda:0": {"name": "NVIDIA <H100>", "busy": 97, "memory": 6e10, "total": 8e10},
