@@ -10,7 +10,7 @@ from pathlib import Path
 
 script, options, *models = sys.argv[1:]
 sys.path.insert(0, str(Path(script).parent))
-os.environ.pop("RANK", None)  # each model is trained as by `python forecast.py`, without a process group
+os.environ.pop("RANK", None)  # as with `python forecast.py`: no process group
 
 import final_test  # noqa: E402
 

@@ -127,7 +127,9 @@ def test_the_newest_run_that_was_tested(tmp_path: Path, monkeypatch: pytest.Monk
     assert finished_run.finished_runs("informer") == [METRICS]
 
 
-def test_a_short_run_is_made_of_each_model_that_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_short_run_is_made_of_each_model_that_has_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """By the launched script itself, in this process: each model trains as often as asked, in one order."""
     asked: list[Any] = []
 

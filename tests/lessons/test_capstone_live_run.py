@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import re
 import subprocess
 import sys
 import threading
@@ -18,7 +17,7 @@ from html_nesting import assert_nested
 
 from lesson_08 import live_run
 from lesson_08.run_log import Lines, Progress, number
-from lesson_08.run_view import MOST_POINTS, bar, clock, end_box, losses, panel, thinned
+from lesson_08.run_view import MOST_POINTS, clock, end_box, losses, panel, thinned
 
 SCRIPT = Path(__file__).with_name("made_up_run.py")
 
