@@ -306,15 +306,9 @@ def test_on_a_gpu_it_forecasts_the_same() -> None:
 
 
 @pytest.mark.skipif(not shutil.which("g++"), reason="torch.compile needs a C++ compiler")
-@pytest.mark.parametrize(
-    "attention, backend",
-    [
-        ("sparse", "aot_eager"),
-        pytest.param("plain", "aot_eager", marks=pytest.mark.nightly),
-        pytest.param("sparse", "inductor", marks=pytest.mark.nightly),
-        pytest.param("plain", "inductor", marks=pytest.mark.nightly),
-    ],
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize("attention", ["sparse", "plain"])
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
 def test_compiled_it_forecasts_the_same(attention: str, backend: str) -> None:
     net, given = model(attention=attention, dropout=0).eval(), inputs(**TINY)
     torch._dynamo.reset()

@@ -154,14 +154,6 @@ def watch(results: Path, steps: int, pause: float, end: str, processes: int = 2)
     return asyncio.run(live_run.watch_run(str(SCRIPT), results, steps, pause, end, processes=processes))
 
 
-def test_a_run_that_finishes(results: Path, capsys: Any) -> None:
-    run = watch(results, 8, 0.05, "well", processes=1)
-    assert (run.state, run.folder, run.launched.ok) == ("finished", results, True)
-    assert 0 < run.watching < run.seconds
-    printed = capsys.readouterr().out
-    assert "finished · 已完成" in printed and "⟨made-up <processor>⟩" in printed
-
-
 def test_a_run_that_fails_is_explained(results: Path, capsys: Any) -> None:
     """Its traceback, what the error means, and (no checkpoint was left) no advice to resume."""
     run = watch(results, 8, 0.05, "fails")
