@@ -4,6 +4,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import IPython.display
@@ -26,16 +27,9 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "data"
     lesson.use(None)
     monkeypatch.setenv("COURSE_DATA_DIR", str(folder))
-    for variable in (
-        "COURSE_STRICT",
-        "COURSE_RECORD",
-        "COURSE_JOURNALS",
-        "GITHUB_STEP_SUMMARY",
-        "COURSE_REPEAT",
-        "COURSE_TRACES",
-        "COURSE_CARD",
-    ):
-        monkeypatch.delenv(variable, raising=False)
+    for name in ("STRICT", "RECORD", "JOURNALS", "REPEAT", "TRACES", "CARD"):
+        monkeypatch.delenv(f"COURSE_{name}", raising=False)
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
     return folder
 
 
@@ -71,8 +65,13 @@ def one_thread() -> Iterator[None]:
 
 @pytest.fixture
 def shown(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Return the list of what is displayed from now on."""
+    """Return the list of what is displayed from now on, and of what replaces it."""
     objects: list[Any] = []
-    monkeypatch.setattr(IPython.display, "display", objects.append)
-    monkeypatch.setattr(claims, "display", objects.append)
+
+    def display(thing: Any, *, display_id: bool = False) -> SimpleNamespace | None:
+        objects.append(thing)
+        return SimpleNamespace(update=objects.append) if display_id else None
+
+    monkeypatch.setattr(IPython.display, "display", display)
+    monkeypatch.setattr(claims, "display", display)
     return objects

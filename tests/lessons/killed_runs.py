@@ -96,15 +96,6 @@ def result(folder: Path) -> dict[str, Any]:
     return {"log": log, "metrics": metrics, "tensors": tensors}
 
 
-def curves(folder: Path) -> list[int]:
-    """Return the steps that TensorBoard shows."""
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    found = EventAccumulator(str(folder))
-    found.Reload()
-    return [event.step for event in found.Scalars("loss/train")]
-
-
 def look(folder: Path, steps: list[int]) -> str:
     """Return how far a killed run came; it must be readable."""
     found = read_run(folder)
@@ -126,7 +117,6 @@ def main() -> None:
     _, count = run(*WORDS, "--name", "counted", lines=0)
     expected, draw, met = result(whole), random.Random(SEED), Counter()
     steps = [line["step"] for line in expected["log"]]
-    assert curves(whole) == steps
     for number in range(KILLS):
         name, moment = f"killed{number}", draw.random()
         when = {"lines": int(moment * count)} if number % 2 else {"seconds": moment * seconds}
@@ -141,8 +131,6 @@ def main() -> None:
         found = result(folder)
         for part, value in expected.items():
             assert found[part] == value, (name, when, where, part)
-        if number < 10:
-            assert curves(folder) == steps, (name, when, where)
     print(json.dumps({"met": met, "lines": count, "steps": len(steps)}))
 
 

@@ -9,8 +9,9 @@ import pytest
 import torch
 from lesson_cells import cells
 from torch import nn
+from unmarked import unmarked
 
-from course_utils import figures, recordings, settings
+from course_utils import figures, settings
 from course_utils.exercises import exercises_of, seen
 from course_utils.figures import Picture
 from lesson_00 import digit_pictures, first_speeds
@@ -76,9 +77,7 @@ def test_progress_counts_the_exercises_that_the_lesson_has_and_only_marked_texts
     write(tmp_path, "01_checks.ipynb", cells=CHECKED)
 
     def compared() -> list[str]:
-        bundle = page_of(tmp_path)
-        html = re.sub('<span class="measured">[^<]*</span>', "", bundle["text/html"])
-        return [html, re.sub("⟨[^⟩]*⟩", "", bundle["text/plain"])]
+        return [unmarked(text) for text in page_of(tmp_path).values()]
 
     before = compared()
     settings.mark_solved("01", "one")
@@ -181,15 +180,6 @@ def test_on_a_gpu_the_cpu_stands_beside_it(monkeypatch, shown):
     axes = shown[0].figure.axes[0]
     assert [bar.get_width() for bar in axes.patches] == [200, 14_370, 110, 90_000]
     assert [label.get_text()[:3] for label in axes.get_yticklabels()] == ["CPU", "CPU", "GPU", "GPU"]
-
-
-def test_recorded_speeds_stand_below(monkeypatch, shown):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    there = {"rates": {"GPU": {"beginner": 90.0, "finished": 8e4}}, "run": "H100, PyTorch 2.13.0, 2026-11-23"}
-    monkeypatch.setattr(recordings, "recorded", lambda name: there if name == "speeds" else None)
-    first_speeds.show_speeds(100.0, 12_000.0)
-    assert [bar.get_width() for bar in shown[0].figure.axes[0].patches] == [100, 12_000, 90, 8e4]
-    assert "H100" in shown[0].beside
 
 
 def test_the_first_training_is_timed_after_the_start_of_the_gpu(monkeypatch):

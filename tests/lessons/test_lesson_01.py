@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import torch
 from html_nesting import assert_nested
-from tabled import tabled
+from tabled import tabled, tables
+from unmarked import unmarked
 
 from course_utils import lesson_gpus, recordings, run_mode
 from course_utils.exercises import exercises_of
@@ -84,27 +85,17 @@ def test_a_curve_is_linear_in_log_log_space_and_a_power_law_beyond(power: int) -
 
 # --- visibility ---------------------------------------------------------------------------------------
 
-BY_HAND = {
-    # value: what a program sees on a machine with 1, 2, 3 and 4 GPUs
-    "—": [(0,), (0, 1), (0, 1, 2), (0, 1, 2, 3)],
-    "0": [(0,)] * 4,
-    "1": [(), (1,), (1,), (1,)],
-    "1,0": [(), (1, 0), (1, 0), (1, 0)],
-    "2,0": [(), (), (2, 0), (2, 0)],
-    "0,-1,1": [(0,)] * 4,
-    "0,0": [()] * 4,
-    "3": [(), (), (), (3,)],
-    "-1": [()] * 4,
-    "all": [()] * 4,
-    '""': [()] * 4,
-}
+
+@tabled
+def test_visibility_by_hand(value: str, rows: list[list[int]]) -> None:
+    for count, visible in enumerate(rows, start=1):
+        assert list(visible_devices.compute(value=value, count=count).visible) == visible, count
 
 
-def test_visibility_by_hand() -> None:
-    assert set(BY_HAND) == set(visible_devices.VALUES)
-    for value, rows in BY_HAND.items():
-        for count, visible in enumerate(rows, start=1):
-            assert visible_devices.compute(value=value, count=count).visible == visible, (value, count)
+def test_visibility_is_known_by_hand_for_every_choice() -> None:
+    assert {value for value, _ in tables("test_lesson_01")["test_visibility_by_hand"][1:]} == set(
+        visible_devices.VALUES
+    )
 
 
 @pytest.mark.parametrize("mine", [None, "1,2", ""])
@@ -120,10 +111,6 @@ def test_the_learners_own_variable_is_kept(mine: str | None, monkeypatch: pytest
 
 
 # --- nvidia_smi ---------------------------------------------------------------------------------------
-
-
-def without_marks(html: str) -> str:
-    return re.sub(r'<(span|pre) class="(?:[\w-]+ )*measured">[^<]*</\1>', "@", html)
 
 
 @pytest.fixture
@@ -185,7 +172,7 @@ def test_every_machine_shows_the_same_but_for_the_marks(smi: Any) -> None:
         smi(result, recorded)
         block = nvidia_smi.nvidia_smi()
         assert_nested(block.html)
-        forms.add((without_marks(block.html), re.sub("⟨[^⟨⟩]*⟩", "@", block.text)))
+        forms.add((unmarked(block.html), unmarked(block.text)))
     assert len(forms) == 1
 
 
@@ -220,7 +207,7 @@ def test_the_caption_counts_by_hand_and_is_the_same_everywhere_but_for_its_marks
     for text, numbers in ((known, ("32", "16,896", "240")), (yours, ("32", "1,920", "15"))):
         assert all(re.search(rf"\b{number}\b", text.en) for number in numbers)
     for language in ("en", "zh"):
-        assert len({re.sub("⟨[^⟩]*⟩", "@", getattr(text, language)) for text in (known, yours)}) == 1
+        assert len({unmarked(getattr(text, language)) for text in (known, yours)}) == 1
 
 
 def test_a_bandwidth_that_may_be_that_of_caches_is_not_called_measured() -> None:
@@ -260,7 +247,7 @@ def test_answers_are_explained_alike_on_every_machine() -> None:
     assert set(ANSWERS) == set(answers.TEXTS)
     for block in (nothing, two):
         assert_nested(block.html)
-    assert without_marks(nothing.html) == without_marks(two.html), "only marked texts differ"
+    assert unmarked(nothing.html) == unmarked(two.html), "only marked texts differ"
     for key, (without, with_two) in ANSWERS.items():
         assert answers.meaning(key, without) != answers.meaning(key, with_two)
 

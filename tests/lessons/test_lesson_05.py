@@ -20,29 +20,14 @@ pytestmark = pytest.mark.usefixtures("no_warnings")
 
 # --- the lesson's own DataParallel ---------------------------------------------------------------------
 
-BUILT = ("hand-scatter-try", "hand-apply-build", "wrap-functional", "wrap-class")
-
-
-@pytest.fixture(scope="module", params=["cells", "room"])
-def built(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """Return scatter, parallel_apply, gather and ByHand: as the lesson builds them, and as later sections import them."""
-    if request.param == "room":
-        return vars(by_hand)
-    namespace: dict[str, Any] = {"torch": torch, "nn": nn}
-    source = {c.id: c.text for c in cells("code") if c.lesson == "05"}
-    for name in BUILT:
-        body = [n for n in ast.parse(source[name]).body if not isinstance(n, (ast.For, ast.Expr))]
-        exec(compile(ast.Module(body, []), name, "exec"), namespace)
-    return namespace
-
 
 @pytest.mark.parametrize("batch, devices", [(1, 8), (2, 1), (7, 3), (30, 8)])
-def test_by_hand_is_one_device(built: dict[str, Any], batch: int, devices: int) -> None:
+def test_by_hand_is_one_device(batch: int, devices: int) -> None:
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 3)).double()
     x, y = torch.rand(batch, 6, dtype=torch.float64), torch.randint(3, (batch,))
     found = []
-    for net in (model, built["ByHand"](model, [torch.device("cpu")] * devices)):
+    for net in (model, by_hand.ByHand(model, [torch.device("cpu")] * devices)):
         net.zero_grad()
         out = net(x)
         nn.functional.cross_entropy(out, y).backward()
@@ -50,42 +35,29 @@ def test_by_hand_is_one_device(built: dict[str, Any], batch: int, devices: int) 
     assert all(torch.allclose(a, b, atol=1e-14) for a, b in zip(*found, strict=True))
 
 
-def test_a_thread_of_the_lesson_inherits_no_grad(built: dict[str, Any]) -> None:
+def test_a_thread_of_the_lesson_inherits_no_grad() -> None:
     model, pieces = nn.Linear(4, 2), [torch.rand(3, 4)] * 2
     with torch.no_grad():
-        assert not any(out.requires_grad for out in built["parallel_apply"]([model, model], pieces))
-    assert all(out.requires_grad for out in built["parallel_apply"]([model, model], pieces))
+        assert not any(out.requires_grad for out in by_hand.parallel_apply([model, model], pieces))
+    assert all(out.requires_grad for out in by_hand.parallel_apply([model, model], pieces))
 
 
-def test_by_hand_trains_and_saves_like_the_real_one(built: dict[str, Any]) -> None:
-    net = built["ByHand"](nn.BatchNorm1d(2), [torch.device("cpu")] * 2)
-    assert list(net.state_dict()) == list(nn.DataParallel(nn.BatchNorm1d(2)).state_dict())
-    net(torch.rand(8, 2))
-    assert net.module.num_batches_tracked.item() == 1, "counted by the first copy alone"
+def test_what_a_copy_appends_stays() -> None:
+    """What it assigns is lost, as the lesson shows."""
 
-
-def test_what_a_copy_appends_stays_and_what_it_assigns_is_lost(built: dict[str, Any]) -> None:
     class Notes(nn.Linear):
         def __init__(self) -> None:
             super().__init__(1, 1)
-            self.calls, self.sizes = 0, []
+            self.sizes: list[int] = []
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
-            self.calls += 1
             self.sizes.append(len(x))
             return super().forward(x)
 
     notes = Notes()
-    built["ByHand"](notes, [torch.device("cpu")] * 2)(torch.rand(5, 1))
-    assert notes.calls == 0 and sorted(notes.sizes) == [2, 3]
-    replica = notes._replicate_for_data_parallel()
-    assert replica.sizes is notes.sizes, "PyTorch's own copies share the list"
-
-
-def test_an_error_in_a_copy_is_raised(built: dict[str, Any]) -> None:
-    net = built["ByHand"](nn.BatchNorm1d(2), [torch.device("cpu")] * 3)
-    with pytest.raises(ValueError, match="more than 1 value per channel"):
-        net(torch.rand(7, 2))
+    by_hand.ByHand(notes, [torch.device("cpu")] * 2)(torch.rand(5, 1))
+    assert sorted(notes.sizes) == [2, 3]
+    assert notes._replicate_for_data_parallel().sizes is notes.sizes, "PyTorch's own copies share the list"
 
 
 # --- explorers ----------------------------------------------------------------------------------------
@@ -192,32 +164,27 @@ def test_devices_are_different_while_there_are_any() -> None:
 # --- GPUs that cannot exchange data -----------------------------------------------------------------------------------
 
 
-def found_with(program: str, monkeypatch: pytest.MonkeyPatch, seconds: float = 30) -> bool:
-    """Return whether real GPUs are left to the lesson on a machine with two of them, whose exchange is `program`."""
+@pytest.mark.parametrize("program, seconds, used", [
+    ("import time\ntime.sleep(60)", 0.5, False), ("raise SystemExit('wrong values arrived')", 30, False),
+    ("print(1)", 30, True), ("raise SystemExit('no such device')", 30, True),  # the lesson shows other errors itself
+])  # fmt: skip
+def test_gpus_that_hang_or_garble_are_not_used(
+    program: str,
+    seconds: float,
+    used: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.setattr(two_gpus, "EXCHANGE", program)
     monkeypatch.setattr(two_gpus, "LIMIT_SECONDS", seconds)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
     two_gpus.check_links()
-    return os.environ["CUDA_VISIBLE_DEVICES"] == "0,1"
-
-
-@pytest.mark.parametrize("program, seconds", [
-    ("import time\ntime.sleep(60)", 0.5), ("raise SystemExit('wrong values arrived')", 30),
-])  # fmt: skip
-def test_gpus_that_hang_or_garble_are_not_used(
-    program: str, seconds: float, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert not found_with(program, monkeypatch, seconds)
+    assert (os.environ["CUDA_VISIBLE_DEVICES"] == "0,1") is used
     said = capsys.readouterr().out
-    assert "practice GPUs" in said and 'doctor("hang")' in said and "改用練習用 GPU" in said
-
-
-@pytest.mark.parametrize("program", ["print(1)", "raise SystemExit('no such device')"])
-def test_gpus_that_exchange_data_are_used_and_other_errors_left_to_the_lesson(
-    program: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert found_with(program, monkeypatch)
+    assert [words in said for words in ("practice GPUs", 'doctor("hang")', "改用練習用 GPU")] == [
+        not used
+    ] * 3
 
 
 def test_without_two_gpus_nothing_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,12 +44,9 @@ def test_a_lesson_keeps_its_budget(number: str) -> None:
 
 
 def test_readme_says_the_same() -> None:
-    now = {number: stated(path) for number, path in lessons().items()}
     text = minutes.README.read_text(encoding="utf-8")
+    now = {number: stated(path) for number, path in lessons().items()}
     assert minutes.readme(text, now) == text, "run: python -m tools.minutes --write"
-    for number, value in now.items():
-        columns = rf"^\| {number} \| \[.*\) \| {value['reading']} \| {value['exercises']} \| "
-        assert len(re.findall(columns, text, re.M)) == 2
 
 
 # --- counting -----------------------------------------------------------------------------------------
@@ -58,17 +55,8 @@ TEXTS = """
 [question.first]
 en = "one two three"
 zh = "一"
-[[question.first.choices]]
-en = "four"
-zh = "二"
-right = true
-why_en = "five six"
-why_zh = "三"
-[[question.first.choices]]
-en = "seven"
-zh = "四"
-why_en = "eight"
-why_zh = "五"
+choices = [{ en = "four", zh = "二", right = true, why_en = "five six", why_zh = "三" },
+           { en = "seven", zh = "四", why_en = "eight", why_zh = "五" }]
 """
 
 

@@ -12,7 +12,7 @@ from script_answers import EXERCISES, JUDGES, RIGHT, SOLUTIONS, STUBS, marks
 from tabled import tables
 
 from course_utils.exercise_hints import HINTS
-from course_utils.exercises import Answer, Mistake, examine, seen
+from course_utils.exercises import Answer, Mistake, examine
 from notebook_torchrun.result import Failure, Run
 from shared import observed_script, script_exercise
 from shared.script_exercise import LIMIT_SECONDS, Facts, Outcome, close, numbers
@@ -91,13 +91,6 @@ def test_each_hint_of_any_script_is_reached(own_folder: Path) -> None:
 ])  # fmt: skip
 def test_hints_have_the_numbers_of_the_script(key: str, mistake: str, words: str) -> None:
     assert words in check(key, EXERCISES[key].wrong[mistake][0]).message.en
-
-
-@each
-def test_what_is_shown_has_a_row_for_each_rank(key: str) -> None:
-    page, text = seen(EXERCISES[key], answer(SOLUTIONS[key]))
-    assert [row.partition(" ")[0] for row in text.splitlines()] == ["rank", "0", "1"]
-    assert "processes on the CPU" in page
 
 
 # --- how a script is run -------------------------------------------------------------------------------

@@ -1,7 +1,5 @@
 """The set-up cell and any one section of a lesson run alone: a reader may begin anywhere."""
 
-import ast
-import json
 import re
 from functools import cache
 from pathlib import Path
@@ -45,27 +43,6 @@ def scripts(path: Path) -> dict[str, str]:
     }
 
 
-def not_written(path: Path, section: str) -> set[str]:
-    """Return the scripts in `mine/` that a section launches or checks and that none of its cells writes or copies."""
-    chosen = [set_up(path), *sections(path)[section]]
-    made = {cell.script.name for cell in chosen if cell.script}
-    used = set()
-    for cell in chosen:
-        for node in ast.walk(ast.parse(cell.source)):
-            if isinstance(node, ast.Call):
-                named = {
-                    found
-                    for word in ast.walk(node)
-                    if isinstance(word, ast.Constant) and isinstance(word.value, str)
-                    for found in re.findall(r"^mine/(\w+\.py)$", word.value)
-                }
-                if ast.unparse(node.func) in ("launch", "check", "score_ranks", "source"):
-                    used |= named
-                else:
-                    made |= named
-    return used - made
-
-
 def program(path: Path, section: str) -> str:
     """Return the set-up cell and the cells of a section as one program."""
     return "\n\n".join(cell.source for cell in [set_up(path), *sections(path)[section]])
@@ -85,31 +62,6 @@ def test_no_section_needs_a_name_of_another(number: str, tmp_path: Path) -> None
         (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
     found = ruff_findings(tmp_path, "--select=F821,F823")
     assert not found, "\n".join(["import or define it in the set-up cell or in the section:", *found])
-
-
-@pytest.mark.parametrize("number", LESSONS)
-def test_a_section_writes_the_scripts_that_it_launches(number: str) -> None:
-    path = LESSONS[number]
-    missing = {section: names for section in sections(path) if (names := not_written(path, section))}
-    assert not missing, "write them in the same section (%%writefile mine/NAME.py)"
-
-
-@pytest.mark.parametrize("source, missing", [
-    (["%%writefile mine/a.py\nprint(never)", "launch('mine/a.py')"], set()),
-    (["launch('mine/a.py', processes=1)"], {"a.py"}),
-    (['check("x", "mine/a.py")', "%%writefile mine/a.py\n...", "launch('mine/b.py')"], {"b.py"}),
-    (["shutil.copy('workers/train.py', 'mine/a.py')\nlaunch('mine/a.py')"], set()),
-])  # fmt: skip
-def test_scripts_are_files_of_their_own(source: list[str], missing: set[str], tmp_path: Path) -> None:
-    path = tmp_path / "99_a.ipynb"
-    stored = [{"cell_type": "markdown", "source": "## 99.1 A · 甲"}]
-    stored += [{"cell_type": "code", "source": text} for text in ["import shutil", *source]]
-    path.write_text(json.dumps({"cells": stored}), encoding="utf-8")
-    assert not_written(path, "99.1") == missing
-    assert not any(
-        text.partition("\n")[2] in program(path, "99.1") for text in source if text.startswith("%%")
-    )
-    assert list(scripts(path).values()) == ["print(never)\n"] * ("never" in source[0])
 
 
 @pytest.mark.nightly  # a kernel for each section

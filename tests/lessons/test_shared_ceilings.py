@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 import torch
+from tabled import tabled
 
 from course_utils.gpu_ratings import ratings
 from shared import ceilings as module
@@ -26,25 +27,19 @@ def test_ceilings_count_what_their_docstring_says(monkeypatch: pytest.MonkeyPatc
         ceilings.cache_clear()
 
 
-MIB, GIB = 2**20, 2**30
+MIB = 2**20
 
 
-@pytest.mark.parametrize(
-    "sizes, free, limit, buffer, cached",
-    [
-        (["8192K"] * 1, 20 * GIB, None, 64 * MIB, False),  # a laptop
-        (["32768K"] * 2, 20 * GIB, "max", 256 * MIB, False),  # two chiplets
-        (["32768K"] * 24, 700 * GIB, None, GIB, True),  # a large server: 768 MiB
-        (["32768K"] * 2, 20 * GIB, f"{512 * MIB}", 96 * MIB, True),  # the same in a small container
-        ([], 20 * GIB, None, 256 * MIB, False),  # nothing is said, as on macOS and Windows
-        (["?"], 20 * GIB, None, GIB, False),  # nor in a sandbox on a server
-        ([], GIB // 2, None, 128 * MIB, True),
-    ],
-)
+@tabled
 def test_what_is_copied_is_four_times_as_large_as_the_caches(
-    sizes: list[str], free: int, limit: str | None, buffer: int, cached: bool, tmp_path: Path,
+    sizes: list[str],
+    free: int,
+    limit: str,
+    buffer: int,
+    cached: bool,
+    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     """Each two processors share a cache of the last level."""
     for cpu in range(2 * len(sizes)):
         for level, size, shared in (
@@ -62,10 +57,10 @@ def test_what_is_copied_is_four_times_as_large_as_the_caches(
     monkeypatch.setattr(module, "SYSTEM", tmp_path)
     monkeypatch.setattr(sys, "platform", "linux" if sizes else "darwin")
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(2 * len(sizes))), raising=False)
-    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=free))
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=free * MIB))
     module.host_length.cache_clear()
     try:
-        assert module.host_length() == (buffer // 4, cached)
+        assert module.host_length() == (buffer * MIB // 4, cached)
     finally:
         module.host_length.cache_clear()
 

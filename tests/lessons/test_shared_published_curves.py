@@ -4,10 +4,9 @@ import itertools
 import re
 
 import pytest
-from html_nesting import assert_nested
 
 from course_utils.published import references
-from shared.published_curves import BUS_8, CURVES, published, sources
+from shared.published_curves import BUS_8, CURVES, published
 
 
 def quoted(key: str) -> list[float]:
@@ -43,21 +42,3 @@ def test_rates_are_those_of_the_source(name: str) -> None:
     else:
         raise AssertionError("a rate does not stand in the quote")
     assert set(dict(curve.points)) <= set(quoted(curve.key)) | {1.0, 4.0}
-
-
-def test_efficiency() -> None:
-    assert dict(published("vit").efficiency())[64] == pytest.approx(0.621, abs=0.001)
-    assert dict(published("resnet").efficiency())[16] == pytest.approx(306 / 329)
-    assert published("llm").efficiency()[0] == (1, 1.0)
-
-
-def test_sources_are_named_in_both_languages() -> None:
-    for curve in CURVES.values():
-        source = references()[curve.key].text()
-        assert "Published, not measured by us" in source.en and "公開數據" in source.zh
-        assert curve.label.en != curve.label.zh
-    block = sources("scaling-horovod", "scaling-ddp")
-    assert_nested(block.html)
-    assert block.html.count("<p ") == 2 and "68%" in block.text and block.html.count("href=") == 4
-    with pytest.raises(KeyError):
-        sources("no such key")

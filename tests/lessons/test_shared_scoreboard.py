@@ -8,10 +8,12 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any
 
+import IPython.display
 import pytest
 import torch
 from lesson_cells import cells
 from torch import nn
+from unmarked import unmarked
 
 from course_utils import lesson, recordings, settings
 from notebook_torchrun.result import Failure, Run
@@ -54,20 +56,9 @@ def in_lesson(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def seen(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Return what is displayed from now on, and what it is updated to."""
-    objects: list[Any] = []
-
-    class Handle:
-        def update(self, new: Any) -> None:
-            objects.append(new)
-
-    def display(shown: Any, display_id: bool = False) -> Handle | None:
-        objects.append(shown)
-        return Handle() if display_id else None
-
-    monkeypatch.setattr(scoreboard, "display", display)
-    return objects
+def seen(shown: list[Any], monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    monkeypatch.setattr(scoreboard, "display", IPython.display.display)
+    return shown
 
 
 def texts(seen: list[Any]) -> str:
@@ -128,21 +119,16 @@ def test_all_gpus_have_finished_before_the_watch_stops(train, monkeypatch):
 
 
 def test_the_cpu_computes_with_one_thread_and_what_train_sets_is_put_back(train):
-    before, benchmark = torch.get_num_threads(), torch.backends.cudnn.benchmark
+    before = torch.get_num_threads(), torch.backends.cudnn.benchmark
     seen: list[int] = []
 
     def noted(device: Any, epochs: int) -> nn.Module:
         seen.append(torch.get_num_threads())
-        torch.backends.cudnn.benchmark = not benchmark
+        torch.backends.cudnn.benchmark = not before[1]
         return train(device, epochs)
 
-    torch.set_num_threads(2)
-    try:
-        scoreboard.timed(noted, CPU, 1)
-        assert seen == [1] and torch.get_num_threads() == 2
-        assert torch.backends.cudnn.benchmark is benchmark
-    finally:
-        torch.set_num_threads(before)
+    scoreboard.timed(noted, CPU, 1)
+    assert seen == [1] and (torch.get_num_threads(), torch.backends.cudnn.benchmark) == before
 
 
 # --- what is refused -----------------------------------------------------------------------------------------
@@ -206,11 +192,10 @@ def test_the_network_of_an_earlier_call_does_not_count(train, seen):
 
 def test_more_than_the_device_can_compute_is_refused(train, seen, monkeypatch):
     monkeypatch.setattr(score_rules, "best_product", lambda *_: 100.0 * score_rules.ARITHMETIC)
-    score_rules.examine_rate(999.0, CPU)
-    score_rules.examine_rate(1999.0, CPU, devices=2)
-    for rate, devices in ((1001.0, 1), (2001.0, 2)):
+    for devices, most in ((1, 1000), (2, 2000)):
+        score_rules.examine_rate(most - 1, CPU, devices)
         with pytest.raises(score_rules.Refused, match="impossible"):
-            score_rules.examine_rate(rate, CPU, devices)
+            score_rules.examine_rate(most + 1, CPU, devices)
     monkeypatch.setattr(score_rules, "best_product", lambda *_: 1.0)
     assert score(train) is None
     assert "impossible" in texts(seen[-1:]) and "1,437" in texts(seen[-1:]) and entries() == {}
@@ -467,11 +452,7 @@ def test_recorded_numbers_stand_below_with_their_machine(gpu, monkeypatch, no_wa
 
 
 def compared(seen: list[Any]) -> list[str]:
-    """Return what the notebook checks compare of what was displayed."""
-    pages = [shown._repr_mimebundle_() for shown in seen]
-    html = [re.sub('<span class="measured">[^<]*</span>', "", page["text/html"]) for page in pages]
-    html = [re.sub('base64,[^"]*', "", page) for page in html]
-    return html + [re.sub("⟨[^⟩]*⟩", "", page["text/plain"]) for page in pages]
+    return [unmarked(text) for shown in seen for text in shown._repr_mimebundle_().values()]
 
 
 def test_the_checks_compare_the_same_whatever_is_saved_and_if_nothing_can_be(train, seen, monkeypatch):

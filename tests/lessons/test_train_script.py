@@ -21,6 +21,7 @@ import pytest
 import torch
 import torch.distributed as dist
 from bare_torchrun import run_script
+from tabled import tabled
 
 ROOT = Path(__file__).parents[2]
 WORKERS = ROOT / "notebooks" / "workers"
@@ -159,23 +160,20 @@ def fit(train: Any, options: Callable[..., Any]) -> Fit:
     return run
 
 
-def test_accumulated_gradients_are_those_of_the_whole_batch(fit: Fit) -> None:
+def test_accumulated_gradients_are_those_of_the_whole_batch(train: Any, fit: Fit, monkeypatch: Any) -> None:
+    """And only the last part of a batch sends them."""
+    silent, parallel = [], train.DistributedDataParallel
+    original = parallel.no_sync
+    monkeypatch.setattr(parallel, "no_sync", lambda model: silent.append(1) or original(model))
     whole = fit("--precision", "float64", "--epochs", 2, "--checkpoint", "whole.pt")
     parts = fit("--precision", "float64", "--epochs", 2, "--checkpoint", "parts.pt", "--accumulate", 4)
     assert parts == pytest.approx(whole, rel=1e-12) and parts != whole
+    assert len(silent) == 2 * 3 * 256 // 64
 
 
 def test_it_learns(fit: Fit) -> None:
     first, *_, last = fit("--epochs", 6, "--batch", 16)
     assert last < first / 4 and log(Path(), "log")[-1]["accuracy"] > 0.85
-
-
-def test_only_the_last_part_of_a_batch_sends_gradients(train: Any, fit: Fit, monkeypatch: Any) -> None:
-    silent, parallel = [], train.DistributedDataParallel
-    original = parallel.no_sync
-    monkeypatch.setattr(parallel, "no_sync", lambda model: silent.append(1) or original(model))
-    fit("--epochs", 1, "--accumulate", 4)
-    assert len(silent) == 3 * 256 // 64
 
 
 def test_every_epoch_has_an_order_of_its_own(fit: Fit, watch: Any) -> None:
@@ -277,16 +275,6 @@ def test_own_data_may_have_any_size(train: Any, fit: Fit, watch: Any) -> None:
     (line,) = log(Path(), "log")
     assert counted == [33] and round(line["accuracy"] * 33, 6) % 1 == 0
     assert torch.load("checkpoint.pt", weights_only=True)["scheduler"]["last_epoch"] == 7
-
-
-def test_the_made_images_are_the_same_in_every_process(train: Any) -> None:
-    """Each rank makes them; training and test images differ, but show the same patterns."""
-    first = train.made_images(200, 1).tensors
-    torch.manual_seed(5)
-    assert all(torch.equal(*pair) for pair in zip(first, train.made_images(200, 1).tensors, strict=True))
-    other = train.made_images(200, 2).tensors
-    assert torch.equal(first[1], other[1]) and not torch.equal(first[0], other[0])
-    assert 0.8 < first[0].std() < 1.2
 
 
 def test_it_trains_and_evaluates_in_the_chosen_precision(fit: Fit, watch: Any) -> None:
@@ -413,13 +401,7 @@ def test_an_unreadable_checkpoint_is_named(content: bytes | None, fit: Fit) -> N
         fit()
 
 
-@pytest.mark.parametrize("words, ranks, said", [
-    ("--batch 66 --accumulate 4", 1, "--batch 66 must be a multiple of 1 ranks x 4"),
-    ("--batch 64", 3, "--batch 64 must be a multiple of 3 ranks x 1"),
-    ("--batch 512", 1, "--batch 512 is more than 256 images"),
-    ("--epochs 0", 1, "--epochs.* must be at least 1"), ("--batch 0", 1, "--batch.* must be at least 1"),
-    ("--accumulate 0", 1, "--accumulate must be at least 1"),
-])  # fmt: skip
+@tabled
 def test_a_batch_that_cannot_be_shared_is_refused(
     words: str, ranks: int, said: str, fit: Fit, monkeypatch: Any
 ) -> None:
