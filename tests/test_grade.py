@@ -189,6 +189,26 @@ def test_the_last_three_tries_of_an_exercise_are_examined(tmp_path: Path) -> Non
     assert [one.source[:3] for one in tries] == ["# 2", "# 3", cell["source"][:3]]
 
 
+JUDGE = """
+import sys
+from pathlib import Path
+import torch._dynamo
+from tools.grade import course
+course.make_importable()
+from tools.grade import judge, submission
+(answer,) = submission.open_submission(Path(sys.argv[1])).answers["gather"]
+print(judge.judge(answer))
+"""
+
+
+def test_the_practice_gpu_of_a_lesson_is_no_change_of_pytorch(tmp_path: Path) -> None:
+    book = handed_in.answered("08", {"gather": PUBLISHED["08/gather"].solution})
+    command = [sys.executable, "-c", JUDGE, str(handed_in.write(book, tmp_path / "a.ipynb"))]
+    hidden = os.environ | {"CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=tmp_path, env=hidden, capture_output=True, text=True)
+    assert "'state': 'solved'" in done.stdout, done.stdout + done.stderr
+
+
 def mark(key: str, source: str, state: str = "solved") -> grading.Mark:
     task = course.tasks(key[:2])[key[3:]]
     return grading.Mark(task, state, answer=submission.Answer(task, source, [], {}, task.expression))

@@ -91,6 +91,7 @@ def main(given: list[str] | None = None) -> int:
         print(why, file=sys.stderr)
         return 2
     importlib.import_module("torch._dynamo")  # PyTorch replaces parts of itself when it imports this
+    importlib.import_module("practice_gpu.starting")  # once, not in the process of each answer
 
     from course_utils import language
     from tools.grade import course, grading, report, sandbox

@@ -58,6 +58,14 @@ def cells(number: str) -> list[Cell]:
 
 
 @cache
+def gpus(number: str) -> int:
+    """Return how many GPUs a lesson's set-up cell asks for."""
+    code_cells = "\n".join(cell.source for cell in cells(number) if cell.code)
+    found = re.search(r'^setup\("\d\d".*\bgpus=(\d)', code_cells, re.M)
+    return int(found[1]) if found else 0
+
+
+@cache
 def tasks(number: str) -> dict[str, Task]:
     """Return the exercises of a lesson by name, in the order of the notebook."""
     known, found, scripts = exercises_of(number), {}, {}

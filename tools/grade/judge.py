@@ -15,7 +15,9 @@ import torch
 
 from bilingual import Bilingual
 from course_utils.exercises import Exercise, examine
+from course_utils.lesson_gpus import ready
 from course_utils.limits import TimeUp, limited
+from tools.grade import course
 from tools.grade.submission import Answer
 from tools.grade.texts import TEXTS
 
@@ -40,10 +42,10 @@ def _parts(owners: Iterable[Any]) -> dict[tuple[str, int], Any]:
 
 def changes(exercise: Exercise) -> Callable[[], list[str]]:
     """Return a function that names what has been replaced since now in the course, Python's built-ins and PyTorch."""
-    course = [module for name, module in list(sys.modules.items()) if name.startswith(COURSE)]
-    course += [part for module in course for part in vars(module).values()
-               if isinstance(part, type) and part.__module__ == module.__name__]  # fmt: skip
-    owners, classes = [exercise, *course, *LIBRARIES, *CLASSES], {*map(id, CLASSES)}
+    own = [module for name, module in list(sys.modules.items()) if name.startswith(COURSE)]
+    own += [part for module in own for part in vars(module).values()
+            if isinstance(part, type) and part.__module__ == module.__name__]  # fmt: skip
+    owners, classes = [exercise, *own, *LIBRARIES, *CLASSES], {*map(id, CLASSES)}
     before, python = _parts(owners), dict(vars(builtins))
 
     def find() -> list[str]:
@@ -104,6 +106,7 @@ def judge(answer: Answer) -> dict[str, Any]:
     def error(name: str, **values: object) -> dict[str, Any]:
         return verdict("error", TEXTS["judge"][name].format(**values))
 
+    ready(max(1, course.gpus(answer.task.lesson)))  # a practice GPU replaces parts of PyTorch, too
     changed = changes(exercise)
     _watch(remarks)
     try:
