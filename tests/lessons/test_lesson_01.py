@@ -287,11 +287,3 @@ def test_the_first_use_is_compared_with_the_quickest_later_one(monkeypatch: pyte
 ])  # fmt: skip
 def test_tables_show_what_the_answer_did(name: str, answer: Any, line: str) -> None:
     assert line in exercises_of("01")[name].show(answer).text.splitlines()
-
-
-def test_pictures_mark_the_chosen_gpu_and_the_answered_size() -> None:
-    freest, crossover = (exercises_of("01")[name].show for name in ("freest_gpu", "crossover"))
-    colours = [bar.get_facecolor() for bar in freest(lambda gpus: 1).figure.axes[0].containers[1]]
-    assert colours.count(colours[1]) == 1
-    lines = [len(crossover(lambda *_, got=got: got).figure.axes[0].lines) for got in (256, None)]
-    assert lines == [3, 2]

@@ -20,7 +20,6 @@ from course_utils.gpu_ratings import ratings
 from course_utils.lesson_gpus import ready
 from course_utils.tables import value
 from lesson_03 import batch_size, float_formats, memory, number_formats, roofline_model, training
-from lesson_03.exercises import knee
 from lesson_03.float_formats import FORMATS
 from lesson_03.magnitudes import histogram
 from shared.charts import caption_and_parts
@@ -383,19 +382,6 @@ def test_the_limit_of_memory_is_put_back() -> None:
     assert torch.empty(2**21, dtype=torch.uint8, device=card).nbytes == 2 * held.nbytes
 
 
-# --- tables of what an answer did ---------------------------------------------------------------------
-
-
-def test_values_are_short() -> None:
-    assert [value(found) for found in (1234567, 0.1234567, True)] == ["1,234,567", "0.123457", "`True`"]
-    assert len(value("x" * 60)) <= 42
-
-
-def test_the_knee_of_the_exercise_is_marked() -> None:
-    axes = knee.show(lambda sizes, seconds: 64).figure.axes[0]
-    assert [round(line.get_xdata()[0]) for line in axes.lines if line.get_linestyle() == "--"] == [64]
-
-
 @pytest.mark.parametrize("dtype, out", [
     (None, torch.float32), (torch.float32, torch.float32), (torch.bfloat16, torch.bfloat16),
 ])  # fmt: skip
@@ -404,3 +390,11 @@ def test_only_a_short_type_switches_autocast_on(dtype: torch.dtype | None, out: 
     with training.mixed(device, dtype):
         assert torch.is_autocast_enabled("cpu") == (out is torch.bfloat16)
         assert layer(torch.ones(1, 2)).dtype == out
+
+
+# --- tables of what an answer did ---------------------------------------------------------------------
+
+
+def test_values_are_short() -> None:
+    assert [value(found) for found in (1234567, 0.1234567, True)] == ["1,234,567", "0.123457", "`True`"]
+    assert len(value("x" * 60)) <= 42
