@@ -20,7 +20,7 @@ class ClaimError(AssertionError):
     """A claim does not hold, and the run is strict (``COURSE_STRICT=1``)."""
 
 
-def judge(
+def _judge(
     value: Any,
     *,
     at_least: float | None = None,
@@ -28,23 +28,12 @@ def judge(
     needs: str | None = None,
     on: torch.device | None = None,
 ) -> Verdict:
-    """Decide about a claim without showing anything.
+    """Return the verdict on a claim, with the numbers behind it; see `claim`.
 
     A :class:`~course_utils.measure.Comparison` holds if its ratio and its quartile ratio are both within the
     bounds. If one is not, it is measured again, three times longer; it *fails* only if both are on the wrong side
-    both times, and is *unclear* when the four do not agree. A number is judged once. A bool is an exact fact.
-
-    Args:
-        value: A comparison, a number, a bool, or a function of no arguments that returns one of these and is only
-            called if `needs` is met.
-        at_least: Lower bound, inclusive.
-        at_most: Upper bound, inclusive.
-        needs: What the machine must have, see :func:`course_utils.needs.missing`.
-        on: The device whose behaviour the claim is about. On a practice GPU nothing is measured: the verdict is "model",
-            as it is for a time of its clock.
-
-    Returns:
-        The verdict with the numbers behind it.
+    both times, and is *unclear* when the four do not agree. A number is judged once. A bool is an exact fact. On a
+    practice GPU, and by its clock, nothing is measured: the verdict is "model".
 
     Raises:
         TypeError: `value` is of no kind that can be judged, or a number comes without bounds, or a bool with bounds.
@@ -122,7 +111,7 @@ def claim(
     if run_mode.on("recorded") and not (isinstance(value, bool) or lesson_gpus.modelled(on)):
         display(Card(id, statement, _recorded(id, needs, (at_least, at_most)), at_least, at_most))
         return
-    result = judge(value, at_least=at_least, at_most=at_most, needs=needs, on=on)
+    result = _judge(value, at_least=at_least, at_most=at_most, needs=needs, on=on)
     noted = {
         "verdict": result.verdict,
         "value": result.value,

@@ -3,16 +3,10 @@
 import json
 from importlib import resources
 
-from bilingual import Bilingual
 from course_utils import run_mode
+from course_utils.texts import texts
 
-_ANSWER_FIRST = Bilingual("First answer the question above.", "請先回答上面的問題。")
-_RECORDED = Bilingual(
-    "Recorded mode: claims and figures show what was recorded or published, and where. What nobody has recorded, a claim "
-    "leaves open, and a figure shows with a single call.",
-    "紀錄模式：主張與圖表顯示參考紀錄或公開數據，並註明出處。沒有紀錄的主張不下結論，沒有紀錄的圖表只量一次，僅供參考。",
-)
-
+_TEXTS = texts(__file__)
 # From an open question to the next question or section; no lesson has more cells between them.
 FARTHEST = 32
 # Asking each kind of cell only for what it may contain halves what a new output costs the browser (35 ms in lesson 06).
@@ -24,7 +18,7 @@ def sheet() -> str:
     """Return the style sheet of class mode."""
     hidden = ",\n".join(_OPEN + _NEXT * distance for distance in range(1, FARTHEST + 1))
     text = resources.files("course_utils").joinpath("present.css").read_text(encoding="utf-8")
-    message = json.dumps(str(_ANSWER_FIRST), ensure_ascii=False)
+    message = json.dumps(str(_TEXTS["answer_first"]), ensure_ascii=False)
     return text.replace("\nHIDDEN", f"\n:is({hidden})").replace("MESSAGE", message)
 
 
@@ -34,5 +28,9 @@ def extras(present: bool = False) -> str:
     Args:
         present: Whether the notebook asks for class mode; ``COURSE_MODE=class`` does so for all notebooks.
     """
-    note = f'<p class="course-card course-needs">{_RECORDED.html()}</p>' if run_mode.on("recorded") else ""
+    note = (
+        f'<p class="course-card course-needs">{_TEXTS["recorded"].html()}</p>'
+        if run_mode.on("recorded")
+        else ""
+    )
     return f"<style>\n{sheet()}</style>{note}" if present or run_mode.on("class") else note

@@ -6,10 +6,10 @@ from typing import Any
 from bilingual import Bilingual, plain
 from course_utils import lesson, settings
 from course_utils.exercises import Answer, Exercise, examine, exercises_of, seen
+from course_utils.texts import texts
 
-LEVELS = {
-    level: Bilingual(level, zh) for level, zh in (("easy", "簡單"), ("medium", "中等"), ("hard", "困難"))
-}
+_TEXTS = texts(__file__)
+LEVELS: dict[str, Bilingual] = _TEXTS["level"]
 
 
 def check(name: str, answer: Any) -> None:
@@ -38,13 +38,6 @@ def check(name: str, answer: Any) -> None:
     display(Card(exercise, result, *shown))
 
 
-_STATES = {
-    "solved": Bilingual("solved", "完成"),
-    "notyet": Bilingual("not yet", "還沒完成"),
-    "wrong": Bilingual("not right yet", "還不對"),
-}
-
-
 @dataclass(frozen=True)
 class Card:
     """How the answer to an exercise looks in a notebook."""
@@ -55,8 +48,8 @@ class Card:
     text: str = ""  # the same as plain text
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        state = _STATES[self.result.state]
-        title = Bilingual(f"Exercise: {self.exercise.title.en}", f"練習：{self.exercise.title.zh}")
+        state = _TEXTS["state"][self.result.state]
+        title = _TEXTS["title"].format(title=self.exercise.title)
         steps = "" if self.result.state == "solved" else self._steps()
         level = LEVELS[self.exercise.level].html()
         below = f'<div class="course-seen">{self.page}</div>' if self.page else ""
@@ -75,6 +68,6 @@ class Card:
         """Return the hints, each inside the one before: opening one is needed to see the next."""
         nested = ""
         for number, hint in reversed(list(enumerate(self.exercise.hints, start=1))):
-            label = Bilingual(f"Hint {number}", f"提示 {number}")
+            label = _TEXTS["hint"].format(number=number)
             nested = f"<details><summary>{label.html()}</summary>{hint.block()}{nested}</details>"
         return nested

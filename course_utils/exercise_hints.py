@@ -1,16 +1,14 @@
 """The general hints: for an untouched stub, an answer that raises or never ends, one that returns the wrong kind of thing."""
 
 import dis
-import tomllib
 import traceback
-from pathlib import Path
 from typing import Any
 
 from bilingual import Bilingual
+from course_utils.texts import texts
 
-_TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-WHAT = {name: Bilingual(**text) for name, text in _TEXTS.pop("what").items()}
-HINTS = {name: Bilingual(**text) for name, text in _TEXTS.items()}
+HINTS: dict[str, Bilingual] = texts(__file__)
+WHAT: dict[str, Bilingual] = HINTS.pop("what")
 
 
 def is_stub(answer: Any) -> bool:

@@ -7,9 +7,7 @@ style sheet with every output.
 import os
 import shutil
 import sys
-import tomllib
 from functools import cache
-from importlib import resources
 from pathlib import Path
 
 import torch
@@ -17,16 +15,12 @@ import torch
 from bilingual import Bilingual
 from course_utils import lesson
 from course_utils.language import style
+from course_utils.texts import texts
 
+_TEXTS = texts(__file__)
 CLOUDS = ("colab", "kaggle")
 # A frame is as high as what it holds, so that pictures limited to a part of its height would shrink to nothing.
 _FRAMED = "<style>.course-figure img { max-height: none; }</style>"
-
-
-@cache
-def _texts(kind: str) -> dict[str, Bilingual]:
-    source = resources.files("course_utils").joinpath("front_end.toml").read_text(encoding="utf-8")
-    return {name: Bilingual(**text) for name, text in tomllib.loads(source)[kind].items()}
 
 
 def front_end() -> str | None:
@@ -43,7 +37,7 @@ def front_end() -> str | None:
 
 def given(place: str) -> Bilingual:
     """Return which GPUs Colab or Kaggle (`place`) has given to this machine, and how to get others."""
-    count, menu, say = torch.cuda.device_count(), _texts("menu")[place], _texts("say")
+    count, menu, say = torch.cuda.device_count(), _TEXTS["menu"][place], _TEXTS["say"]
     if not count:
         return say["none"].format(menu=menu)
     name = torch.cuda.get_device_name(0)
@@ -74,7 +68,7 @@ def notes(place: str | None, language: str | None) -> str:
     if place is None:
         return ""
     _style_every_output()
-    lines = [] if language else [_texts("say")["language"]]
+    lines = [] if language else [_TEXTS["say"]["language"]]
     if place in CLOUDS:
         lines.append(given(place))
         if not Path("workers").exists():  # lessons 06 to 08 start these scripts by their path

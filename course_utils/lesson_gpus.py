@@ -6,7 +6,9 @@ import torch
 
 from bilingual import Bilingual
 from course_utils import settings
+from course_utils.texts import texts
 
+_TEXTS = texts(__file__)
 _devices: list[torch.device] = []
 _hidden = False  # whether a single real GPU was hidden from this lesson
 
@@ -47,11 +49,8 @@ def start(count: int, enough: int | None = None) -> None:
     try:
         _devices.extend(practice_gpu.start(card(), count=count, blocking=blocking))
     except RuntimeError as error:
-        raise NoPracticeGPU(
-            f"This lesson's GPU is a practice GPU, and it may not start here: {error}. The results stored below still stand; "
-            "read them, and do not run the cells. · "
-            "這一課用的是練習用 GPU，但在這裡無法啟動（原因見上面的英文訊息）。下面存好的結果仍然有效，請直接閱讀，不要執行各個儲存格。"
-        ) from None
+        said = _TEXTS["may_not_start"].format(why=error)
+        raise NoPracticeGPU(f"{said.en} · {said.zh}") from None
 
 
 def card() -> str:
@@ -73,12 +72,10 @@ def choose_card(name: str) -> Bilingual:
     """
     from practice_gpu.profiles import profile, sources
 
-    chosen, known = profile(name).name, ", ".join(sources())
+    chosen = profile(name).name
     settings.write("settings", settings.read("settings") | {"practice_gpu": chosen})
-    return Bilingual(
-        f"From the next set-up cell on: {chosen}. There are: {known}.",
-        f"從下一次執行設定那一格起：{chosen}。可以選的有：{known.replace(', ', '、')}。",
-    )
+    known = Bilingual(", ".join(sources()), "、".join(sources()))
+    return _TEXTS["chosen"].format(card=chosen, known=known)
 
 
 def gpus() -> list[torch.device]:
@@ -138,19 +135,6 @@ def plan() -> Bilingual | None:
     """Return what the machine badge says about the practice GPUs; None without any."""
     if not _practising():
         return None
-    n, name = len(_devices), card()
-    alone_en = (
-        "The single GPU of this machine stays unused, as two devices of one kind are needed. "
-        if _hidden
-        else ""
-    )
-    alone_zh = "這一課需要兩個同類的裝置，而這台機器的 GPU 只有一張，所以不會用到。" if _hidden else ""
-    return Bilingual(
-        f"{alone_en}What is about GPUs runs on {'a practice GPU' if n == 1 else f'{n} practice GPUs'}: a device in "
-        f"software, modelled on a {name}. Values, order and memory are computed; its times are a model, and say so. "
-        "Speed is measured on the CPU. Another card: `from course_utils import choose_card`, "
-        '`choose_card("A100")`, and this cell again.',
-        f"{alone_zh}與 GPU 有關的內容，在 {n} 張練習用 GPU 上執行：這是以軟體實作的裝置，依 {name} 的規格與量測值建立模型。"
-        "數值、先後順序與記憶體都是實際算出來的；時間則是模型推算值，並且都會標明。速度在 CPU 上量測。想換一張卡："
-        '`from course_utils import choose_card`、`choose_card("A100")`，再執行這一格。',
-    )
+    here = _TEXTS["one" if len(_devices) == 1 else "several"].format(count=len(_devices))
+    plan = _TEXTS["plan"].format(gpus=here, count=len(_devices), card=card())
+    return Bilingual(f"{_TEXTS['hidden'].en} {plan.en}", _TEXTS["hidden"].zh + plan.zh) if _hidden else plan

@@ -16,7 +16,9 @@ import torch
 from bilingual import Bilingual, Block, measured
 from course_utils import lesson_gpus, recordings
 from course_utils.gpu_ratings import rated_bandwidth
+from course_utils.texts import texts
 
+_TEXTS = texts(__file__)
 GIB = 2**30
 
 
@@ -117,64 +119,38 @@ def _same(value: object) -> Bilingual:
     return Bilingual(measured(value), measured(value))
 
 
+def _measured(text: Bilingual) -> Bilingual:
+    return Bilingual(measured(text.en), measured(text.zh))
+
+
 def machine_rows(facts: dict[str, Any]) -> list[tuple[Bilingual, tuple[Bilingual, ...]]]:
     """Return the lines of the machine badge for `facts` (see :func:`machine_facts`): label and contents."""
-    threads, driver = measured(facts["cores"]), facts["driver"] or "-"
     gpus = [
         f"{g['name']} ({g['memory'] / GIB:.0f} GiB, sm_{g['capability'].replace('.', '')})"
         for g in facts["gpus"]
     ]
-    count = len(gpus)
-    rows = [
-        (
-            Bilingual("CPU", "CPU"),
-            (
-                _same(facts["cpu"]),
-                _same(f"{facts['memory'] / GIB:.0f} GiB"),
-                Bilingual(
-                    f"{threads} hardware threads for this process",
-                    f"這個行程（process）可用 {threads} 個硬體執行緒",
-                ),
-            ),
-        ),
-        (Bilingual("CUDA GPU", "CUDA GPU"), (_same("; ".join(gpus) or 0),)),
-        (
-            Bilingual("Software", "軟體"),
-            (
-                _same(f"PyTorch {facts['torch']}"),
-                _same(f"CUDA {facts['cuda'] or '-'}"),
-                Bilingual(measured(f"driver {driver}"), measured(f"驅動程式 {driver}")),
-                _same(f"Python {facts['python']}"),
-                _same(facts["system"]),
-            ),
-        ),
-    ]
+    driver = _TEXTS["driver"].format(version=facts["driver"] or "-")
+    cpu = _same(facts["cpu"]), _same(f"{facts['memory'] / GIB:.0f} GiB")
+    software = (
+        (f"PyTorch {facts['torch']}", f"CUDA {facts['cuda'] or '-'}"),
+        (f"Python {facts['python']}", facts["system"]),
+    )
+    before, behind = (map(_same, part) for part in software)
     # Recorded runs are mentioned only where a GPU is recorded; published values always stand there.
     recorded = any(run["machine"]["gpus"] for run in recordings.runs())
-    shown_en = "a recorded or published" if recorded else "a published"
-    plans = [
-        Bilingual(
-            "Everything runs on the CPU and is measured there. Where only a GPU can show something, "
-            f"{shown_en} value stands beside it, with its source.",
-            "全部在 CPU 上執行與量測。只有 GPU 才量得到的部分，旁邊會列出"
-            f"{'先前在 GPU 上測得的參考紀錄或' if recorded else ''}公開數據，並註明出處。",
-        ),
-        Bilingual(
-            "Everything about one GPU is measured on yours. Where it takes two, practice GPUs show it, and say so.",
-            "只需要一張 GPU 的內容，都在你的 GPU 上量測；非兩張不可的部分，改用練習用 GPU，並且會註明。",
-        ),
-        Bilingual("Everything is measured on your GPUs.", "全部在你的 GPU 上量測。"),
-    ]
-    plan = lesson_gpus.plan() or plans[min(count, 2)]
+    plans = "none_recorded" if recorded else "none", "one", "several"
+    plan = lesson_gpus.plan() or _TEXTS["plan"][plans[min(len(gpus), 2)]]
     other = other_accelerator()
-    if not count and other:
+    if not gpus and other:
         # In the same line: every machine's badge has the same elements, and only their texts differ.
-        plan = Bilingual(
-            f"{plan.en} (The {other} accelerator here is not used: the course teaches CUDA.)",
-            f"{plan.zh}（這台機器還有 {other} 加速器，但本課程教的是 CUDA，不會用到。）",
-        )
-    rows.append((Bilingual("In this course", "在本課程"), (Bilingual(measured(plan.en), measured(plan.zh)),)))
-    return rows
+        plan = _TEXTS["other_accelerator"].format(plan=plan, kind=other)
+    rows = {
+        "cpu": (*cpu, _TEXTS["threads"].format(count=measured(facts["cores"]))),
+        "gpu": (_same("; ".join(gpus) or 0),),
+        "software": (*before, _measured(driver), *behind),
+        "course": (_measured(plan),),
+    }
+    return [(_TEXTS["label"][name], parts) for name, parts in rows.items()]
 
 
 def badge() -> Block:

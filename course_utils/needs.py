@@ -7,15 +7,14 @@ import re
 import shutil
 import subprocess
 import sys
-import tomllib
 from collections.abc import Callable
 from functools import cache
-from importlib import resources
 
 import torch
 
 from bilingual import Bilingual
 from course_utils.fresh_process import run_fresh
+from course_utils.texts import texts
 
 
 def has_amx() -> bool:
@@ -101,8 +100,7 @@ NEEDS: dict[str, Callable[[], bool]] = {
 @cache
 def names() -> dict[str, Bilingual]:
     """Return what each of `NEEDS` is called (see ``needs.toml``)."""
-    texts = tomllib.loads(resources.files("course_utils").joinpath("needs.toml").read_text("utf-8"))
-    return {need: Bilingual(**name) for need, name in texts.items()}
+    return texts(__file__)
 
 
 def missing(need: str | None) -> Bilingual | None:

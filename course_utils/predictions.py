@@ -7,29 +7,10 @@ from typing import Any
 from bilingual import Bilingual, Block, Shown, by_language, measured, measured_spans, spans
 from course_utils.lesson import all_texts, current
 from course_utils.questions import Number, Question, question
+from course_utils.texts import texts
 from course_utils.units import number as written
 
-_PREDICT = Bilingual("Predict", "先猜猜看")
-_ANSWERS = Bilingual("Answers", "看答案")
-_RIGHT = Bilingual("Right.", "沒錯。")
-_NOT_QUITE = Bilingual("Not quite.", "不太對。")
-_GUESS = Bilingual("That is my guess", "我猜這個值")
-_YOURS = Bilingual("Your guess: {guess}.", "你猜的是 {guess}。")
-_RANGE = Bilingual("From {low} to {high}", "從 {low} 到 {high}")
-_OFF = Bilingual("you guessed {guess}; the result is {value}: {off}", "你猜 {guess}，結果是 {value}，{off}")
-_FACTOR = Bilingual("off by a factor of {factor}", "差了 {factor} 倍")
-_DIFFERENCE = Bilingual("off by {difference}", "差了 {difference}")
-_CLOSE = Bilingual("very close", "猜得很準")
-_GONE = Bilingual(
-    "Nothing answers here any more: the kernel that made this has ended. Run the notebook's first code cell, then this "
-    "one. Is a name not defined then? Menu `Run → Run All Above Selected Cell`.",
-    "這裡已經不會有反應，因為產生這個畫面的 Jupyter 核心（kernel）已經結束。請先執行筆記本的第一個程式碼儲存格，再執行這一格。"
-    "如果出現名稱沒有定義的錯誤，請用選單 `Run → Run All Above Selected Cell`。",
-)
-_LATER = Bilingual(
-    "No answer yet: the kernel is busy with a cell (`[*]`), and answers when that has ended.",
-    "還沒有回應：Jupyter 核心（kernel）正在執行別的儲存格（`[*]`），等那一格執行完就會回應。",
-)
+_TEXTS = texts(__file__)
 
 _guesses: dict[tuple[str, str], float] = {}  # by lesson and question, as long as the kernel lives
 
@@ -41,8 +22,8 @@ def _reply(state: str, verdict: Bilingual, reason: Bilingual) -> str:
 def unanswered() -> str:
     """Return what to do where nothing answers; the style sheet shows a part of it where that is so."""
     return (
-        f'<div class="course-gone" style="display: none">{_GONE.block()}</div>'
-        f'<div class="course-later" style="display: none">{_LATER.block()}</div>'
+        f'<div class="course-gone" style="display: none">{_TEXTS["gone"].block()}</div>'
+        f'<div class="course-later" style="display: none">{_TEXTS["later"].block()}</div>'
     )
 
 
@@ -51,16 +32,18 @@ def _static(asked: Question) -> str:
         shown = "".join(f"<li>{c.text.html()}</li>" for c in asked.choices)
         reasons = "".join(
             f"<li>{c.text.html()}{spans(': ', '：')}"
-            f"<strong>{(_RIGHT if c.right else _NOT_QUITE).html()}</strong>{c.reason.block()}</li>"
+            f"<strong>{(_TEXTS['right'] if c.right else _TEXTS['not_quite']).html()}</strong>{c.reason.block()}</li>"
             for c in asked.choices
         )
         shown, folded = f"<ul>{shown}</ul>", f"<ul>{reasons}</ul>"
     else:
-        ends = _RANGE.format(low=written(asked.number.low), high=asked.number.with_unit(asked.number.high))
+        ends = _TEXTS["range"].format(
+            low=written(asked.number.low), high=asked.number.with_unit(asked.number.high)
+        )
         shown, folded = f"<ul><li>{ends.html()}</li></ul>", asked.number.reason.block()
     return (
-        f'<div class="course-card course-question"><p class="course-title">{_PREDICT.html()}</p>{asked.text.block()}'
-        f"{shown}<details><summary>{_ANSWERS.html()}</summary>"
+        f'<div class="course-card course-question"><p class="course-title">{_TEXTS["predict"].html()}</p>{asked.text.block()}'
+        f"{shown}<details><summary>{_TEXTS['answers'].html()}</summary>"
         f"{folded}</details></div>"
     )
 
@@ -75,7 +58,9 @@ def _buttons(asked: Question, pick: Callable[[Bilingual], str], reply: Any) -> l
             other.remove_class("course-chosen")
         button.add_class("course-chosen")
         choice = asked.choices[buttons.index(button)]
-        state, verdict = ("course-solved", _RIGHT) if choice.right else ("course-notyet", _NOT_QUITE)
+        state, verdict = (
+            ("course-solved", _TEXTS["right"]) if choice.right else ("course-notyet", _TEXTS["not_quite"])
+        )
         reply.value = _reply(state, verdict, choice.reason)
 
     for button in buttons:
@@ -90,12 +75,12 @@ def _slider(key: tuple[str, str], number: Number, pick: Callable[[Bilingual], st
     options = [pick(number.with_unit(value)) for value in values]
     layout = widgets.Layout(width="30em")
     slider = widgets.SelectionSlider(options=options, index=number.first(), layout=layout)
-    button = widgets.Button(description=pick(_GUESS), tooltip=pick(_GUESS))
+    button = widgets.Button(description=pick(_TEXTS["guess"]), tooltip=pick(_TEXTS["guess"]))
 
     def clicked(_: Any) -> None:
         button.add_class("course-chosen")
         _guesses[key] = values[slider.index]
-        mine = _YOURS.format(guess=number.with_unit(_guesses[key]))
+        mine = _TEXTS["yours"].format(guess=number.with_unit(_guesses[key]))
         reply.value = _reply("course-question", mine, number.reason)
 
     button.on_click(clicked)
@@ -115,7 +100,7 @@ def predict(name: str) -> None:
     from IPython.display import display
 
     asked, reply = question(name), widgets.HTML()
-    title = f'<p class="course-title">{_PREDICT.html()}</p>'
+    title = f'<p class="course-title">{_TEXTS["predict"].html()}</p>'
     heading = widgets.HTML(f"{title}{asked.text.block()}{unanswered()}")
 
     def row(pick: Callable[[Bilingual], str]) -> Any:
@@ -136,13 +121,15 @@ def _compared(asked: Question, value: float) -> Bilingual | None:
     if number is None or guessed is None or not math.isfinite(value) or (value <= 0 and not number.linear):
         return None
     if number.linear:
-        off = _DIFFERENCE.format(difference=number.with_unit(abs(value - guessed)))
+        off = _TEXTS["difference"].format(difference=number.with_unit(abs(value - guessed)))
         close = abs(value - guessed) <= 0.05 * (number.high - number.low)
     else:
         factor = max(value / guessed, guessed / value)
-        off, close = _FACTOR.format(factor=written(factor)), factor <= 1.25
+        off, close = _TEXTS["factor"].format(factor=written(factor)), factor <= 1.25
     here = number.with_unit(value)
-    return _OFF.format(guess=number.with_unit(guessed), value=here, off=_CLOSE if close else off)
+    return _TEXTS["off"].format(
+        guess=number.with_unit(guessed), value=here, off=_TEXTS["close"] if close else off
+    )
 
 
 def guess_line(claim_id: str, value: object) -> Bilingual | None:

@@ -17,10 +17,12 @@ def texts(module: str) -> dict[str, Any]:
 
 
 def _texts(table: dict[str, Any]) -> dict[str, Any]:
-    return {
-        name: Bilingual(**part) if isinstance(part.get("en"), str) else _texts(part)
-        for name, part in table.items()
-    }
+    def read(part: Any) -> Any:
+        if not isinstance(part, dict):  # the same in both languages
+            return part
+        return Bilingual(**part) if isinstance(part.get("en"), str) else _texts(part)
+
+    return {name: read(part) for name, part in table.items()}
 
 
 def measured_both(text: Bilingual) -> Bilingual:

@@ -8,6 +8,7 @@ import torch
 from bilingual import Bilingual
 from course_utils.machine import smi_query
 from course_utils.needs import works
+from course_utils.texts import texts
 from torch_doctor.diagnosis.cuda_tables import has_code_for
 
 # In a process of its own: once CUDA has started in this one, a GPU can no longer be hidden.
@@ -53,10 +54,4 @@ def hide_unusable() -> Bilingual | None:
     if names is None or works(_PRODUCT):
         return None
     os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
-    return Bilingual(
-        f"PyTorch lists the GPU of this machine ({names}) and cannot compute on it: a small product failed, since this "
-        "PyTorch has no code for it. The notebook goes on as if there were none (`CUDA_VISIBLE_DEVICES=-1`); section 1.8 "
-        "of lesson 01 says which PyTorch to install.",
-        f"PyTorch 看得到這台機器的 GPU（{names}），卻無法用它運算：一個小型矩陣乘法失敗了，因為這個 PyTorch 沒有它的機器碼。"
-        "這份筆記本會當作沒有 GPU，繼續執行（`CUDA_VISIBLE_DEVICES=-1`）；該改裝哪個 PyTorch，請看第 1 課的 1.8 節。",
-    )
+    return texts(__file__)["hidden"].format(names=names)

@@ -12,10 +12,9 @@ from practice_gpu.costs import copy_seconds, kernel_seconds
 from practice_gpu.forms import form_of
 from practice_gpu.memory import new, pin, pinned, pinned_of
 from practice_gpu.operators import lend
-from practice_gpu.places import users_line
 from practice_gpu.plans import as_meta, tensors_in
 from practice_gpu.simulation import Work
-from practice_gpu.state import NAME, state
+from practice_gpu.state import NAME, state, users_line
 
 _PINNING = 5e9  # bytes per second: the pages are locked one by one (assumed)
 

@@ -6,9 +6,8 @@ from typing import Any
 
 import torch
 
-from practice_gpu import generators, memory, streams
+from practice_gpu import Seconds, generators, memory, streams
 from practice_gpu.looking import clock
-from practice_gpu.modelled import Seconds
 from practice_gpu.simulation import Work
 from practice_gpu.state import NAME, state
 

@@ -2,11 +2,10 @@
 
 from collections import Counter
 
-from practice_gpu.modelled import Seconds
+from practice_gpu import Seconds
 from practice_gpu.ordering import Race
-from practice_gpu.places import Place
 from practice_gpu.simulation import Entry
-from practice_gpu.state import state
+from practice_gpu.state import Place, state
 
 _SIGNS = {"kernel": "#", "copy": "c", "wait": "w"}
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from practice_gpu.modelled import Seconds
+from practice_gpu import Seconds
 from practice_gpu.simulation import Key, Work
 from practice_gpu.state import NAME, state
 

@@ -1,8 +1,6 @@
 """The exercises as the notebooks publish them: stub, checked expression, solution, and the room's wrong answers."""
 
-import ast
 import atexit
-import re
 import tempfile
 from dataclasses import dataclass
 from functools import cache
@@ -11,12 +9,11 @@ from shutil import rmtree
 from typing import Any
 
 import torch
-from lesson_cells import cells
 from torch import nn
 from torch.utils.data import Dataset
 
-from course_utils.exercises import Exercise, exercises_of
-from tools.written import MINE, script_in
+from course_utils.exercises import Exercise
+from tools.grade import course
 
 
 @dataclass(frozen=True)
@@ -55,33 +52,15 @@ def run(source: str, checked: str) -> Any:
 
 
 def published() -> dict[str, Published]:
-    """Return all exercises of the course, by ``"lesson/name"``."""
+    """Return all exercises of the course, by ``"lesson/name"``, as the grader finds them in the notebooks."""
     found: dict[str, Published] = {}
-    course = cells("code", "markdown")
-    files: dict[tuple[str, str], str] = {}  # what the cells of a lesson write
-    for cell, following in zip(course, [*course[1:], None], strict=True):
-        if cell.kind == "code" and (script := script_in(cell.text)):
-            files[cell.lesson, f"{MINE}/{script.name}"] = script.text
-        if cell.kind != "code" or not re.search(r"^check\(", cell.text, re.M):  # not run.check()
-            continue
-        last = ast.parse(cell.text).body[-1]
-        assert isinstance(last, ast.Expr) and isinstance(last.value, ast.Call), (
-            f"{cell.id}: check(…) comes last"
+    for task in (task for number in course.lessons() for task in course.tasks(number).values()):
+        assert task.solution, f"{task.key}: no <details> with a ```python fence follows"
+        wrong = [(source, key) for key, sources in task.exercise.wrong.items() for source in sources]
+        solution = task.solution + "\n" * bool(task.script)
+        found[task.key] = Published(
+            task.lesson, task.exercise, task.stub, task.expression, solution, wrong, task.script
         )
-        name, checked = ast.literal_eval(last.value.args[0]), ast.unparse(last.value.args[1])
-        assert following is not None and following.kind == "markdown", f"{cell.id}: no solution follows"
-        fenced = re.search(r"<details>.*?\n```python\n(.*?)\n```\n.*</details>", following.text, re.DOTALL)
-        assert fenced, f"{following.id}: no <details> with a ```python fence"
-        key = f"{cell.lesson}/{name}"
-        assert key not in found, f"{key} is checked twice"
-        exercise = exercises_of(cell.lesson)[name]
-        wrong = [(source, key) for key, sources in exercise.wrong.items() for source in sources]
-        file = ast.literal_eval(checked) if checked.endswith(".py'") else ""
-        stub, solved = cell.text, fenced[1]
-        if file:
-            assert (cell.lesson, file) in files, f"{cell.id}: no cell above writes {file}"
-            stub, solved = files[cell.lesson, file], fenced[1] + "\n"
-        found[key] = Published(cell.lesson, exercise, stub, checked, solved, wrong, file)
     return found
 
 

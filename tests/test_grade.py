@@ -1,5 +1,6 @@
 """``python -m tools.grade``: exact points for right, wrong and edited submissions; nothing harms, and everything is reported."""
 
+import ast
 import csv
 import json
 import os
@@ -141,14 +142,16 @@ def test_scripts_are_examined(tmp_path: Path) -> None:
 # --- without executing anything ---------------------------------------------------------------------------
 
 
-def test_what_the_course_sets_is_found() -> None:
-    found = [task.key for number in course.lessons() for task in course.tasks(number).values()]
-    assert sorted(found) == sorted(PUBLISHED)
-    for key in found:
-        entry, task = PUBLISHED[key], course.tasks(key[:2])[key[3:]]
-        published = (entry.checked, entry.file, entry.solution.rstrip("\n"))
-        assert (task.expression, task.script, task.solution) == published
-        assert not code.unusual(entry.solution)
+def test_each_exercise_is_checked_once_at_the_end_of_its_cell_and_its_solution_is_an_ordinary_answer() -> (
+    None
+):
+    found = []
+    for number in course.lessons():
+        trees = [ast.parse(cell.source) for cell in course.cells(number) if cell.code]
+        found += [f"{number}/{name}" for tree in trees for name in code.checks(tree)]
+        assert all(code.is_check(tree.body[-1]) for tree in trees if code.checks(tree))
+    assert found == list(PUBLISHED)
+    assert not [key for key, entry in PUBLISHED.items() if code.unusual(entry.solution)]
 
 
 @pytest.mark.parametrize("number", sorted(course.lessons()))
@@ -173,6 +176,17 @@ def test_an_answer_in_another_cell_wins_over_the_course(tmp_path: Path) -> None:
     handed_in.through_helpers(book)
     (answer,) = open_submission(handed_in.write(book, tmp_path / "a.ipynb")).answers["stalls"]
     assert code.normal(answer.before[-1]) == code.normal(PUBLISHED["04/stalls"].solution)
+
+
+def test_the_last_three_tries_of_an_exercise_are_examined(tmp_path: Path) -> None:
+    book = handed_in.answered("01", {"on_gpu": PUBLISHED["01/on_gpu"].solution})
+    cell = handed_in.cell_of(book, "01", "on_gpu")
+    place = book["cells"].index(cell)
+    book["cells"][place:place] = [
+        cell | {"id": f"try-{n}", "source": f"# {n}\n{cell['source']}"} for n in range(4)
+    ]
+    tries = open_submission(handed_in.write(book, tmp_path / "a.ipynb")).answers["on_gpu"]
+    assert [one.source[:3] for one in tries] == ["# 2", "# 3", cell["source"][:3]]
 
 
 def mark(key: str, source: str, state: str = "solved") -> grading.Mark:

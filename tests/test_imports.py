@@ -13,7 +13,6 @@ import subprocess
 import sys
 import tomllib
 import zipfile
-from collections.abc import Iterator
 from functools import cache
 from graphlib import TopologicalSorter
 from importlib.metadata import packages_distributions
@@ -29,40 +28,10 @@ from tools.written import script_in
 
 ROOT = Path(__file__).parents[1]
 ROOMS = sorted(path.parent.name for path in (ROOT / "notebooks").glob("lesson_*/__init__.py"))
-LIBRARIES = ["course_utils", "notebook_torchrun", "practice_gpu", "torch_doctor"]
+LIBRARIES = ["torch_doctor", "notebook_torchrun", "practice_gpu", "course_utils"]
 OWN = [*LIBRARIES, "shared", *ROOMS]
-PROJECT = sorted((ROOT / "notebooks" / "workers" / "forecast").glob("*.py"))
-MODULES = {path.stem for path in PROJECT}  # of the project; only lesson 08 imports them
-NEEDED = {"torch", "numpy", "pandas", "matplotlib", *sys.stdlib_module_names}
-OPTIONAL = {"tensorboard", "pynvml", "psutil", "torch.utils.tensorboard"}  # imported where they are used
-
-
-def imports(source: str) -> Iterator[tuple[str, list[str], bool]]:
-    """Yield every import: the module, the names taken from it (none for `import x`), and whether it is in a function."""
-    tree = ast.parse(source)
-    functions = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
-    inside = {id(node) for function in functions for node in ast.walk(function)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from ((alias.name, [], id(node) in inside) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            names = [alias.name for alias in node.names]
-            yield "." * node.level + (node.module or ""), names, id(node) in inside
-
-
-def imported(path: Path) -> set[str]:
-    """Return the modules that a file imports."""
-    return {module for module, _, _ in imports(path.read_text(encoding="utf-8"))}
-
-
-# --- layers and cycles ---------------------------------------------------------------------------------------
-
-
-def layer(module: str) -> int:
-    """Return how high a module's package is; a module may import from lower packages and from its own."""
-    package = module.split(".")[0]
-    below = ["torch_doctor", "notebook_torchrun", "practice_gpu", "course_utils", "shared"]
-    return len(below) if package.startswith("lesson_") else below.index(package)
+PROJECT = {path.stem: path for path in sorted((ROOT / "notebooks/workers/forecast").glob("*.py"))}
+STANDARD = sys.stdlib_module_names
 
 
 @cache
@@ -73,47 +42,55 @@ def graph() -> grimp.ImportGraph:
     )
 
 
+def imported(source: str) -> list[tuple[str, list[str]]]:
+    """Return every import in a source: the module, and the names taken from it (none for `import x`)."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found += [(alias.name, []) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            found.append(("." * node.level + (node.module or ""), [alias.name for alias in node.names]))
+    return found
+
+
+def package(module: str) -> str:
+    return module.partition(".")[0]
+
+
+def layer(module: str) -> int:
+    """Return how high a module's package is; a module may import from lower packages and from its own."""
+    below = [*LIBRARIES, "shared"]
+    return len(below) if module.startswith("lesson_") else below.index(package(module))
+
+
 def test_imports_point_down_and_never_in_a_circle() -> None:
-    assert len(ROOMS) >= 7
-    own = sorted(module for module in graph().modules if module.split(".")[0] in OWN)
-    found = {module: graph().find_modules_directly_imported_by(module) & {*own} for module in own}
-    between = {
-        (one, other) for one in own for other in found[one] if one.split(".")[0] != other.split(".")[0]
-    }
-    assert len(between) > 100, "the graph has lost its arrows"
+    own = {module for module in graph().modules if package(module) in OWN}
+    found = {module: graph().find_modules_directly_imported_by(module) & own for module in own}
+    between = [(one, other) for one in own for other in found[one] if package(one) != package(other)]
+    assert len(ROOMS) >= 7 and len(between) > 100, "the graph has lost its arrows"
     assert sorted(pair for pair in between if layer(pair[0]) <= layer(pair[1])) == []
     TopologicalSorter(found).prepare()  # raises where modules import each other
-
-
-def test_the_module_below_all_needs_no_package() -> None:
-    needed = imported(ROOT / "bilingual.py")
-    assert "html" in needed and {name.partition(".")[0] for name in needed} <= sys.stdlib_module_names
-
-
-def names_of_modules(source: str, package: str = "") -> list[str]:
-    """Return the strings in `source` with which it could import a module of the course by its name.
-
-    Docstrings do not count, nor does the name of its own `package`: that is how a package finds its data files.
-    """
-    tree = ast.parse(source)
-    documentation = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    strings = [
-        node.value
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documentation
-    ]
-    name = re.compile(rf"lesson_|^({'|'.join(LIBRARIES)}|shared)(\.\w+)+$")
-    return [text for text in strings if name.search(text) and text != package]
+    needed = {package(name) for name, _ in imported((ROOT / "bilingual.py").read_text(encoding="utf-8"))}
+    assert "html" in needed <= STANDARD, "the module below all needs no package"
 
 
 def test_no_module_is_imported_by_its_name_in_a_string() -> None:
     """Only course_utils/lesson.py does that: it loads the room of the lesson that setup("05") names."""
+    name = re.compile(rf"lesson_|^({'|'.join(LIBRARIES)}|shared)(\.\w+)+$")
     found = {}
     for path in (path for name in LIBRARIES for path in (ROOT / name).rglob("*.py")):
-        module = path.relative_to(ROOT)
-        found[module.as_posix()] = names_of_modules(path.read_text("utf-8"), ".".join(module.parent.parts))
-    assert found.pop("course_utils/lesson.py"), "the rooms are loaded somewhere else"
-    assert {module: names for module, names in found.items() if names} == {}
+        tree, module = ast.parse(path.read_text(encoding="utf-8")), path.relative_to(ROOT)
+        # Neither docstrings nor the name of its own package: that is how a package finds its data files.
+        left_out = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        strings = [
+            node.value
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in left_out
+        ]
+        own = ".".join(module.parent.parts)
+        if names := [text for text in strings if name.search(text) and text != own]:
+            found[module.as_posix()] = names
+    assert list(found) == ["course_utils/lesson.py"]
 
 
 def test_every_imported_package_is_declared() -> None:
@@ -122,47 +99,34 @@ def test_every_imported_package_is_declared() -> None:
     needed = project["dependencies"] + project["optional-dependencies"]["zh-cn"]
     declared = {re.match(r"[\w-]+", text)[0] for text in needed} | {"ipython"}  # ipykernel's
     outside = {name for name in graph().modules if graph().is_module_squashed(name)}
-    outside -= {
-        *OWN,
-        "bilingual",
-        *sys.stdlib_module_names,
-        *(name for name in outside if name.split(".")[0] in OWN),
+    outside = {name for name in outside if package(name) not in {*OWN, *STANDARD, "bilingual"}}
+    importers = {
+        one for name in outside & {*PROJECT} for one in graph().find_modules_that_directly_import(name)
     }
-    importers = {name: graph().find_modules_that_directly_import(name) for name in outside & MODULES}
-    assert not [name for names in importers.values() for name in names if not name.startswith("lesson_08")]
-    outside -= MODULES
+    assert {package(name) for name in importers} == {"lesson_08"}, "only its room imports the project"
     homes = packages_distributions()
-    unknown = {name for name in outside if not declared & {home.lower() for home in homes.get(name, [])}}
-    assert unknown == set()
-    assert {"torch", "numpy"} <= outside
+    used = {name: {home.lower() for home in homes.get(name, [])} for name in outside - {*PROJECT}}
+    assert {"torch", "numpy"} <= {*used} and [name for name in used if not declared & used[name]] == []
 
 
 # --- the project of lesson 08 --------------------------------------------------------------------------------
 
-
-def foreign(source: str, modules: set[str]) -> list[str]:
-    """Return what a module of the project imports although an empty folder may not have it, or has it too late."""
-    found = []
-    for name, _, inside in imports(source):
-        top = name.partition(".")[0]
-        if {name, top} & OPTIONAL:
-            found += [] if inside else [f"{name} at the top"]
-        elif top not in NEEDED | modules:
-            found.append(name)
-    return found
+NEEDED = {"torch", "numpy", "pandas", "matplotlib", *STANDARD, *PROJECT}
+OPTIONAL = {"tensorboard", "pynvml", "psutil", "torch.utils.tensorboard"}  # imported where they are used
 
 
 def test_the_project_imports_itself_and_libraries_only() -> None:
-    assert {
-        path.name: found for path in PROJECT if (found := foreign(path.read_text("utf-8"), MODULES))
-    } == {}
-    assert foreign("import torch, other\nimport psutil", MODULES) == ["other", "psutil at the top"]
-    TopologicalSorter({path.stem: MODULES & imported(path) for path in PROJECT}).prepare()  # no circle
-
-
-def test_no_module_of_the_project_hides_another() -> None:
-    """Its folder comes first on the path: a name that a library uses would break that library."""
-    assert not MODULES & {*sys.stdlib_module_names, *OWN, "tools", "tests", *packages_distributions()}
+    own = {}
+    for name, path in PROJECT.items():
+        source = path.read_text(encoding="utf-8")
+        found = {module for module, _ in imported(source)}
+        assert {package(one) for one in found - OPTIONAL} <= NEEDED
+        at_the_top = {line.split()[1] for line in source.splitlines() if line.startswith(("import", "from"))}
+        assert not at_the_top & OPTIONAL, f"{name}: an empty folder may not have it"
+        own[name] = found & {*PROJECT}
+    TopologicalSorter(own).prepare()  # no circle
+    # Its folder comes first on the path: a name that a library uses would break that library.
+    assert not {*PROJECT} & {*STANDARD, *OWN, "tools", "tests", *packages_distributions()}
 
 
 # --- the public face -----------------------------------------------------------------------------------------
@@ -171,18 +135,24 @@ def test_no_module_of_the_project_hides_another() -> None:
 def test_lessons_import_the_whole_face_and_nothing_behind_it() -> None:
     used: set[str] = set()
     for cell in cells("code"):
-        if script_in(cell.text):
-            continue
-        for module, names, _ in imports(without_magics(cell.text)):
-            top = module.partition(".")[0]
-            if top == "course_utils":
-                assert module == top and names, (
-                    f"{cell.id} imports {module}; use `from course_utils import …`"
-                )
+        for module, names in [] if script_in(cell.text) else imported(without_magics(cell.text)):
+            if package(module) == "course_utils":
+                assert module == "course_utils" and names, f"{cell.id}: use `from course_utils import …`"
                 used |= set(names)
-            elif top.startswith("lesson_"):
-                assert top == f"lesson_{cell.lesson}", f"{cell.id} imports {module}, another lesson's room"
+            elif module.startswith("lesson_"):
+                assert package(module) == f"lesson_{cell.lesson}", f"{cell.id}: another lesson's room"
     assert used == set(course_utils.__all__)
+
+
+COST = """
+import IPython.display, sys, time
+start = time.process_time()
+import torch
+import gc; gc.disable()  # a collection of all that torch has made takes as long, whenever it happens
+middle, before = time.process_time(), set(sys.modules)
+import course_utils
+print((time.process_time() - middle) / (middle - start), *set(sys.modules) - before)
+"""
 
 
 def test_importing_costs_next_to_nothing() -> None:
@@ -190,22 +160,12 @@ def test_importing_costs_next_to_nothing() -> None:
 
     A limit in seconds would depend on what else the machine is doing. The fastest of three, if it needs so many.
     """
-    code = (
-        "import IPython.display, sys, time\n"
-        "start = time.process_time()\n"
-        "import torch\n"
-        "import gc; gc.disable()\n"  # a collection of all that torch has made takes as long, whenever it happens
-        "middle, before = time.process_time(), set(sys.modules)\n"
-        "import course_utils\n"
-        "print((time.process_time() - middle) / (middle - start), *set(sys.modules) - before)\n"
-    )
     # With compiled files, as on every start but the first.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    how = {"cwd": ROOT, "env": environment, "check": True, "text": True, "stdout": subprocess.PIPE}
     shares = []
     while len(shares) < 3 and min(shares, default=1.0) >= 1 / 8:
-        command = [sys.executable, "-c", code]
-        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=True, text=True)
-        share, *modules = done.stdout.split()
+        share, *modules = subprocess.run([sys.executable, "-c", COST], **how).stdout.split()
         assert not {"matplotlib", "ipywidgets", "torch.distributed.run"} & set(modules)
         shares.append(float(share))
     assert min(shares) < 1 / 8, shares

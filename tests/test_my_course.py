@@ -3,7 +3,6 @@
 import json
 import os
 import random
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from sample import sample
 from tabled import tabled
 
 from notebook_torchrun.job import find
@@ -32,14 +32,14 @@ def notebook(*cells: tuple[str, str], kind: Any = new_code_cell) -> bytes:
     return nbformat.writes(made).encode() + b"\n"
 
 
+def read(content: bytes) -> nbformat.NotebookNode:
+    return nbformat.reads(content.decode(), as_version=4)
+
+
 def cells(content: bytes) -> list[tuple[str, str]]:
     """Return the ids and sources of a notebook's cells; a note about a new version of cell "a" is ("new", "a")."""
-    return [(n, s) if "-new-" not in n else ("new", n.split("-")[0]) for n, s in whole(content)]
-
-
-def whole(content: bytes) -> list[tuple[str, str]]:
-    """Return the ids and sources of a notebook's cells."""
-    return [(cell.id, cell.source) for cell in nbformat.reads(content.decode(), as_version=4).cells]
+    named = [(cell.id, cell.source) for cell in read(content).cells]
+    return [(n, s) if "-new-" not in n else ("new", n.split("-")[0]) for n, s in named]
 
 
 def parsed(text: str) -> list[tuple[str, str]]:
@@ -56,7 +56,7 @@ def test_cells_are_merged(base: str, mine: str, course: str, result: str) -> Non
     found, both = merged(before, notebook(*parsed(mine)), notebook(*parsed(course)))
     assert cells(found) == parsed(result)
     assert both == [about for name, about in parsed(result) if name == "new"]
-    nbformat.validate(nbformat.reads(found.decode(), as_version=4))
+    nbformat.validate(read(found))
     # After an update that was interrupted, the next one finds the merged notebook and the old version.
     assert merged(before, found, notebook(*parsed(course)))[0] == found
 
@@ -83,7 +83,8 @@ def test_nothing_of_a_learner_is_ever_lost(seed: int, times: int) -> None:
                 if chance.random() < 0.9
             ]
             course.insert(chance.randrange(len(course) + 1), (f"new{version}", f"course new {version}"))
-            found = whole(merged(notebook(*base), notebook(*mine), notebook(*course))[0])
+            made = merged(notebook(*base), notebook(*mine), notebook(*course))[0]
+            found = [(cell.id, cell.source) for cell in read(made).cells]
             assert len({name for name, _ in found}) == len(found)
             assert {cell for cell in mine if cell[1].startswith("mine")} <= {*found}
             kept, now = dict(found), dict(course)
@@ -107,23 +108,21 @@ def test_a_note_shows_the_new_version_in_both_languages() -> None:
     old, mine, new = (
         notebook(("a", text), kind=new_markdown_cell) for text in ("1", "my own words", "```\nnew\n```")
     )
-    note = nbformat.reads(merged(old, mine, new)[0].decode(), as_version=4).cells[1]
+    note = read(merged(old, mine, new)[0]).cells[1]
     assert note.cell_type == "markdown" and "````markdown\n```\nnew\n```\n````" in note.source
     assert "The course has a new version" in note.source and "課程更新了" in note.source
 
 
 def test_outputs_stay_below_code_that_stays() -> None:
     old, new = notebook(("a", "1"), ("b", "1"), ("c", "1")), notebook(("a", "1"), ("b", "2"), ("c", "3"))
-    ran = nbformat.reads(old.decode(), as_version=4)
+    ran = read(old)
     ran.metadata["kernelspec"] = {"name": "my-kernel", "display_name": "Mine", "language": "python"}
     ran.metadata["widgets"] = {"state": 1}
     ran.cells[2].source = "my own"
     for cell in ran.cells:
         cell.outputs, cell.execution_count = [new_output("stream", text=cell.id)], 4
-    found = nbformat.reads(merged(old, nbformat.writes(ran).encode(), new)[0].decode(), as_version=4)
-    outputs = {
-        cell.id: [output.text for output in cell.outputs] for cell in found.cells if cell.cell_type == "code"
-    }
+    found = read(merged(old, nbformat.writes(ran).encode(), new)[0])
+    outputs = {cell.id: [one.text for one in cell.outputs] for cell in found.cells if "outputs" in cell}
     assert outputs == {"a": ["a"], "b": [], "c": ["c"]}
     assert found.metadata["kernelspec"]["name"] == "my-kernel" and found.metadata["widgets"] == {"state": 1}
 
@@ -174,11 +173,9 @@ def test_a_copy_has_nothing_but_questions(tmp_path: Path) -> None:
     folder, notebooks = tmp_path / "my_course", workplace(ROOT / "notebooks", tmp_path)
     assert "Your own copy" in english(update(folder, notebooks))
     for path in LESSONS:
-        text = (folder / path.name).read_text(encoding="utf-8")
-        copy, original = (nbformat.reads(t, as_version=4) for t in (text, path.read_text(encoding="utf-8")))
-        assert [(c.id, c.cell_type, c.source) for c in copy.cells] == [
-            (c.id, c.cell_type, c.source) for c in original.cells
-        ]
+        copy, original = (read((place / path.name).read_bytes()) for place in (folder, path.parent))
+        texts = [[(c.id, c.cell_type, c.source) for c in one.cells] for one in (copy, original)]
+        assert texts[0] == texts[1]
         code = [cell for cell in copy.cells if cell.cell_type == "code"]
         assert not any(cell.outputs or cell.execution_count or "course" in cell.metadata for cell in code)
     assert (folder / "workers/forecast/forecast.py").exists()
@@ -258,55 +255,43 @@ def test_earlier_work_beside_the_notebooks_is_taken_over(course: Path, tmp_path:
     assert cells((folder / NAME).read_bytes()) == [("a", "my answer"), ("b", "2")]
 
 
-def test_the_command_speaks_both_languages_on_any_terminal(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("encoding", "word"), [("ascii", "???"), ("utf-8", "你自己的課程複本")])
+def test_the_command_speaks_both_languages_on_any_terminal(encoding: str, word: str, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tools.my_course", str(tmp_path / "copy")]
-    environment = os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0 and "Your own copy of the course" in done.stdout and "???" in done.stdout, (
-        done.stderr
-    )
-    shutil.rmtree(tmp_path / "copy")
-    done = subprocess.run(
-        command, cwd=ROOT, env=environment | {"PYTHONIOENCODING": "utf-8"}, capture_output=True
-    )
-    assert "你自己的課程複本" in done.stdout.decode()
+    environment = os.environ | {"PYTHONIOENCODING": encoding}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, encoding="utf-8")
+    assert done.returncode == 0 and "Your own copy of the course" in done.stdout, done.stderr
+    assert word in done.stdout
 
 
 # --- the lessons run in it -----------------------------------------------------------------------------------
 
 
-def run_in_copy(
-    path: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch, cells: tuple[str, ...] = ()
-) -> Path:
-    """Execute a lesson, or those `cells` of it, in a copy in `scratch`; return the copy, raise if a cell fails."""
-    folder = scratch / "my_course"
-    update(folder, workplace(ROOT / "notebooks", scratch))  # not with what a learner has in the real folder
+SOME = ("setup", "processes-write")  # of lesson 06: the set-up, and a script that a cell writes
+
+
+@pytest.mark.parametrize(
+    ("path", "some"),
+    sample(
+        [(LESSONS[6], SOME), *((path, ()) for path in LESSONS)],
+        ["part"],
+        lambda case: "part" if case[1] else case[0].stem,
+    ),
+)
+def test_a_lesson_runs_in_the_copy(
+    path: Path, some: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rooms, workers and own scripts are found there, and what cells write goes into the copy only."""
+    beside, folder = {entry.name for entry in (ROOT / "notebooks").iterdir()}, tmp_path / "my_course"
+    update(folder, workplace(ROOT / "notebooks", tmp_path))  # not with what a learner has in the real folder
     part = nbformat.read(folder / path.name, as_version=4)
-    part.cells = [cell for cell in part.cells if not cells or cell.id in cells]
-    assert len(part.cells) == len(cells) or not cells
+    part.cells = [cell for cell in part.cells if not some or cell.id in some]
     nbformat.write(part, folder / path.name)
     monkeypatch.setenv("COURSE_STRICT", "")  # whether a claim holds is not the subject
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    execute(folder / path.name, scratch / "journal.jsonl", target=scratch / "executed.ipynb")
-    return folder
-
-
-def test_rooms_workers_and_own_scripts_are_found_in_the_copy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of lesson 06 the set-up, and a script that a cell writes; launching it is left to the night."""
-    path = next(path for path in LESSONS if path.name.startswith("06"))
-    folder = run_in_copy(path, tmp_path, monkeypatch, ("setup", "processes-write"))
-    assert [entry.name for entry in (folder / "mine").iterdir()] == ["hello.py"]
-    monkeypatch.chdir(folder)
-    for name in ("mine/hello.py", "workers/train.py"):
-        assert find(name) == folder / name
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
-def test_a_lesson_runs_in_the_copy(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every cell runs, and what cells write goes into the copy only."""
-    beside = {entry.name for entry in (ROOT / "notebooks").iterdir()}
-    run_in_copy(path, tmp_path, monkeypatch)
+    execute(folder / path.name, tmp_path / "journal.jsonl", target=tmp_path / "executed.ipynb")
     assert {entry.name for entry in (ROOT / "notebooks").iterdir()} - beside <= {"__pycache__"}
+    if some:
+        monkeypatch.chdir(folder)
+        for name in ("mine/hello.py", "workers/train.py"):
+            assert find(name) == folder / name

@@ -7,7 +7,6 @@ with unclear claims are executed once more when everything else has ended.
 import ast
 import json
 import os
-import re
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from course_utils.recordings import Limits
+from tools.notebook_file import cells
 
 VERDICTS = ("holds", "unclear", "fails", "model", "needs")
 # What each kind of machine has for certain. Other needs (bfloat16 units, a compiler …) depend on its model.
@@ -41,12 +41,9 @@ class Declared:
 def claims_in(path: Path) -> dict[str, Declared]:
     """Return the claims of a notebook by id, as its code cells say; an id that is no literal is a ValueError."""
     found: dict[str, Declared] = {}
-    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
-        if cell["cell_type"] != "code":
-            continue
-        code = re.sub(r"^(\s*)[%!].*$", r"\1pass", "".join(cell["source"]), flags=re.M)
+    for cell in cells(path):
         try:
-            tree = ast.parse(code)
+            tree = ast.parse(cell.source if cell.code else "")
         except SyntaxError:
             continue  # a cell may show a syntax error
         for node in ast.walk(tree):

@@ -89,7 +89,7 @@ def browser() -> Iterator[Any]:
 
 
 class Lab:
-    """A JupyterLab of this environment over a copy of a folder of notebooks and the recorded runs; a context manager."""
+    """A JupyterLab of this environment over a copy of a folder of notebooks and the recorded runs; use it in `with`."""
 
     def __init__(self, source: Path = REPOSITORY / "notebooks") -> None:
         self.source = source
@@ -167,7 +167,7 @@ class Lab:
         return (self.home / "server.log").read_text(encoding="utf-8", errors="replace")
 
     def open_notebook(self, chromium: Any, name: str, width: int = 1280, height: int = 900) -> NotebookPage:
-        """Open a file of the served folder alone in a browser window, which is `width` × `height` CSS pixels, and wait for it.
+        """Open a served file alone in a browser window of `width` × `height` CSS pixels, and wait until it is ready.
 
         A window that was left is used again: to load JupyterLab costs ten processor seconds.
         """

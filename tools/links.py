@@ -17,10 +17,12 @@ import re
 import sys
 import tomllib
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from urllib.parse import quote
 
 from bilingual import Bilingual
+from course_utils.language import EDITIONS
 
 ROOT = Path(__file__).parents[1]
 UNKNOWN = "OWNER/NAME"
@@ -42,15 +44,10 @@ _ADDRESS = re.compile(
     r"https://(?:(colab)\.research\.google\.com|(?:www\.)?(kaggle)\.com/(?:code|kernels)|my(binder)\.org|YOUR-(HUB))[^\s)\"\\），。；]*"
 )
 START = "00_start_here.ipynb"
-# Which file links to what, in the order of the text: service, language.
-_BOTH = [(service, language) for language in ("en", "zh-TW") for service in ("colab", "kaggle")]
+# Which file links to what, in the order of the text: language, service.
 TARGETS = {
-    "README.md": [
-        (service, language)
-        for language in ("en", "zh-TW")
-        for service in ("colab", "kaggle", "binder", "nbgitpuller")
-    ],
-    "notebooks/00_start_here.ipynb": _BOTH,
+    "README.md": list(product(("en", "zh-TW"), HOMES)),
+    "notebooks/00_start_here.ipynb": list(product(("en", "zh-TW"), ("colab", "kaggle"))),
 }
 
 
@@ -66,19 +63,12 @@ def warn() -> None:
         print(NO_ADDRESS, file=sys.stderr)
 
 
-def opened(name: str, language: str, audience: str = "student", *, repo: str | None = None) -> dict[str, str]:
-    """Return the addresses that open a lesson, by service.
-
-    Args:
-        name: The notebook's file name, ``"01_cuda_check.ipynb"``.
-        language: ``"en"``, ``"zh-TW"`` or ``"zh-CN"``.
-        audience: ``"student"`` or ``"instructor"``.
-        repo: ``"owner/name"``; by default :func:`repository`.
-    """
+def opened(name: str, language: str, *, repo: str | None = None) -> dict[str, str]:
+    """Return the addresses that open a lesson ("01_cuda_check.ipynb"), by service; `repo` is by default the course's."""
     repo = repo or repository()
     if repo == UNKNOWN:
         return dict(HOMES)
-    path = f"{language}/{audience}/{name}"
+    path = f"{language}/student/{name}"
     page = f"{repo}/blob/{BRANCH}/{path}"
     pulled = quote(f"lab/tree/{repo.split('/')[1]}/{path}", safe="")
     source = quote(f"https://github.com/{repo}", safe="")
@@ -102,9 +92,9 @@ def linked(text: str, targets: Sequence[tuple[str, str]], *, repo: str | None = 
     Raises:
         ValueError: The links in `text` are not those of `targets`.
     """
-    if services(text) != [service for service, _ in targets]:
-        raise ValueError(f"the links are {services(text)}, not {[service for service, _ in targets]}")
-    addresses = iter([opened(START, language, repo=repo)[service] for service, language in targets])
+    if services(text) != [service for _, service in targets]:
+        raise ValueError(f"the links are {services(text)}, not {[service for _, service in targets]}")
+    addresses = iter([opened(START, language, repo=repo)[service] for language, service in targets])
     return _ADDRESS.sub(lambda _: next(addresses), text)
 
 
@@ -120,11 +110,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             (ROOT / name).write_text(linked(text, targets), encoding="utf-8")
         return
     names = options.names or sorted(path.name for path in (ROOT / "notebooks").glob("[0-9]*.ipynb"))
-    print(
-        json.dumps(
-            {f"{lang} {n}": opened(n, lang) for n in names for lang in ("en", "zh-TW", "zh-CN")}, indent=1
-        )
-    )
+    found = {f"{language} {name}": opened(name, language) for name in names for language in EDITIONS}
+    print(json.dumps(found, indent=1))
 
 
 if __name__ == "__main__":

@@ -48,12 +48,7 @@ MASKS: list[tuple[re.Pattern[str], str]] = [
 
 
 def mask(text: str, braces: bool = False) -> str:
-    """Return text of the same length in which all that is not prose is replaced by placeholders.
-
-    Args:
-        text: Markdown or HTML.
-        braces: also mask ``{…}`` (the gaps of a string that is formatted later).
-    """
+    """Return text of the same length in which all that is not prose is masked; with `braces`, ``{…}`` as well."""
     for pattern, filler in MASKS:
         text = pattern.sub(lambda found, f=filler: re.sub(r"[^\n]", f, found[0]), text)
     if braces:
@@ -120,7 +115,7 @@ def hide_code(source: str) -> str:
 
 
 def language_blocks(source: str, report: Callable[[str, str], None] | None = None) -> list[Block]:
-    """Return the elements that carry a language, in order; `report` gets the first tag that is unbalanced as a finding."""
+    """Return the elements that carry a language, in order; `report` gets rule and fault of the first unbalanced tag."""
     blocks: list[Block] = []
     stack: list[tuple[str, int, Block | None]] = []
     for tag in TAG.finditer(hide_code(source)):

@@ -70,7 +70,7 @@ class Amount(Counter):
 
 
 def _in_cell(cell: Cell, levels: dict[str, str], answers: set[str]) -> dict[str, int]:
-    """Return how much is in a cell besides its prose; the time of a script that an exercise checks is the exercise's."""
+    """Return how much is in a cell besides its prose; a script that an exercise checks takes the exercise's time."""
     if cell.script:
         return {"code": lines(cell.script.text) if cell.script.name not in answers else 0}
     if not cell.code:

@@ -60,7 +60,7 @@ def parts(folder: Path) -> dict[tuple[Path, int, str], str]:
 
 
 def place(needle: str, folder: Path = ROOT) -> tuple[Path, int, str]:
-    """Return where a needle is found, a key of :func:`parts`; it must be found exactly once, or that is a ValueError."""
+    """Return where a needle is found, a key of :func:`parts`; unless it is found once, that is a ValueError."""
     found = [part for part, text in parts(folder).items() for _ in range(text.count(needle))]
     if len(found) != 1:
         raise ValueError(f"this needle is found {len(found)} times, not once {found[:3]}:\n{needle}")
@@ -92,16 +92,7 @@ def alone(section: str, folder: Path) -> str:
 
 
 def failed(tests: list[str], folder: Path, *options: str) -> list[str]:
-    """Run tests in a copy of the course and return pytest's lines about those that failed.
-
-    Args:
-        tests: Pytest's names of tests, and sections.
-        folder: The copy.
-        *options: Further options of pytest.
-
-    Raises:
-        SystemExit: Pytest could not run them.
-    """
+    """Run tests and sections in a copy of the course, and return pytest's lines about those that failed."""
     names = [alone(test, folder) if SECTION.fullmatch(test) else test for test in tests]
     environment = {
         name: value for name, value in os.environ.items() if name not in ("CI", "GITHUB_STEP_SUMMARY")

@@ -40,36 +40,21 @@ def code_hash(source: str) -> str:
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of a lesson.
+    """A cell of a lesson."""
 
-    Attributes:
-        section: The section it is in ("1.2"), or "" before the first.
-        id: Its id.
-        code: Whether it is a code cell.
-        source: Its source without magics; "" where it writes a script.
-        script: The script that it writes into ``mine/``.
-    """
-
-    section: str
+    section: str  # "1.2", or "" before the first
     id: str
     code: bool
-    source: str
-    script: Script | None = None
+    source: str  # without magics; "" where it writes a script
+    script: Script | None = None  # that it writes into ``mine/``
 
 
 @dataclass(frozen=True)
 class Passage:
-    """A text that is read in one go.
-
-    Attributes:
-        cell: Where it stands.
-        kind: ``"heading"``, ``"prose"``, ``"details"`` (collapsed), ``"question"``, ``"claim"`` or ``"figure"``.
-        en: In English.
-        zh: In Chinese.
-    """
+    """A text that is read in one go, and the cell where it stands."""
 
     cell: Cell
-    kind: str
+    kind: str  # "heading", "prose", "details" (collapsed), "question", "claim" or "figure"
     en: str
     zh: str
 
@@ -152,11 +137,7 @@ def _prose(cell: Cell) -> Iterator[Passage]:
 
 
 def passages(path: Path) -> list[Passage]:
-    """Return the texts of a lesson in reading order.
-
-    Args:
-        path: The notebook; its room is the folder ``lesson_NN`` beside it.
-    """
+    """Return the texts of a lesson in reading order; its room is the folder ``lesson_NN`` beside the notebook."""
     texts = _texts(path.parent / f"lesson_{path.name[:2]}")
     return [
         passage for cell in cells(path) for passage in (_shown(cell, texts) if cell.code else _prose(cell))

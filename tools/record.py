@@ -82,16 +82,13 @@ def client(notebook: NotebookNode, folder: Path, **options: Any) -> NotebookClie
 
 
 def execute(path: Path, journal: Path, target: Path | None = None) -> list[float]:
-    """Execute one notebook and store it with its new outputs.
+    """Execute one notebook, store it with its new outputs, and return the seconds that each code cell took.
 
     Args:
         path: The notebook; its cells see its folder as their working directory, with a `mine/` of their own.
         journal: Where claims and curves are noted, one JSON object a line.
         target: Where the executed notebook goes, if not to `path`. Then a cell that fails does not end the
             run: its error is stored as its output, as in JupyterLab, and the next one is executed.
-
-    Returns:
-        The seconds that each code cell took.
 
     Raises:
         CellFailed: A cell failed, ran too long or killed its kernel; `path` is unchanged.
@@ -116,14 +113,9 @@ def execute(path: Path, journal: Path, target: Path | None = None) -> list[float
             print(f"\r{path.name}: {len(seconds)}/{len(code)} cells", end="", flush=True)
 
     with tempfile.TemporaryDirectory(prefix="course-record-") as scratch:
-        executing = client(
-            notebook,
-            workplace(path.parent, Path(scratch)),
-            timeout=CELL_TIMEOUT,
-            allow_errors=target is not None,
-            on_cell_execute=begin,
-            on_cell_executed=end,
-        )
+        place = workplace(path.parent, Path(scratch))
+        how = {"timeout": CELL_TIMEOUT, "on_cell_execute": begin, "on_cell_executed": end}
+        executing = client(notebook, place, allow_errors=target is not None, **how)
         with own_environment(journal, Path(scratch)):
             try:
                 executing.execute(stderr=subprocess.DEVNULL)  # the kernel's own log; cells keep theirs
@@ -149,7 +141,7 @@ def replace(path: Path, text: str) -> None:
     os.replace(temporary, path)
 
 
-# --- the tables of README and TEACHING -----------------------------------------------------------------------------------
+# --- the tables of README and TEACHING ----------------------------------------------------------------
 
 
 def table(folder: Path = RECORDINGS) -> str:
@@ -177,7 +169,7 @@ def write_table(name: str = "README.md", mark: str = "evidence", text: str = "")
 
 
 def slow_cells(took: dict[Path, list[float]]) -> str:
-    """Return the slow cells (of the seconds of all) as a table in Markdown, with a line about this machine in both languages."""
+    """Return the slow cells, of all that were executed, as a table in Markdown below a line about this machine."""
     every = [cell for seconds in took.values() for cell in seconds]
     slow, minutes = sum(cell >= SLOW for cell in every), sum(every) / 60
     facts = machine_facts()
@@ -206,7 +198,7 @@ def slow_cells(took: dict[Path, list[float]]) -> str:
 
 
 def execute_all(paths: list[Path], journal: Path, folder: Path | None = None) -> dict[Path, list[float]]:
-    """Execute the notebooks, in place or as copies in `folder`; return the seconds of each code cell of those that ran."""
+    """Execute the notebooks, in place or as copies in `folder`; return the seconds of the cells of those that ran."""
     took: dict[Path, list[float]] = {}
     for path in paths:
         try:

@@ -9,9 +9,10 @@ import io
 import re
 import tomllib
 from collections import Counter
-from html.parser import HTMLParser
+from collections.abc import Iterator
 from pathlib import Path
 
+from bs4 import BeautifulSoup
 from nbformat import NotebookNode
 from nbval.plugin import get_sanitize_patterns
 
@@ -33,28 +34,14 @@ def sanitized(text: str) -> str:
     return text
 
 
-class _Marks(HTMLParser):
-    """Collects for each mark the `course-` classes of the elements around it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.around: list[tuple[str, list[str]]] = []
-        self.found: list[list[str]] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        classes = (dict(attrs).get("class") or "").split()
-        if {"measured", "measured-block"} & set(classes):
-            around = [name for _, names in reversed(self.around) for name in names]
-            self.found.append([*(name for name in classes if name.startswith("course-")), *around])
-        if (dict(attrs).get("src") or "").startswith("data:image/"):
-            self.found.append(["picture"])
-        if tag not in ("img", "br", "hr"):
-            self.around.append((tag, [c for c in classes if c.startswith("course-")]))
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag in [name for name, _ in self.around]:
-            while self.around.pop()[0] != tag:
-                pass
+def _marks(html: str) -> Iterator[list[str]]:
+    """Yield for each mark the `course-` classes around it, the innermost first; a picture is a mark, too."""
+    for tag in BeautifulSoup(html, "html.parser").find_all(True):
+        around = [name for element in (tag, *tag.parents) for name in element.get("class", ())]
+        if {"measured", "measured-block"} & set(tag.get("class", ())):
+            yield [name for name in around if name.startswith("course-")]
+        if tag.get("src", "").startswith("data:image/"):
+            yield ["picture"]
 
 
 def _kind(classes: list[str]) -> str:
@@ -82,9 +69,7 @@ def places(notebook: NotebookNode) -> list[tuple[str, str, int]]:
                 counts["stream"] += len(re.findall("⟨[^⟨⟩]*⟩", output.text))
                 counts["written"] += len(re.findall(r"\b(?:Writing|Overwriting) mine/\w+\.py", output.text))
                 counts["lives on"] += len(re.findall(r"\blives on (?:cpu|cuda|mps|xpu)", output.text))
-            marks = _Marks()
-            marks.feed(data.get("text/html", ""))
-            counts.update(map(_kind, marks.found))
+            counts.update(map(_kind, _marks(data.get("text/html", ""))))
             counts["source"] += len(re.findall("⟨[^⟨⟩]*⟩", data.get("text/markdown", "")))
             counts["series"] += len(re.findall("^⟨[^⟨⟩]*⟩$", figure_text(data.get("text/plain", "")), re.M))
         found += [(cell.id, kind, n) for kind, n in counts.items() if n]

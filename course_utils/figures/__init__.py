@@ -3,19 +3,19 @@
 Each chart shows what was measured on this machine beside what a recorded GPU measured for the same name.
 """
 
-from course_utils.figures.axes import Axis as Axis
-from course_utils.figures.axes import Label as Label
-from course_utils.figures.axes import bars_only as bars_only
-from course_utils.figures.axes import caption_and_axes as caption_and_axes
-from course_utils.figures.axes import key as key
-from course_utils.figures.axes import lettering as lettering
-from course_utils.figures.axes import listed as listed
-from course_utils.figures.axes import logarithmic as logarithmic
-from course_utils.figures.axes import of_recorded as of_recorded
-from course_utils.figures.axes import quoted as quoted
-from course_utils.figures.axes import series_vary as series_vary
+from course_utils.figures.charts import Axis as Axis
+from course_utils.figures.charts import Label as Label
 from course_utils.figures.charts import bars as bars
+from course_utils.figures.charts import bars_only as bars_only
+from course_utils.figures.charts import caption_and_axes as caption_and_axes
 from course_utils.figures.charts import curves as curves
+from course_utils.figures.charts import key as key
+from course_utils.figures.charts import lettering as lettering
+from course_utils.figures.charts import listed as listed
+from course_utils.figures.charts import logarithmic as logarithmic
+from course_utils.figures.charts import of_recorded as of_recorded
+from course_utils.figures.charts import quoted as quoted
+from course_utils.figures.charts import series_vary as series_vary
 from course_utils.figures.measured import COLOURS as COLOURS
 from course_utils.figures.measured import HERE as HERE
 from course_utils.figures.measured import RECORDED_LABEL as RECORDED_LABEL

@@ -5,13 +5,15 @@ from typing import Any
 import torch
 from torch import nn
 
-from bilingual import Bilingual, measured
+from bilingual import measured
 from course_utils import figures
+from course_utils.texts import texts
 from course_utils.units import duration
 from shared import program
 from shared.digits import digits
 
 COLUMNS = 10
+_TEXTS = texts(__file__)
 
 
 def _draw(axes: Any, images: torch.Tensor, titles: list[str], colours: list[str]) -> None:
@@ -34,17 +36,7 @@ def show_digits() -> None:
     images = torch.stack([_example(digit) for digit in range(COLUMNS)], dim=1).flatten(0, 1)
     names = [str(digit) for digit in range(COLUMNS)] + [""] * COLUMNS
     _draw(axes, images, names, [figures.GREY] * len(names))
-    figures.show(
-        figure,
-        caption=Bilingual(
-            "20 of the 1,437 training images, 8 × 8 pixels each.",
-            "1,437 張訓練影像中的 20 張，每張 8 × 8 個像素。",
-        ),
-        alternative=Bilingual(
-            "Handwritten digits from 0 to 9, two of each, in coarse pixels.",
-            "手寫數字 0 到 9，每個數字兩張，解析度很低。",
-        ),
-    )
+    figures.show(figure, caption=_TEXTS["digits"], alternative=_TEXTS["digits_alternative"])
 
 
 def guesses(network: nn.Module) -> torch.Tensor:
@@ -70,23 +62,9 @@ def picture(network: nn.Module, seconds: float | None = None) -> figures.Picture
     colours = [figures.YOURS if answer == digit else figures.RECORDED for answer, digit in answers]
     _draw(axes, data.test_images[shown], titles, colours)
     count = measured(f"{int(right.sum())} / {len(right)}")
-    trained = Bilingual(
-        f"Trained in {measured(duration(seconds))}. " if seconds else "Not trained yet. ",
-        f"訓練花了 {measured(duration(seconds))}。" if seconds else "尚未訓練。",
-    )
-    return figures.Picture(
-        figure,
-        Bilingual(
-            f"{trained.en}Recognized: {count} test images. Above: the first ten, each with the network's answer, blue where it is right. "
-            "Below: up to ten that it gets wrong, in orange, with the right digit in brackets.",
-            f"{trained.zh}測試影像認對 {count} 張。上排是最前面的十張，上方標出網路的答案，藍色表示答對。"
-            "下排是認錯的影像，最多十張，網路的答案標成橘色，括號裡是正確的數字。",
-        ),
-        Bilingual(
-            "Handwritten digits in two rows, each with the digit that the network takes it for.",
-            "兩排手寫數字，每張上方標出網路把它認成什麼數字。",
-        ),
-    )
+    trained = _TEXTS["trained"].format(time=measured(duration(seconds))) if seconds else _TEXTS["untrained"]
+    caption = _TEXTS["guesses"].format(trained=trained, count=count)
+    return figures.Picture(figure, caption, _TEXTS["guesses_alternative"])
 
 
 def show_guesses(network: nn.Module, seconds: float | None = None) -> None:

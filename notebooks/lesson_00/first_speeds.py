@@ -7,11 +7,12 @@ import torch
 from bilingual import Bilingual, measured
 from course_utils import figures
 from course_utils.measure import best_time
+from course_utils.texts import texts
 from course_utils.units import number
 from shared import program
 from shared.scoreboard_picture import rate_axis
 
-PROGRAMS = {"beginner": Bilingual("beginner", "初學者版"), "finished": Bilingual("finished", "完成版")}
+_TEXTS = texts(__file__)
 FEW = 20  # images that the beginner's program trains with where only the CPU is compared
 
 
@@ -43,7 +44,7 @@ def show_speeds(slow: float, fast: float) -> None:
 
     def draw(groups: figures.Groups) -> Any:
         bars = [
-            (f"{device}  {PROGRAMS[key]}", rate, figures.COLOURS[whose])
+            (f"{device}  {_TEXTS[key]}", rate, figures.COLOURS[whose])
             for whose, values in groups.items()
             for device, by_program in values["rates"].items()
             for key, rate in by_program.items()
@@ -61,21 +62,6 @@ def show_speeds(slow: float, fast: float) -> None:
     def caption(values: dict[str, Any], place: Bilingual) -> Bilingual:
         last = list(values["rates"].values())[-1]
         ratio = measured(number(last["finished"] / last["beginner"]))
-        return Bilingual(
-            f"{place.en}, the finished program trains {ratio} times as many images per second as the beginner's. On a CPU "
-            "the course uses one thread, so that numbers can be compared. The scale is logarithmic: each line is ten times the one before.",
-            f"在{place.zh}上，完成版每秒訓練的影像張數是初學者版的 {ratio} 倍。"
-            "本課程在 CPU 上只用一個執行緒，數字才能互相比較。橫軸採對數刻度，每條格線的數值都是前一條的十倍。",
-        )
+        return _TEXTS["caption"].format(place=place, ratio=ratio)
 
-    figures.show_measured(
-        "speeds",
-        {"rates": found},
-        draw,
-        caption,
-        Bilingual(
-            "Bar chart: images per second of the beginner's and of the finished program.",
-            "長條圖：初學者版與完成版程式每秒訓練的影像張數。",
-        ),
-        series_vary=True,
-    )
+    figures.show_measured("speeds", {"rates": found}, draw, caption, _TEXTS["alternative"], series_vary=True)

@@ -13,7 +13,7 @@ import torch
 
 from bilingual import Bilingual, measured
 from course_utils import lesson, settings
-from shared.scoreboard_picture import measured_both
+from course_utils.texts import measured_both
 
 PATTERN = "[0-9][0-9]_*.ipynb"
 _CHECK = re.compile(r"^check\(\"(\w+)\"", re.M)

@@ -1,8 +1,6 @@
 """What the answers of PyTorch and of the driver mean: a table for sections 1.1 and 1.5; its texts are in ``answers.toml``."""
 
 import html
-import tomllib
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -10,9 +8,10 @@ import torch
 from bilingual import Bilingual, Block, measured
 from course_utils import lesson_gpus
 from course_utils.tables import html_table
+from course_utils.texts import measured_both, texts
 from torch_doctor.diagnosis.cuda_tables import DRIVER_FOR_CUDA, has_code_for
 
-TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+TEXTS = texts(__file__)
 _HEADINGS = (
     Bilingual("question", "問題"),
     Bilingual("answer", "回答"),
@@ -60,7 +59,7 @@ def meaning(expression: str, answer: Any) -> Bilingual:
         KeyError: The meaning of the expression is not known.
     """
     key, values = _case(expression, answer)
-    return Bilingual(**TEXTS[expression][key]).format(**values)
+    return TEXTS[expression][key].format(**values)
 
 
 def explained(answers: dict[str, Any]) -> Block:
@@ -71,8 +70,7 @@ def explained(answers: dict[str, Any]) -> Block:
     """
     rows, lines = [], []
     for expression, value in answers.items():
-        text = meaning(expression, value)
-        text = Bilingual(measured(text.en), measured(text.zh))
+        text = measured_both(meaning(expression, value))
         shown = f'<span class="measured">{html.escape(str(value))}</span>'
         rows.append((f"<code>{html.escape(expression)}</code>", shown, text.html()))
         lines.append(f"{expression} = {measured(value)}: {text}")

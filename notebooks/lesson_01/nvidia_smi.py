@@ -5,30 +5,12 @@ import subprocess
 
 from bilingual import Bilingual, Block, measured
 from course_utils import recordings, run_mode
+from course_utils.texts import measured_both, texts
 
-# The first of four GPUs of a server, published by its user in June 2026 (README, section Diagnostics). The rows of the
-# other three GPUs are left out, in both boxes.
-PUBLISHED_SMI = """\
-+---------------------------------------------------------------------------------------+
-| NVIDIA-SMI 535.274.02             Driver Version: 535.274.02   CUDA Version: 12.2     |
-|-----------------------------------------+----------------------+----------------------+
-| GPU  Name                 Persistence-M | Bus-Id        Disp.A | Volatile Uncorr. ECC |
-| Fan  Temp   Perf          Pwr:Usage/Cap |         Memory-Usage | GPU-Util  Compute M. |
-|                                         |                      |               MIG M. |
-|=========================================+======================+======================|
-|   0  NVIDIA A100-SXM-64GB           On  | 00000000:1D:00.0 Off |                    0 |
-| N/A   44C    P0              76W / 467W |  33254MiB / 65536MiB |      0%      Default |
-|                                         |                      |             Disabled |
-+-----------------------------------------+----------------------+----------------------+"""
-PUBLISHED_PROCESSES = """\
-+---------------------------------------------------------------------------------------+
-| Processes:                                                                            |
-|  GPU   GI   CI        PID   Type   Process name                            GPU Memory |
-|        ID   ID                                                             Usage      |
-|=======================================================================================|
-|    0   N/A  N/A    255872      C   ...pcx-cuda-booster-test/dist_matmul.x    33246MiB |
-+---------------------------------------------------------------------------------------+"""
-_PUBLISHED_BY = "github.com/formidablefrank/nvhpc-hpcx-cuda-booster-test"
+_TEXTS = texts(__file__)
+PUBLISHED_SMI, PUBLISHED_PROCESSES, _PUBLISHED_BY = (
+    _TEXTS["example"][part] for part in ("smi", "processes", "by")
+)
 
 
 def without_processes(text: str) -> str:
@@ -42,8 +24,7 @@ def without_processes(text: str) -> str:
 def console(text: str, source: Bilingual) -> Block:
     """Return terminal output as it is, with a line that says where it comes from; both may differ between machines."""
     page = f'<pre class="course-console measured">{html.escape(text)}</pre>'
-    caption = Bilingual(measured(source.en), measured(source.zh))
-    return Block(f'{page}<p class="course-small">{caption.html()}</p>', measured(text))
+    return Block(f'{page}<p class="course-small">{measured_both(source).html()}</p>', measured(text))
 
 
 def nvidia_smi() -> Block:
@@ -53,24 +34,13 @@ def nvidia_smi() -> Block:
         if result.returncode == 0:
             # On a shared server the list of processes shows other people's jobs: displayed here, but never recorded.
             run_mode.note("curve", "nvidia-smi", {"text": without_processes(result.stdout)})
-            return console(result.stdout, Bilingual("This machine, just now.", "這台機器剛才的輸出。"))
+            return console(result.stdout, _TEXTS["here"])
     except (OSError, subprocess.TimeoutExpired):
         pass  # not installed, or the driver does not answer
     recorded = recordings.recorded("nvidia-smi")
     if recorded is not None:
         # A recording has no list of processes; the published one shows what the lesson explains.
-        return console(
-            f"{recorded['text']}\n\n{PUBLISHED_PROCESSES}",
-            Bilingual(
-                f"Not your machine: recorded on {recorded['run']}; the list of processes is a published example "
-                f"({_PUBLISHED_BY}).",
-                f"這不是你的機器。上半部是參考紀錄（{recorded['run']}），行程清單則是公開的範例（{_PUBLISHED_BY}）。",
-            ),
-        )
-    return console(
-        f"{PUBLISHED_SMI}\n\n{PUBLISHED_PROCESSES}",
-        Bilingual(
-            f"Not your machine: a published example, the first of four GPUs, June 2026 ({_PUBLISHED_BY}).",
-            f"這不是你的機器，而是 2026 年 6 月的公開範例，取自四張 GPU 裡的第一張（{_PUBLISHED_BY}）。",
-        ),
-    )
+        source = _TEXTS["recorded"].format(run=recorded["run"], by=_PUBLISHED_BY)
+        return console(f"{recorded['text']}\n\n{PUBLISHED_PROCESSES}", source)
+    example = f"{PUBLISHED_SMI}\n\n{PUBLISHED_PROCESSES}"
+    return console(example, _TEXTS["published"].format(by=_PUBLISHED_BY))

@@ -7,12 +7,14 @@ from typing import Any
 
 import torch
 
-from bilingual import Bilingual, measured
+from bilingual import Bilingual
 from course_utils import figures
 from course_utils.gpu_ratings import ratings
 from course_utils.machine import machine_facts
+from course_utils.texts import measured_both, texts
 from shared.ceilings import ceilings, host_length
 
+_TEXTS = texts(__file__)
 EXAMPLE_GPU = "NVIDIA H200"  # shown where the machine has no GPU
 # float32 numbers in one vector register, by what torch.backends.cpu.get_cpu_capability() says; 4 elsewhere (SSE, NEON)
 _VECTOR = {"AVX512": 16, "AVX2": 8, "SVE256": 8}
@@ -113,54 +115,29 @@ def picture(processors: list[Processor]) -> figures.Picture:
         _draw_blocks(axes, processor, figures.RECORDED if processor.gpu else figures.YOURS)
         name = processor.name if len(processor.name) < 34 else processor.name[:32] + "…"
         axes.set_title(f"{name}\n{_blocks_text(processor)}")
-        source = Bilingual("measured", "實測") if processor.measured else Bilingual("published", "公開規格")
-        if processor.cached:
-            source = Bilingual("may be cache", "可能量到快取")
-        axes.text(
-            0.5,
-            -0.06,
-            f"{processor.memory / 1e9:.0f} GB {Bilingual('memory', '記憶體')}\n{processor.bandwidth / 1e9:,.0f} GB/s · {source}",
-            transform=axes.transAxes,
-            ha="center",
-            va="top",
-        )
-    alternative = Bilingual(
-        "Squares for CPU cores beside squares for a GPU's multiprocessors, with memory size and bandwidth.",
-        "左邊的方塊是 CPU 核心，右邊的方塊是 GPU 的多處理器，下方標示記憶體大小與頻寬。",
-    )
-    return figures.Picture(figure, _caption(processors[0], processors[-1]), alternative)
+        source = _TEXTS["cached" if processor.cached else "measured" if processor.measured else "published"]
+        memory, rate = f"{processor.memory / 1e9:.0f} GB", f"{processor.bandwidth / 1e9:,.0f} GB/s"
+        text = f"{memory} {_TEXTS['memory']}\n{rate} · {source}"
+        axes.text(0.5, -0.06, text, transform=axes.transAxes, ha="center", va="top")
+    return figures.Picture(figure, _caption(processors[0], processors[-1]), _TEXTS["alternative"])
 
 
 def _blocks_text(processor: Processor) -> str:
     """Return how many blocks of how many units there are, in both languages."""
-    count = f"{processor.blocks} × {processor.units}"
-    if processor.gpu:
-        return f"{count}: {figures.lettering(Bilingual('SMs × CUDA cores', '多處理器 × CUDA 核心'))}"
-    return f"{count}: {figures.lettering(Bilingual('cores × vector width', '核心 × 向量寬度'))}"
+    units = figures.lettering(_TEXTS["gpu_units" if processor.gpu else "cpu_units"])
+    return f"{processor.blocks} × {processor.units}: {units}"
 
 
 def _caption(cpu: Processor, gpu: Processor) -> Bilingual:
     """Return the line under the picture; everything that depends on the machine is inside of one mark per language."""
-    times = f"{gpu.bandwidth / cpu.bandwidth:.0f}"
-    few, many = f"{cpu.blocks * cpu.units:,}", f"{gpu.blocks * gpu.units:,}"
-    if gpu.measured:
-        whose = Bilingual("your GPU", "你的 GPU ")
-    else:
-        whose = Bilingual(
-            f"the {gpu.name} (published figures, since this machine has no GPU)",
-            f"{gpu.name}（這台機器沒有 GPU，改用公開規格）",
-        )
-    en = measured(
-        f"your CPU has {few} dots, {whose.en} {many}, and its memory moves {'at least ' * cpu.cached}{times} times as many bytes per second as "
-        "this machine's CPU."
+    compared = _TEXTS["compared"].format(
+        few=f"{cpu.blocks * cpu.units:,}",
+        many=f"{gpu.blocks * gpu.units:,}",
+        whose=_TEXTS["your_gpu"] if gpu.measured else _TEXTS["example_gpu"].format(name=gpu.name),
+        at_least=_TEXTS["at_least"] if cpu.cached else "",
+        times=f"{gpu.bandwidth / cpu.bandwidth:.0f}",
     )
-    zh = measured(
-        f"你的 CPU 有 {few} 個點，{whose.zh}有 {many} 個；GPU 記憶體每秒能傳送的資料，{'至少' * cpu.cached}是這台機器上 CPU 記憶體的 {times} 倍。"
-    )
-    return Bilingual(
-        f"A square is a CPU core (blue) or a multiprocessor (orange); a dot handles one float32 number in a step: {en}",
-        f"每個方塊是一個 CPU 核心（藍色）或一個多處理器（橘色），每個白點在一步裡處理一個 float32 數字。{zh}",
-    )
+    return _TEXTS["caption"].format(compared=measured_both(compared))
 
 
 def show_processors() -> None:

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from bilingual import Bilingual, Block
+from bilingual import Block
 from course_utils.explorer import Control, Explorer
 from course_utils.lesson_gpus import ready
+from course_utils.texts import texts
 from lesson_02.places import tensors_in
 
+_TEXTS = texts(__file__)
 # The line that the learner sees is the line that is executed.
 WAYS = {
     "nn.Linear": "self.part = nn.Linear(2, 2)",
@@ -70,45 +72,22 @@ def compute(*, way: str, move: str) -> Belongings:
     )
 
 
-_QUESTIONS = (
-    ("moved", Bilingual("comes along with the call", "會跟著這次呼叫一起轉換")),
-    (
-        "trained",
-        Bilingual("is in `parameters()`: the optimizer trains it", "在 `parameters()` 裡，最佳化器會訓練"),
-    ),
-    ("saved", Bilingual("is in `state_dict()`: saved and loaded", "在 `state_dict()` 裡，會存檔，也會載入")),
-)
-_YES, _NO = Bilingual("✓ yes", "✓ 是"), Bilingual("✗ no", "✗ 否")
-
-
 def render(result: Belongings) -> Block:
     """Return `result` as a small table below the code that was executed."""
     code = html.escape(f"{result.line}        # in __init__\n…\n{result.call}")
     rows = "".join(
-        f"<tr><td>{(_YES if getattr(result, name) else _NO).html()}</td><td>{text.html()}</td></tr>"
-        for name, text in _QUESTIONS
+        f"<tr><td>{_TEXTS['yes' if getattr(result, name) else 'no'].html()}</td><td>{text.html()}</td></tr>"
+        for name, text in _TEXTS["questions"].items()
     )
     table = f'<div class="course-card"><pre>{code}</pre><table class="course-table">{rows}</table></div>'
     return Block(table, result.line)
 
 
 EXPLORER = Explorer(
-    title=Bilingual("What belongs to a module?", "什麼才算模組的一部分？"),
+    title=_TEXTS["title"],
     controls=(
-        Control(
-            "way",
-            Bilingual("the part is made as", "這個部分的寫法"),
-            [(name, name) for name in WAYS],
-            "list",
-            slider=False,
-        ),
-        Control(
-            "move",
-            Bilingual("then we call", "接著呼叫"),
-            [(name, name) for name in MOVES],
-            ".to(device)",
-            slider=False,
-        ),
+        Control("way", _TEXTS["way"], [(name, name) for name in WAYS], "list", slider=False),
+        Control("move", _TEXTS["move"], [(name, name) for name in MOVES], ".to(device)", slider=False),
     ),
     compute=compute,
     render=render,

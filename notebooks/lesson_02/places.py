@@ -12,6 +12,7 @@ from bilingual import Bilingual, Block, measured
 from course_utils.exercises import Mistake
 from course_utils.lesson_gpus import modelled
 from course_utils.tables import table
+from course_utils.texts import measured_both
 from lesson_02.traffic import Traffic
 
 _HEADER = (
@@ -110,7 +111,7 @@ def outcomes(cases: dict[str, Callable[[], Any]], *, vary: str = "") -> Block:
                 Bilingual(f"computed, on {place}", f"算得出來，結果在 {place} 上") if place else code(result)
             )
         if expression == vary:
-            end = Bilingual(measured(end.en), measured(end.zh))
+            end = measured_both(end)
         rows.append((code(expression), end))
     head = (Bilingual("expression", "運算式"), Bilingual("what happens", "結果"))
     return below(table(head, rows), _note(results))

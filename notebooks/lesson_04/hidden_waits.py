@@ -3,17 +3,16 @@
 import contextlib
 import html
 import io
-import tomllib
-from pathlib import Path
 from typing import Any
 
 import torch
 
 from bilingual import Bilingual, Block
 from course_utils.lesson_gpus import ready
+from course_utils.texts import all_of, texts
 from shared.waiting import Waits
 
-REASONS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+REASONS = texts(__file__)
 
 
 def names() -> dict[str, Any]:
@@ -48,7 +47,7 @@ def answers() -> Block:
     pages, texts = [], []
     for code, why in REASONS.items():
         verdict = said[waits(code)]
-        text = Bilingual(f"{verdict.en} {why['en']}", f"{verdict.zh}{why['zh']}")
+        text = all_of(verdict, why)
         pages.append(f"<details><summary><code>{html.escape(code)}</code></summary>{text.block()}</details>")
         texts.append(f"{code}: {text}")
     return Block("".join(pages), "\n".join(texts))

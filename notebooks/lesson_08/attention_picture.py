@@ -45,7 +45,7 @@ def trained(device: torch.device) -> tuple[informer.Informer, series.Windows]:
     """Return an Informer after a short training, and the windows of the validation part."""
     data = programs.ready()
     learned, tested = (data.windows(device, torch.float32, part) for part in ("train", "val"))
-    with preserved_state():
+    with preserved_state(threads=1):
         torch.manual_seed(0)
         model = informer.Informer(len(data.columns)).to(device)
         optimizer = torch.optim.AdamW(model.parameters(), lr=RATE)
@@ -79,6 +79,27 @@ def look(model: informer.Informer, windows: series.Windows, window: int = 0) -> 
         active = measure[head].topk(informer.kept(length, attention.factor)).indices
         weights = (query @ key.mT / query.shape[-1] ** 0.5).softmax(-1)[0, head]
     return Seen(*(x.float().cpu() for x in (measure[head], active, few, weights)))
+
+
+def one_query(values: Tensor, weights: Tensor, collected: Tensor) -> figures.Picture:
+    """Return the values of all hours, and below them how much each of them counts for one query.
+
+    Args:
+        values: Of each hour, (n,).
+        weights: Of each hour, (n,).
+        collected: The mean of the values with these weights.
+    """
+    n = len(values)
+    figure, (above, below) = figures.new(height=3.2, rows=2, sharex=True)
+    above.plot(range(-n, 0), values.tolist(), color=figures.GREY)
+    above.plot([0], [collected.item()], "o", color=COMPUTED)
+    above.set_ylabel(Bilingual("value", "值"))
+    below.bar(range(-n, 0), weights.tolist(), 1.0, color=COMPUTED)
+    below.set_ylabel(Bilingual("weight", "權重"))
+    below.set_xlabel(Bilingual("key (hours)", "鍵（小時）"))
+    below.set_xticks(range(-n, 1, 24), [str(hour).replace("-", "−") for hour in range(-n, 1, 24)])
+    texts = words("one_query")
+    return figures.Picture(figure, texts["caption"], texts["alternative"])
 
 
 def cells(seen: Seen) -> Tensor:

@@ -1,4 +1,4 @@
-"""The newest finished run of a model on the whole series; where there is none, one is made."""
+"""The newest finished runs of models on the whole series; where there is none, one is made."""
 
 from pathlib import Path
 from typing import Any
@@ -7,6 +7,7 @@ from course_utils import launch
 from lesson_08.run_log import read_json
 
 RESULTS, SCRIPT, SERIES = Path("results"), "mine/forecast/forecast.py", Path("mine/series.csv")
+SEVERAL = "workers/several_models.py"
 EPOCHS = {"informer": 1, "mlp": 4}  # where there is no run: what takes seconds, or a minute
 
 
@@ -24,20 +25,20 @@ def newest(model: str) -> dict[str, Any] | None:
     return found[max(found)] if found else None
 
 
-def finished_run(model: str) -> dict[str, Any]:
-    """Return the metrics of your newest finished run of a model in `results`.
+def finished_runs(*models: str) -> list[dict[str, Any]]:
+    """Return the metrics of your newest finished run of each model in `results`.
 
     Args:
-        model: As ``forecast.py --model`` calls it.
+        models: As ``forecast.py --model`` calls them.
 
     Raises:
-        RuntimeError: There was none, and the one that was made failed.
+        RuntimeError: There was none of a model, and the one that was made failed.
     """
-    found = newest(model)
-    if found is None:
-        options = f"--data {SERIES} --model {model} --epochs {EPOCHS.get(model, 1)} --no-plots".split()
-        launch(SCRIPT, *options, processes=1, limit=600, show="clock").check()
-        found = newest(model)
-    if found is None:
+    missing = [f"{model}={EPOCHS.get(model, 1)}" for model in models if newest(model) is None]
+    if missing:
+        options = f"--data {SERIES} --no-plots"
+        launch(SEVERAL, SCRIPT, options, *missing, processes=1, limit=600, show="clock").check()
+    found = [newest(model) for model in models]
+    if None in found:
         raise RuntimeError(f"{SCRIPT} left no run in {RESULTS} · {SCRIPT} 沒有在 {RESULTS} 留下結果")
     return found

@@ -5,26 +5,53 @@ The CPU computes with one thread, as on the scoreboard of lessons 00 to 06.
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
 import torch
+from IPython import get_ipython
+from IPython.display import display
 from torch import nn
 
+from bilingual import Block
 from course_utils.lesson_gpus import ready
 from course_utils.measure import synchronize
 from course_utils.torch_state import preserved_state
 from lesson_08 import programs
+from lesson_08.words import words
 from shared import timeline
 from shared.waiting import Waits
 
 LEARN = 2048  # windows after which the error is compared
 # So many runs are timed, each for about so long: some escape what else the machine does.
-RUNS, SECONDS = 4, 0.15
+RUNS, SECONDS = 3, 0.15
 FEWEST, MOST = 64, 8192  # windows in a timed run
 BUSY, WAITING, OVERHEAD = 0.6, 0.2, 0.5  # shares from which on something limits
 
 Train = Callable[..., tuple[nn.Module, Any]]
+_MEASURING = words("journey")["measuring"]
+
+
+@contextmanager
+def clock() -> Iterator[Callable[[], None]]:
+    """Show for how long a cell has been measuring, whenever what is yielded is called; like a launch's box, empty at the end."""
+
+    def box(text: str = "") -> Block:
+        return Block(f'<div class="course-launch-live">{text}</div>', "launch")
+
+    def tick() -> None:
+        if shown:
+            seconds = _MEASURING.format(seconds=f"{time.monotonic() - began:.0f}")
+            shown.update(box(f'<p class="course-small">{seconds.html()}</p>'))
+
+    began, shown = time.monotonic(), display(box(), display_id=True) if get_ipython() else None
+    tick()
+    try:
+        yield tick
+    finally:
+        if shown:
+            shown.update(box())
 
 
 def timed(train: Train, device: torch.device, count: int, **part: Any) -> tuple[nn.Module, float]:
@@ -44,15 +71,18 @@ def rate(train: Train, device: torch.device, learn: bool = True, **part: Any) ->
     timed again, since it would learn the same.
     """
     batch, key = part.get("batch", 8), (train, device, *sorted(part.items()))
-    with preserved_state(threads=1):
+    with preserved_state(threads=1), clock() as tick:
         timed(train, device, 2 * batch, **part)
+        tick()
         count = LEARN if learn and key not in _errors else FEWEST
         model, seconds = timed(train, device, count, **part)
         best = count / seconds
         if count == LEARN:
             _errors[key] = programs.error(model)
         again = min(max(round(best * SECONDS / batch) * batch, FEWEST, 2 * batch), MOST)
-        best = max(best, *(again / timed(train, device, again, **part)[1] for _ in range(RUNS)))
+        for _ in range(RUNS):
+            tick()
+            best = max(best, again / timed(train, device, again, **part)[1])
         return best, _errors[key] if learn else None
 
 
@@ -106,7 +136,7 @@ def limit(train: Train, device: torch.device, wrap_alone: Any = None, **part: An
     part = part | {"batches": _marked(batches)}
     found = programs.order(4 * batch)
     with preserved_state(threads=1):
-        recorded = timeline.record(lambda: train(device, found, **part))
+        recorded = timeline.record(lambda: train(device, found, **part), warm_up=0)  # it has just run
         whole = recorded.seconds()  # the loop: it begins and ends with a span "data"
         host = [s for s in recorded.spans if s.lane.startswith("host") and s.name == "data"]
         share = sum(s.end - s.start for s in host) / whole

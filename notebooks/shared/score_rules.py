@@ -1,11 +1,9 @@
 """What counts on the scoreboard: the program's network, trained in this call, that recognizes digits, at a possible speed."""
 
 import math
-import tomllib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
@@ -14,6 +12,7 @@ from torch import nn
 
 from bilingual import Bilingual
 from course_utils.measure import best_time
+from course_utils.texts import texts
 from shared import program
 
 RULE = 1  # raise it when other numbers than before would come out
@@ -25,7 +24,7 @@ PART = 60  # test images at a time
 # program that trains must be refused for that.
 FASTEST = 10.0
 
-_TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_TEXTS = texts(__file__)
 _returned: WeakSet[nn.Module] = WeakSet()
 
 
@@ -38,7 +37,7 @@ class Refused(Exception):
     """
 
     def __init__(self, reason: Bilingual | str, /, **values: object) -> None:
-        self.reason = Bilingual(**_TEXTS[reason]).format(**values) if isinstance(reason, str) else reason
+        self.reason = _TEXTS[reason].format(**values) if isinstance(reason, str) else reason
         super().__init__(self.reason.en)
 
 

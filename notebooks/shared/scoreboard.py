@@ -17,15 +17,16 @@ from torch import nn
 from bilingual import Bilingual, Block
 from course_utils import lesson, run_mode
 from course_utils.machine import try_gpu
+from course_utils.texts import measured_both
 from course_utils.torch_state import preserved_state
 from course_utils.units import duration, number
 from notebook_torchrun import launch
 from shared import kept_rates, program, score_rules
 from shared.score_rules import Refused
-from shared.scoreboard_picture import STAGES, TEXTS, Entry, board, measured_both
+from shared.scoreboard_picture import STAGES, TEXTS, Entry, board
 
 Train = Callable[[torch.device, int], nn.Module]
-ENOUGH_SECONDS, MOST_RUNS = 3.0, 5
+ENOUGH_SECONDS, MOST_RUNS = 2.0, 5
 LONG_SECONDS = 20.0  # beside a run as long, what a GPU's first call loads (some seconds) may be neglected
 LIMIT = 240.0  # seconds for all runs of several processes
 FILE = "scoreboard"  # beside the progress, see course_utils.settings
@@ -65,7 +66,7 @@ def measure(train: Train, device: torch.device, epochs: int) -> tuple[float, flo
     """Return images per second, the lowest accuracy of the runs, and the seconds of each run.
 
     The fastest of two to five runs counts, so that a first call (loading, compiling, choosing algorithms) does not.
-    A single epoch of more than three seconds, on a GPU of more than twenty, is run once: a first call adds little to it.
+    A single epoch of more than two seconds, on a GPU of more than twenty, is run once: a first call adds little to it.
 
     Raises:
         Refused: The result does not count.

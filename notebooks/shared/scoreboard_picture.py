@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +9,9 @@ from typing import Any
 
 from matplotlib import ticker
 
-from bilingual import Bilingual, measured
+from bilingual import Bilingual
 from course_utils import figures, published, recordings
+from course_utils.texts import measured_both, texts
 from course_utils.units import number
 
 STAGES = {
@@ -22,8 +22,7 @@ STAGES = {
     "04": Bilingual("no waiting", "不再等待"),
     "06": Bilingual("several processes", "多個行程"),
 }
-_texts = tomllib.loads(Path(__file__).with_name("scoreboard.toml").read_text(encoding="utf-8"))
-TEXTS = {key: Bilingual(**both) for key, both in _texts.items()}
+TEXTS = texts(str(Path(__file__).with_name("scoreboard.toml")))
 IMAGES_PER_SECOND = Bilingual("images per second", "每秒影像張數")
 NOISE = 1.1  # two numbers this close are the same
 
@@ -78,11 +77,6 @@ def gain(entries: Mapping[str, Entry], lesson: str) -> Bilingual:
     if first != last:
         what = TEXTS["and"].format(one=what, other=compared("gain", first))
     return TEXTS["lesson"].format(what=what, lesson=lesson, number=int(lesson))
-
-
-def measured_both(text: Bilingual) -> Bilingual:
-    """Return `text` with both of its languages marked as measured."""
-    return Bilingual(measured(text.en), measured(text.zh))
 
 
 def recorded(names: Iterable[str], curve: str) -> tuple[dict[str, float], dict[str, Any] | None]:

@@ -11,7 +11,6 @@ import inspect
 import json
 import re
 import tempfile
-import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -21,16 +20,15 @@ from typing import Any
 from bilingual import Bilingual, Block
 from course_utils.exercises import Mistake, Mistakes, NotYet
 from course_utils.tables import RIGHT, table
+from course_utils.texts import texts
 from notebook_torchrun import launch
 from notebook_torchrun.rank import consequence
 from shared import observed_script
 
 LIMIT_SECONDS = 45.0  # usually 5 or less; an exercise has more, so that it is the launch that stops a script
 
-_TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-_WORDS, _HEAD = (
-    {name: Bilingual(**text) for name, text in _TEXTS[part].items()} for part in ("words", "head")
-)
+_TEXTS = texts(__file__)
+_WORDS, _HEAD = _TEXTS["words"], _TEXTS["head"]
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """One JupyterLab and one Chromium for all browser tests of a process."""
 
+import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,15 +25,12 @@ def unavailable(why: str) -> NoReturn:
 @pytest.fixture(scope="package")
 def chromium() -> Iterator[Any]:
     """Return a running Chromium (Playwright's browser object)."""
-    running = labpage.browser()
-    try:
-        started = running.__enter__()
-    except labpage.Unavailable as error:
-        unavailable(str(error))
-    try:
+    with contextlib.ExitStack() as stack:
+        try:
+            started = stack.enter_context(labpage.browser())
+        except labpage.Unavailable as error:
+            unavailable(str(error))
         yield started
-    finally:
-        running.__exit__(None, None, None)
 
 
 @pytest.fixture(scope="package")
@@ -42,7 +40,7 @@ def lab(chromium: Any) -> Iterator[labpage.Lab]:
         yield running
 
 
-SOME = ("00", "05", "09")  # lessons of the site
+SOME = ("00", "05")  # lessons of the site
 
 
 @pytest.fixture(scope="package")
@@ -62,9 +60,3 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setattr(practice, "offered", lambda: {"lesson_05.batch_split": about})
         build.build(folder, only=SOME, slides=slides)
     return folder
-
-
-@pytest.fixture
-def report(request: pytest.FixtureRequest) -> Any:
-    """Return a function that adds a line to the summary of the run."""
-    return lambda line: request.node.user_properties.append(("course_line", line))

@@ -23,11 +23,7 @@ START = 'run = await watch_run("made_up_run.py", "{folder}", 20000, 0.05, "{end}
 def page(lab: Lab, chromium: Any) -> Iterator[NotebookPage]:
     shutil.copy(Path(__file__).parents[1] / "lessons" / SCRIPT, lab.notebooks)
     cells = [SETUP, START.format(folder="a", end="well"), "print(run.state, run.folder)"]
-    cells += [
-        START.format(folder="b", end="well"),
-        "print(run.state, run.folder)",
-        START.format(folder="c", end="deaf"),
-    ]
+    cells.append(START.format(folder="c", end="deaf"))
     small_notebook(lab.notebooks / NAME, *cells)
     with lab.open_notebook(chromium, NAME, width=1024) as opened:
         assert opened.run_cell(1)
@@ -78,20 +74,9 @@ def test_the_button_stops_a_run_while_its_cell_runs(page: NotebookPage, lab: Lab
 
 
 @pytest.mark.nightly
-def test_the_first_interrupt_stops_it_too(page: NotebookPage, lab: Lab) -> None:
-    cell = start(page, 4)
-    interrupt(page)
-    cell.locator(".course-notyet").wait_for()
-    assert page.run_cell(5)
-    assert "stopped b" in text_of(page, 5)
-    assert (lab.notebooks / "b" / "checkpoint.pt").exists()
-    wait_until(lambda: ranks() == [], "the ranks to end")
-
-
-@pytest.mark.nightly
-def test_the_second_interrupt_kills_it(page: NotebookPage) -> None:
+def test_an_interrupt_stops_it_too_and_the_second_one_kills_it(page: NotebookPage) -> None:
     """The script of this cell does not heed the file `stop`."""
-    cell = start(page, 6)
+    cell = start(page, 4)
     interrupt(page)
     wait_until(
         lambda: "stopping" in cell.locator(".course-verdict").first.inner_text(), "the panel to say so"
@@ -101,7 +86,7 @@ def test_the_second_interrupt_kills_it(page: NotebookPage) -> None:
     cell.locator(".course-notyet").wait_for()
     wait_until(lambda: ranks() == [], "the ranks to be killed")
     # The traceback comes after the panel's last state.
-    wait_until(lambda: "KeyboardInterrupt" in text_of(page, 6), "the traceback")
+    wait_until(lambda: "KeyboardInterrupt" in text_of(page, 4), "the traceback")
 
 
 @pytest.mark.nightly

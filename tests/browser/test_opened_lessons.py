@@ -1,8 +1,7 @@
 """A lesson, at night every lesson, as it is stored: opened in JupyterLab, untrusted and trusted; only its setup cell is run."""
 
 import re
-import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,6 @@ SWITCHING_MS = 100
 class Opened:
     """A lesson that is open, trusted, with its language switch."""
 
-    name: str
     cells: list[Any]  # as they are stored
     page: NotebookPage
     untrusted: dict[str, Any]  # what the page showed on first opening
@@ -39,12 +37,8 @@ def lesson(request: pytest.FixtureRequest, lab: Lab, chromium: Any) -> Iterator[
         untrusted |= {"widgets": page.widgets(), "overflow": page.overflow()}
         page.trust()
         assert page.run_cell(next(i for i, cell in enumerate(cells) if cell.cell_type == "code"))
-        yield Opened(path.stem, cells, page, untrusted)
+        yield Opened(cells, page, untrusted)
     lab.shut_kernels_down()
-
-
-def test_there_are_lessons() -> None:
-    assert LESSONS, "no notebook in notebooks/: nothing was tested"
 
 
 def test_first_opening(lesson: Opened) -> None:
@@ -89,14 +83,10 @@ def test_language_and_layout(lesson: Opened, choice: str) -> None:
     assert_language(lesson.page, choice)
 
 
-def test_switching_is_quick(lesson: Opened, report: Callable[[str], None]) -> None:
-    page = lesson.page.page
-    marked = page.evaluate("() => window.course.panel().querySelectorAll('[lang]').length")
+def test_switching_is_quick(lesson: Opened) -> None:
     times: list[float] = []
     while len(times) < 60 and (not times or min(times) >= SWITCHING_MS):
-        clicks = page.evaluate("() => window.course.switching_times(1)")
+        clicks = lesson.page.page.evaluate("() => window.course.switching_times(1)")
         assert None not in clicks, "a click on the switch changed nothing within five seconds"
         times += clicks
-    best, middle = min(times), statistics.median(times)  # other work on the machine can only add to the time
-    report(f"{lesson.name}: {marked} texts switched in {best:.0f} ms ({middle:.0f} as the median)")
-    assert best < SWITCHING_MS
+    assert min(times) < SWITCHING_MS  # other work on the machine can only add to the time

@@ -33,7 +33,7 @@ SMALL = """smallest => {
     looked++;
     if (size < smallest) found.set(`${size} px <${element.tagName} class="${element.className}">`, node.data.slice(0, 60));
   }
-  const tables = [...window.course.panel().querySelectorAll('pre.course-console:not(.course-card *)')];  // of nvidia-smi
+  const tables = [...window.course.panel().querySelectorAll('pre.course-console:not(.course-card *)')];
   return {looked, small: [...found].map(([kind, text]) => `${kind}: ${text}`),
     cut: tables.filter(window.course.shown).filter(box => box.scrollWidth > box.clientWidth).length};
 }"""

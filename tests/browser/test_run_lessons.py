@@ -1,4 +1,4 @@
-"""Lessons run in a real JupyterLab, clicked and typed through: by day lesson 02 without what it measures, at night all."""
+"""Lessons run in a real JupyterLab and clicked through: by day lesson 02 without what it measures, at night all."""
 
 import json
 import re
@@ -212,7 +212,8 @@ SIZES = """() => {
   const prose = size(window.course.panel().querySelector('.jp-MarkdownOutput p'));
   return {
     prose, looked: shown.length,
-    smaller: shown.filter(e => size(e) < prose && !e.matches('.course-small')).map(e => size(e) + ' ' + e.outerHTML.slice(0, 120)),
+    smaller: shown.filter(e => size(e) < prose && !e.matches('.course-small'))
+      .map(e => size(e) + ' ' + e.outerHTML.slice(0, 120)),
     high: [...window.course.panel().querySelectorAll('.course-figure img')].map(e => e.getBoundingClientRect().height)
       .filter(height => height > 0.53 * innerHeight),
   };

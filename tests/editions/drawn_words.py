@@ -3,8 +3,8 @@
 import json
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from typing import Any
 from unittest.mock import patch
 
 from matplotlib.text import Text
@@ -17,32 +17,22 @@ _PAIR = re.compile(
 _SENTENCE = re.compile(r"(?:\b[a-z]{2,}\b[ ,]+){2,}\b[a-z]{2,}\b")
 
 
-@contextmanager
-def drawn() -> Iterator[list[str]]:
-    """Note every text that matplotlib draws meanwhile."""
-    words: list[str] = []
+def noted(note: Callable[[str], object]) -> Any:
+    """Return a patch of matplotlib that notes every text that is drawn; to be entered or started."""
     draw = Text.draw
 
-    def noted(self: Text, *args: object, **more: object) -> None:
+    def noting(self: Text, *args: object, **more: object) -> None:
         if self.get_visible() and self.get_text().strip():
-            words.append(self.get_text())
+            note(self.get_text())
         draw(self, *args, **more)
 
-    with patch.object(Text, "draw", noted):
-        yield words
+    return patch.object(Text, "draw", noting)
 
 
-def note_for_ever() -> None:
-    """In a process that a test starts: write every text that is drawn to the file ``DRAWN_WORDS``, as JSON."""
-    draw = Text.draw
-
-    def noted(self: Text, *args: object, **more: object) -> None:
-        if self.get_visible() and self.get_text().strip():
-            with open(os.environ["DRAWN_WORDS"], "a", encoding="utf-8") as file:
-                file.write(json.dumps(self.get_text()) + ",")
-        draw(self, *args, **more)
-
-    Text.draw = noted
+def into_file(text: str) -> None:
+    """Write a text to the file ``DRAWN_WORDS``, as JSON: for a process that a test starts."""
+    with open(os.environ["DRAWN_WORDS"], "a", encoding="utf-8") as file:
+        file.write(json.dumps(text) + ",")
 
 
 def other_language(words: list[str], language: str) -> list[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from drawn_words import drawn, other_language
+from drawn_words import noted, other_language
 from IPython.core.inputtransformer2 import TransformerManager
 from ipywidgets.widgets.widget import _instances as every_widget
 from room_explorers import explorers
@@ -153,13 +153,11 @@ def small(*cells: nbformat.NotebookNode, language: str) -> nbformat.NotebookNode
     return nbformat.from_dict(made)
 
 
-def shown(markup: str) -> nbformat.NotebookNode:
-    return nbformat.v4.new_code_cell(
-        "1", outputs=[nbformat.v4.new_output("display_data", {"text/html": markup})]
-    )
-
-
 text, code = nbformat.v4.new_markdown_cell, nbformat.v4.new_code_cell
+
+
+def shown(markup: str) -> nbformat.NotebookNode:
+    return code("1", outputs=[nbformat.v4.new_output("display_data", {"text/html": markup})])
 
 
 @pytest.mark.parametrize(
@@ -199,9 +197,7 @@ def test_an_unknown_edition_is_refused() -> None:
 
 def test_the_edition_for_instructors_has_answers_and_notes() -> None:
     made = edition(nbformat.read(LESSONS[1], 4), "en", "instructor")
-    added = {
-        cell.id: cell for cell in made.cells if cell.metadata.get("course", {}).get("for") == "instructor"
-    }
+    added = {cell.id: cell for cell in made.cells if "for" in cell.metadata.get("course", {})}
     student = edition(nbformat.read(LESSONS[1], 4), "en", "student")
     assert [cell.id for cell in made.cells if cell.id not in added] == [cell.id for cell in student.cells]
     assert re.search(r"\| 1.1 Is there one\? \| \d+ \+ 8 \|", added["title-for-minutes"].source)
@@ -210,10 +206,8 @@ def test_the_edition_for_instructors_has_answers_and_notes() -> None:
     wrong = added["ex-on-gpu-try-for-check-on-gpu"].source
     hint = "“You also say yes for a tensor on the CPU. Ask the tensor that was passed in.”: `return True`"
     assert "**Hints**" in wrong and hint in wrong
-    forgotten = HINTS["returned_none"].en.partition("`")[0]
-    assert forgotten and not [cell.id for cell in added.values() if forgotten in cell.source], (
-        "teaches nothing"
-    )
+    forgotten = HINTS["returned_none"].en.partition("`")[0]  # teaches nothing
+    assert forgotten and not [cell.id for cell in added.values() if forgotten in cell.source]
     assert all(cell.metadata.slideshow.slide_type == "notes" for cell in added.values())
     assert any("<details open>" in cell.source for cell in made.cells)
     assert not any("<details open>" in cell.source for cell in student.cells)
@@ -224,17 +218,14 @@ def test_the_edition_for_instructors_has_answers_and_notes() -> None:
 
 @pytest.mark.parametrize(
     ("language", "which"),
-    sample(
-        [(language, n) for language in ("en", "zh-TW") for n in range(4)],
-        ["en-0", "zh-TW-1"],
-        lambda case: f"{case[0]}-{case[1]}",
-    ),
+    sample(product(("en", "zh-TW"), range(4)), ["en-0", "zh-TW-1"], lambda case: f"{case[0]}-{case[1]}"),
 )
 def test_explorers_draw_one_language(language: str, which: int) -> None:
     """By day every fourth one in each language."""
     try:
         use(language)
-        with drawn() as words:
+        words: list[str] = []
+        with noted(words.append):
             for name, explorer in [*explorers().items()][which::4]:
                 lesson.use(name[7:9])
                 explorer.html(small=False, **explorer.defaults())
@@ -259,13 +250,9 @@ def test_widgets_speak_one_language(language: str, shown: list) -> None:
             control_panel(explorer, "")
     finally:
         use(None)
-    words = {
-        text
-        for key, widget in every_widget.items()
-        if key not in before
-        for name in widget.keys
-        for text in strings(getattr(widget, name, None))
-    }
+    new = [widget for key, widget in every_widget.items() if key not in before]
+    values = [getattr(widget, name, None) for widget in new for name in widget.keys]
+    words = {text for value in values for text in strings(value)}
     assert len(words) > 200 and len(shown) > 60
     other = re.compile("[\u3400-\u9fff]| lang=" if language == "en" else " lang=")
     assert [text for text in words if other.search(text)] == []
@@ -290,14 +277,15 @@ def test_an_executed_edition_is_in_one_language(
     monkeypatch.setattr(lessons, "EXECUTED", tmp_path)
     words = tmp_path / "words"
     shutil.copy(Path(__file__).with_name("drawn_words.py"), tmp_path / "drawn_words.py")
-    (tmp_path / "sitecustomize.py").write_text("import drawn_words; drawn_words.note_for_ever()\n")
+    start = "import drawn_words; drawn_words.noted(drawn_words.into_file).start()\n"
+    (tmp_path / "sitecustomize.py").write_text(start)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
     monkeypatch.setenv("DRAWN_WORDS", str(words))
     assert lessons.run(path.name, language) is not None
     assert lessons.run(path.name, language) is None, "nothing has changed since"
     made = lessons.lesson(path.name, language, "student", outputs=True)
     assert problems(made, path.parent) == []
-    noted = json.loads(f"[{words.read_text(encoding='utf-8').rstrip(',')}]") if words.exists() else []
+    seen = json.loads(f"[{words.read_text(encoding='utf-8').rstrip(',')}]") if words.exists() else []
     # The project of lesson 08 works without the course, in English; its names of methods come back in the lesson's figure.
     project = "".join(file.read_text(encoding="utf-8") for file in path.parent.glob("workers/forecast/*.py"))
-    assert [text for text in other_language(noted, language[:2]) if text not in project] == []
+    assert [text for text in other_language(seen, language[:2]) if text not in project] == []

@@ -3,13 +3,19 @@
 import json
 import math
 import os
+import runpy
+import shutil
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from html_nesting import assert_nested
+from lesson_cells import NOTEBOOKS
 
 import command_line
+import final_test
 from bilingual import Bilingual
 from lesson_08 import compare_runs, finished_run, forecast_picture
 
@@ -118,30 +124,35 @@ def test_the_newest_run_that_was_tested(tmp_path: Path, monkeypatch: pytest.Monk
         os.utime(file, (10**9 - age, 10**9 - age))
     a_run(tmp_path, "unfinished", metrics__json=None)
     a_run(tmp_path / "short", "of another series")
-    assert finished_run.finished_run("informer") == METRICS
+    assert finished_run.finished_runs("informer") == [METRICS]
 
 
-def test_without_one_a_short_run_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    launched: list[tuple] = []
+def test_a_short_run_is_made_of_each_model_that_has_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the launched script itself, in this process: each model trains as often as asked, in one order."""
+    asked: list[Any] = []
 
-    class Launched:
-        def check(self) -> None:
-            if len(launched) == 1:
-                a_run(tmp_path, "one-epoch")
+    def launch(script: str, *words: str, **_: object) -> Any:
+        monkeypatch.setattr(sys, "argv", [script, *words])
+        monkeypatch.setenv("RANK", "0")
+        monkeypatch.setattr(sys, "path", list(sys.path))
+        monkeypatch.setattr(runpy, "run_path", lambda *_, **__: asked.append(command_line.arguments()))
+        exec(Path(NOTEBOOKS[0].parent, script).read_text(encoding="utf-8"), {})
+        assert "RANK" not in os.environ
+        return SimpleNamespace(check=lambda: None)
 
-    def launch(*words: object, **settings: object) -> Launched:
-        launched.append((words, settings))
-        return Launched()
-
+    a_run(tmp_path, "informer-1")
     monkeypatch.setattr(finished_run, "RESULTS", tmp_path)
     monkeypatch.setattr(finished_run, "launch", launch)
-    assert finished_run.finished_run("informer") == METRICS
-    assert finished_run.finished_run("informer") == METRICS and len(launched) == 1
-    options = command_line.arguments([str(word) for word in launched[0][0][1:]])
-    assert (options.model, options.epochs, options.size) == ("informer", 1, "small")
-    monkeypatch.setattr(finished_run, "RESULTS", tmp_path / "elsewhere")
+    monkeypatch.setattr(final_test, "others", lambda windows: ERRORS)
     with pytest.raises(RuntimeError, match="left no run"):
-        finished_run.finished_run("informer")
+        finished_run.finished_runs("informer", "mlp")
+    shutil.rmtree(tmp_path / "informer-1")
+    with pytest.raises(RuntimeError, match="left no run"):
+        finished_run.finished_runs("informer", "mlp")
+    assert [(run.model, run.epochs) for run in asked] == [("mlp", 4), ("informer", 1), ("mlp", 4)]
+    assert all(run.data == finished_run.SERIES and not run.plots and run.size == "small" for run in asked)
 
 
 # --- the picture ----------------------------------------------------------------------------------------------
@@ -160,18 +171,3 @@ def test_the_recorded_run_beats_all_baselines() -> None:
     for own in (model, *test.values()):
         assert math.isclose(sum(own["per_horizon"]) / 24, own["mse"], rel_tol=0.01)
     assert Bilingual(**recorded["made"])
-
-
-def test_the_picture_of_a_run(capsys: Any) -> None:
-    window = {"past": [0.0] * 96, "truth": [1.0] * 24, "forecast": [0.5] * 24, "column": "price"}
-    test = {name: {"per_horizon": [0.1 * n] * 24} for n, name in enumerate(forecast_picture.STYLES, 1)}
-    mlp = {"test": {"mlp": test.pop("mlp")}}
-    metrics = {"examples": [window], "test": test | {"unknown": ERRORS}}
-    figure = forecast_picture.draw((metrics, mlp), forecast_picture.whole_run())
-    labels = [line.get_label() for line in figure.axes[1].lines]
-    names = [
-        forecast_picture.figures.lettering(forecast_picture.NAMES[name], " · ")
-        for name in forecast_picture.STYLES
-    ]
-    assert labels == [*names, forecast_picture.figures.lettering(forecast_picture._TEXTS["whole"])]
-    forecast_picture.show(metrics, mlp)

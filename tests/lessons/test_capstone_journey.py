@@ -70,33 +70,6 @@ def test_all_sources_give_the_same_batches_in_the_same_order() -> None:
             assert all(torch.equal(a, b) for a, b in zip(mine, other, strict=True))
 
 
-def test_the_first_losses_are_the_same_from_all_sources_and_in_both_loops() -> None:
-    runs = [programs.train(CPU, programs.order(24), source)[1] for source in SOURCES]
-    runs.append(programs.train(CPU, programs.order(24), programs.from_device, programs.keep_losses)[1])
-    for losses in runs[1:]:
-        assert losses == pytest.approx(runs[0], rel=0, abs=1e-9)
-    other = programs.train(CPU, programs.order(24).flip(0), programs.from_device)[1]
-    assert other != pytest.approx(runs[0], abs=1e-9), "another order would be noticed"
-
-
-def test_a_larger_batch_and_another_type_still_learn() -> None:
-    model, losses = programs.train(
-        CPU, programs.order(256), programs.from_device, programs.keep_losses, 32, 4e-3, torch.float32
-    )
-    untrained = programs.train(CPU, programs.order(8), programs.from_device, rate=0.0)[0]
-    assert programs.error(model) < 0.9 * programs.error(untrained) and losses[-1] < losses[0]
-    half = 32, 4e-3, torch.float32, programs.in_bfloat16
-    low = programs.train(CPU, programs.order(64), programs.from_device, programs.keep_losses, *half)[1]
-    assert low == pytest.approx(losses[:2], rel=0.05) and low != losses[:2]
-
-
-def test_looking_at_the_error_changes_nothing() -> None:
-    model, _ = programs.train(CPU, programs.order(8), programs.from_device)
-    before = torch.get_rng_state()
-    assert programs.error(model) == programs.error(model) and model.training
-    assert torch.equal(before, torch.get_rng_state())
-
-
 def test_the_order_is_one_permutation_after_the_other() -> None:
     total = len(programs.ready().windows(CPU, F64))
     two = programs.order(2 * total)
@@ -112,10 +85,6 @@ def test_windows_come_from_the_training_rows_only() -> None:
 
 
 # --- measuring -----------------------------------------------------------------------------------------------
-
-
-def test_waits_are_counted() -> None:
-    assert journey.waits(programs.report_each) == 2 and journey.waits(programs.keep_losses) == 0.25
 
 
 def test_the_best_of_several_runs_counts_after_a_warm_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,7 +132,7 @@ def test_the_limit_is_read_from_a_timeline(
     def timed(train: Any, device: Any, count: int, **part: Any) -> tuple[Any, float]:
         return None, small if part["batch"] == 1 else 1.0
 
-    monkeypatch.setattr(journey_measuring.timeline, "record", lambda action: recorded)
+    monkeypatch.setattr(journey_measuring.timeline, "record", lambda action, warm_up: recorded)
     monkeypatch.setattr(journey_measuring, "timed", timed)
     assert journey_measuring.limit(programs.train, CPU, batch=8) == limit in LIMITS
 

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import re
 import subprocess
 import sys
 import threading
@@ -18,7 +17,7 @@ from html_nesting import assert_nested
 
 from lesson_08 import live_run
 from lesson_08.run_log import Lines, Progress, number
-from lesson_08.run_view import MOST_POINTS, bar, clock, end_box, losses, panel, thinned
+from lesson_08.run_view import MOST_POINTS, clock, end_box, losses, panel, thinned
 
 SCRIPT = Path(__file__).with_name("made_up_run.py")
 
@@ -105,12 +104,6 @@ def test_a_long_run_is_drawn_with_few_points() -> None:
     assert "nan" not in drawn and "inf" not in drawn
 
 
-def test_a_bar_is_never_longer_than_its_frame() -> None:
-    for share in (-1, 0, 0.5, 1, 7):
-        filled = float(re.findall(r"width:([\d.]+)%", bar(share, "red"))[-1])
-        assert filled == 100 * min(1, max(0, share))
-
-
 def test_the_panel_shows_every_device_by_name() -> None:
     devices = {
         "cuda:0": {"name": "NVIDIA <H100>", "busy": 97, "memory": 6e10, "total": 8e10},
@@ -159,14 +152,6 @@ def ranks(folder: Path) -> list[int]:
 def watch(results: Path, steps: int, pause: float, end: str, processes: int = 2) -> live_run.Watched:
     """Watch the made-up run to its end."""
     return asyncio.run(live_run.watch_run(str(SCRIPT), results, steps, pause, end, processes=processes))
-
-
-def test_a_run_that_finishes(results: Path, capsys: Any) -> None:
-    run = watch(results, 8, 0.05, "well", processes=1)
-    assert (run.state, run.folder, run.launched.ok) == ("finished", results, True)
-    assert 0 < run.watching < run.seconds
-    printed = capsys.readouterr().out
-    assert "finished · 已完成" in printed and "⟨made-up <processor>⟩" in printed
 
 
 def test_a_run_that_fails_is_explained(results: Path, capsys: Any) -> None:

@@ -246,7 +246,7 @@ def dead(folder: Path) -> Path:
 
 @pytest.mark.parametrize("which", sample(["run", "run_at_night"], ["run"]))
 def test_nbval_reports(which: str, small: Path, tmp_path: Path) -> None:
-    """Each fault, and a dead kernel at once and not at the time limit of 300 seconds; the copy without a fault passes."""
+    """Each fault, and a dead kernel at once, not at the time limit of 300 seconds; the copy without a fault passes."""
     small_lesson.write_room(tmp_path)
     shutil.copy(small, tmp_path / "clean.ipynb")
     paths, place = [tmp_path / "clean.ipynb", dead(tmp_path)], {}

@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import pytest
-from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from ruff_findings import ruff_findings
 from tabled import tabled
@@ -13,7 +12,7 @@ from tools.check import files
 from tools.check.code import check_code
 from tools.check.text import Findings
 from tools.minutes import lessons
-from tools.notebook_file import cells, code_hash
+from tools.notebook_file import cells, code_hash, read
 from tools.record import execute
 from tools.written import Script, script_in, workplace
 
@@ -69,14 +68,7 @@ def test_the_scripts_of_the_lessons_are_sound(tmp_path: Path) -> None:
 def course(tmp_path: Path) -> Path:
     """A folder of notebooks with a room, another file, a learner's script and a learner's results."""
     folder = tmp_path / "notebooks"
-    for name in (
-        "lesson_99/texts.toml",
-        "workers/a.py",
-        "mine/a.py",
-        "results/a/b.py",
-        ".hidden/b",
-        "99_a.ipynb",
-    ):
+    for name in "lesson_99/texts.toml workers/a.py mine/a.py results/a/b.py .hidden/b 99_a.ipynb".split():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("print('the learner')" if name == "mine/a.py" else "", encoding="utf-8")
     return folder
@@ -105,26 +97,18 @@ def test_a_folder_without_lessons_is_its_own_workplace(tmp_path: Path) -> None:
     assert workplace(tmp_path, tmp_path / "scratch") == tmp_path and not (tmp_path / "scratch").exists()
 
 
-def outputs(notebook: NotebookNode) -> str:
-    return "".join(output.get("text", "") for cell in notebook.cells for output in cell.get("outputs", []))
-
-
 def test_recording_leaves_the_learners_scripts_alone(course: Path, tmp_path: Path) -> None:
-    import nbformat
-
     first = "from pathlib import Path\n\nPath('mine').mkdir(exist_ok=True)\nprint(*Path('mine').iterdir())"
-    notebook = new_notebook(
-        cells=[
-            new_markdown_cell("# 99. A · 甲", id="title"),
-            new_code_cell(first, id="setup"),
-            new_code_cell("%%writefile mine/a.py\nprint('ours')", id="writes"),
-            new_code_cell("print(Path('mine/a.py').read_text())", id="reads"),
-        ],
-        metadata={"course": {"lesson": "99"}},
-    )
+    sources = (first, "%%writefile mine/a.py\nprint('ours')", "print(Path('mine/a.py').read_text())")
+    code = [new_code_cell(source, id=f"code-{n}") for n, source in enumerate(sources)]
+    cells = [new_markdown_cell("# 99. A · 甲", id="title"), *code]
     path = course / "99_a.ipynb"
-    path.write_text(json.dumps(notebook), encoding="utf-8")
+    path.write_text(
+        json.dumps(new_notebook(cells=cells, metadata={"course": {"lesson": "99"}})), encoding="utf-8"
+    )
     for _ in range(2):
         execute(path, tmp_path / "journal.jsonl")
-        assert outputs(nbformat.read(path, as_version=4)) == "\nWriting mine/a.py\nprint('ours')\n\n"
+        _, *executed = read(path).cells
+        texts = [output.text for cell in executed for output in cell.outputs]
+        assert "".join(texts) == "\nWriting mine/a.py\nprint('ours')\n\n"
     assert (course / "mine" / "a.py").read_text(encoding="utf-8") == "print('the learner')"

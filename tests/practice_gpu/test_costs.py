@@ -15,8 +15,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 import practice_gpu
+from practice_gpu import Seconds
 from practice_gpu.costs import _kind, _sizes, copy_seconds, kernel_seconds
-from practice_gpu.modelled import Seconds
 from practice_gpu.profiles import Profile, profile, sources
 
 CARDS = ["T4", "RTX 4060 Laptop", "RTX 4090", "A100", "H100", "H200", "B200"]

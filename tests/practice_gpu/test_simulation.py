@@ -7,6 +7,7 @@ import random
 from typing import Any
 
 import pytest
+from tabled import tabled
 
 from practice_gpu import ordering, simulation
 from practice_gpu.ordering import Memory, Races
@@ -217,33 +218,7 @@ def test_many_random_programs_agree_with_the_model() -> None:
     check(10_000)
 
 
-SUBMIT, START, ADVANCE = (f"simulation.Machine.{name}" for name in ("submit", "_start", "advance"))
-FAULTS = [
-    (SUBMIT, "queue.known = merged(queue.known, {**other.known, other.key: other.order})", "pass"),
-    (SUBMIT, "{**other.known, other.key: other.order}", "{other.key: other.order}"),
-    (SUBMIT, "queue.host, queue.known = self.known, merged(queue.known, self.known)", "pass"),
-    (SUBMIT, "queue.known, self.now,", "queue.known, 0.0,"),
-    (SUBMIT, "queue.last = work", "pass"),
-    (START, "used + work.share <= 1 + 1e-9", "used + work.share < 1"),
-    (START, "start, used = end, used - freed", "start, used = end, used"),
-    (START, "if item[0] > start", "if item[0] > start + 2"),
-    (START, "ready = max(work.issued, queue.free)", "ready = work.issued"),
-    (START, "ready = max(ready, other.end)", "pass"),
-    (ADVANCE, "(best is None or (*times, work.number) < best[:3])", "best is None"),
-    (ADVANCE, "goal is None and best[0] > until", "goal is None and best[0] >= until + 3"),
-    (ADVANCE, "if item[0] > start", "if item[0] > start + 2"),
-    (ADVANCE, "work.after, queue.free = (), work.end", "work.after, queue.free = (), start"),
-    ("simulation.Machine.run", "heapq.heappop(ended)", "ended.pop()"),
-    ("simulation.Machine.wait", "self.learn(work)", "pass"),
-    ("simulation.Machine.wait", "self.now = max(self.now, work.end)", "self.now = work.end"),
-    ("simulation.Machine.learn", "{**work.known, work.key: work.order}", "{work.key: work.order}"),
-    ("ordering.Races.touch", "known.get(old.key, -1) >= old.order", "known.get(old.key, -1) > old.order"),
-    ("ordering.Races.touch", "(write or not use.write) and", ""),
-    ("ordering.Races.host", "(write or use.write)", "use.write"),
-]
-
-
-@pytest.mark.parametrize(("where", "needle", "replacement"), FAULTS, ids=map(str, range(len(FAULTS))))
+@tabled
 def test_a_planted_fault_is_found(
     where: str, needle: str, replacement: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

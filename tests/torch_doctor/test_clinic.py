@@ -33,7 +33,7 @@ def found(text: str) -> str | None:
 
 
 def test_entries_are_complete() -> None:
-    assert len(ENTRIES) >= 133, "none is dropped"
+    assert len(ENTRIES) >= 216, "none is dropped"
     for name in ENTRIES:
         is_complete(name)
 
@@ -100,9 +100,9 @@ def test_a_sample_matches_its_entry_and_no_other() -> None:
 
 # Their last line alone says too little, or means something else in another program.
 CAUTIOUS = {"compile-failed", "dl-worker-exc", "dl-pipe", "load-corrupt", "load-missing-code", "spawn-args", "dp-replica",
-            "dp-imbalance", "ddp-inplace"}  # fmt: skip
+            "dp-imbalance", "ddp-inplace", "pkg-error", "dist-error"}  # fmt: skip
 # "CUDA kernel errors might be asynchronously reported": the line above it is asked for.
-GENERAL = {"cuda-other", "hip-error"}
+GENERAL = {"autograd", "cuda-other", "hip-error"}
 
 
 def test_a_title_alone_is_recognised() -> None:
@@ -181,7 +181,7 @@ def test_an_everyday_error_is_not_claimed() -> None:
 
 def test_an_everyday_message_is_not_claimed() -> None:
     texts = ORDINARY["texts"].splitlines()
-    assert len(texts) >= 80 and not [text for text in texts if found(text)]
+    assert len(texts) >= 130 and not [text for text in texts if found(text)]
 
 
 def test_an_everyday_message_is_claimed_where_processes_are_started() -> None:

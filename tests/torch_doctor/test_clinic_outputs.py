@@ -17,7 +17,13 @@ from torch_doctor.errors.matching import find_cause
 
 OUTPUTS: list[dict[str, Any]] = [
     output
-    for file in ("clinic_outputs.toml", "clinic_outputs_more.toml", "clinic_outputs_2026.toml")
+    for file in (
+        "clinic_outputs.toml",
+        "clinic_outputs_more.toml",
+        "clinic_outputs_2026.toml",
+        "clinic_outputs_latest.toml",
+        "clinic_outputs_fresh.toml",
+    )
     for output in tomllib.loads(Path(__file__).with_name(file).read_text(encoding="utf-8"))["output"]
 ]
 
@@ -50,7 +56,7 @@ UNSEEN = [output for output in OUTPUTS if output.get("unseen")]  # of 2025 and 2
 
 
 def test_there_is_enough_to_measure() -> None:
-    assert len(OUTPUTS) >= 713 and len(HELD_BACK) >= 258 and len(MISSED) >= 37 and len(UNSEEN) >= 67
+    assert len(OUTPUTS) >= 879 and len(HELD_BACK) >= 301 and len(MISSED) >= 107 and len(UNSEEN) >= 180
     assert len({output["link"] for output in OUTPUTS}) == len(OUTPUTS), "one text per thread"
     assert all(re.match(r"https://github\.com/[^/]+/[^/]+/(issues|pull)/\d+$", o["link"]) for o in OUTPUTS)
     assert len({output["entry"] for output in OUTPUTS}) >= 78
@@ -82,7 +88,7 @@ def test_most_unseen_outputs_are_named(request: pytest.FixtureRequest) -> None:
     tuned, of = recall(TUNING)
     told = f"error clinic: named {right} of {unseen} outputs when they were first seen; of those it was tuned on, {tuned} of {of}"
     request.node.user_properties.append(("course_line", told))
-    assert right / unseen >= 0.86 and right / held >= 0.95
+    assert right / unseen >= 0.74 and right / held >= 0.95
 
 
 def test_the_outputs_of_this_year_were_named_when_first_seen(request: pytest.FixtureRequest) -> None:
@@ -92,8 +98,17 @@ def test_the_outputs_of_this_year_were_named_when_first_seen(request: pytest.Fix
         f"error clinic: {right} of {of + missed} outputs of 2025 and 2026 were named rightly when first seen"
     )
     request.node.user_properties.append(("course_line", told))
-    assert right == of and right / (of + missed) >= 0.74
+    assert right == of and right / (of + missed) >= 0.50
     assert all(output["cause"] for output in UNSEEN), "with the cause that the thread confirms"
+
+
+def test_the_batches_collected_last_keep_what_was_missed(request: pytest.FixtureRequest) -> None:
+    """The figure that counts: nothing had been written for them, nor for others of the same search."""
+    fresh = [output for output in UNSEEN if output.get("fresh")]
+    right = sum(not output.get("missed") for output in fresh)
+    told = f"error clinic: {right} of {len(fresh)} outputs of the last three batches were named rightly when first seen"
+    request.node.user_properties.append(("course_line", told))
+    assert len(fresh) >= 54 and right <= 26, "those that were missed stay marked"
 
 
 def test_what_is_no_matter_of_the_clinic_is_not_claimed() -> None:

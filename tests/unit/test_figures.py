@@ -19,7 +19,7 @@ from tabled import tabled
 
 from bilingual import Bilingual
 from course_utils import figures, recordings, run_mode, units
-from course_utils.figures import Picture, axes, new, picture, show_measured
+from course_utils.figures import Picture, new, show_measured
 from course_utils.figures.measured import _measured_only, series
 from course_utils.measure import Comparison
 from practice_gpu import Seconds
@@ -93,7 +93,7 @@ def drawn_by(call: Callable[[], None], recorded: dict[str, Any] | None, **text: 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(IPython.display, "display", displayed.append)
         patched.setattr(recordings, "recorded", lambda _: recorded and recorded | {"run": RUN})
-        for module in (axes, charts):
+        for module in (figures.charts, charts):
             patched.setattr(module, "text", lambda *_: TEXT | text)
         call()
     return displayed[0]
@@ -222,7 +222,7 @@ def noted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     found: list[Any] = []
     monkeypatch.setattr(run_mode, "note", lambda *what: found.append(what))
     monkeypatch.setattr(recordings, "recorded", lambda _: None)
-    for module in (axes, charts):
+    for module in (figures.charts, charts):
         monkeypatch.setattr(module, "text", lambda *_: TEXT)
     return found
 
@@ -333,14 +333,6 @@ def test_a_character_outside_the_subset_is_noticed() -> None:
     axes.set_title("\U00020000")  # a rare character that no lesson uses
     with pytest.raises(UserWarning, match="Glyph .* missing"):
         figures.png(figure)
-
-
-def test_a_broken_font_file_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "fonts").mkdir()
-    (tmp_path / "fonts" / picture._FONT).write_bytes(TARGET.read_bytes()[:1000])
-    monkeypatch.setattr(picture.resources, "files", lambda _: tmp_path)
-    with pytest.raises(RuntimeError):
-        picture._families.__wrapped__()
 
 
 def test_the_style_leaves_matplotlib_alone() -> None:

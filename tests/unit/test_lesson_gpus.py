@@ -10,7 +10,7 @@ import practice_gpu
 from bilingual import Bilingual
 from course_utils import best_time, compare, lesson, lesson_gpus
 from course_utils.claim_card import Card, Verdict
-from course_utils.claims import judge
+from course_utils.claims import _judge as judge
 from course_utils.lesson_gpus import gpus
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 import torch
+from tabled import tabled
 
 from course_utils import machine, needs, recordings, try_gpu
 from course_utils.gpu_ratings import rated_bandwidth, ratings
@@ -45,9 +46,7 @@ def pretend(monkeypatch: pytest.MonkeyPatch, count: int, other: str = "cuda", **
     monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda: torch.device(other))
 
 
-@pytest.mark.parametrize("count, index, name", [
-    (0, 0, "cpu"), (0, 3, "cpu"), (1, 0, "cuda:0"), (1, 1, "cpu"), (4, 0, "cuda:0"), (4, 3, "cuda:3"), (4, 4, "cpu"),
-])  # fmt: skip
+@tabled
 def test_try_gpu(count: int, index: int, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pretend(monkeypatch, count)
     assert try_gpu(index) == torch.device(name)
@@ -159,10 +158,7 @@ def test_an_unknown_need_is_answered_with_the_list() -> None:
         missing("gpu")
 
 
-@pytest.mark.parametrize("told, limit, there", [
-    (True, None, True), (False, None, False), (True, "ALL", True), (True, "avx512_core_amx", True), (True, "sse41", False),
-    (True, "AVX2", False), (True, "AVX512_CORE_BF16", False),
-])  # fmt: skip
+@tabled
 def test_amx_is_what_torch_says_and_onednn_may_use(
     told: bool, limit: str | None, there: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,10 +175,7 @@ def test_amx_is_what_torch_says_and_onednn_may_use(
     assert needs.has_amx() == there
 
 
-@pytest.mark.parametrize("processor, capability, gpus, answer", [
-    ("x86_64", "DEFAULT", 0, False), ("x86_64", "AVX2", 0, True), ("AMD64", "AVX512", 0, True),
-    ("arm64", "DEFAULT", 0, True), ("x86_64", "DEFAULT", 1, True),
-])  # fmt: skip
+@tabled
 def test_only_an_old_x86_cpu_has_no_vectors(
     processor: str, capability: str, gpus: int, answer: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -192,15 +185,10 @@ def test_only_an_old_x86_cpu_has_no_vectors(
     assert needs.uses_vectors() is answer
 
 
-@pytest.mark.parametrize("system, found, vectors, tools, compiles, answer, asked", [
-    ("linux", {"g++"}, True, 2, True, True, 1), ("linux", {"clang++"}, True, 2, False, False, 1),
-    ("linux", set(), True, 2, True, False, 0), ("linux", {"g++"}, False, 2, True, False, 0),
-    # On a Mac without the command line tools, the compiler is a stub.
-    ("darwin", {"c++"}, True, 0, True, True, 1), ("darwin", {"c++"}, True, 2, True, False, 0),
-])  # fmt: skip
+@tabled
 def test_what_compiling_needs(
     system: str,
-    found: set[str],
+    found: list[str],
     vectors: bool,
     tools: int,
     compiles: bool,
@@ -241,30 +229,23 @@ def test_compiling_is_tried_and_the_answer_kept(monkeypatch: pytest.MonkeyPatch,
 
 
 @pytest.mark.nightly
-def test_torch_compile_says_nothing_about_small_gpus() -> None:
+def test_torch_compile_says_nothing_about_small_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     """A GPU of 24 multiprocessors; without the filter, PyTorch writes "Not enough SMs" to stderr."""
-    code = """
-import types
-from unittest.mock import patch
-import torch
-from torch._inductor import utils
-from course_utils import needs
-{prepare}
-small = types.SimpleNamespace(multi_processor_count=24, major=8, minor=9)
-with (patch.object(utils.DeviceProperties, "create", lambda device: small),
-      patch.object(torch.cuda, "get_device_properties", lambda device: small)):
-    print(utils.is_big_gpu(torch.device("cuda", 0)))
-"""
-    prepare = """
-needs.uses_vectors, needs.works, needs.shutil.which = (lambda: True), (lambda program: True), (lambda name: name)
-needs.can_compile()
-"""
-    loud, quiet = (
-        subprocess.run([sys.executable, "-c", code.format(prepare=line)], capture_output=True, text=True)
-        for line in ("", prepare)
-    )
-    assert loud.stdout.strip() == quiet.stdout.strip() == "False", loud.stderr + quiet.stderr
-    assert "Not enough SMs" in loud.stderr and quiet.stderr == ""
+    from torch._inductor import utils
+
+    small, seen = SimpleNamespace(multi_processor_count=24, major=8, minor=9), []
+    monkeypatch.setattr(utils.DeviceProperties, "create", lambda device: small)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: small)
+    monkeypatch.setattr(needs, "uses_vectors", lambda: True)
+    monkeypatch.setattr(needs, "works", lambda program: True)
+    monkeypatch.setattr(shutil, "which", lambda name: name)
+    monkeypatch.setattr(utils.log, "filters", [])
+    monkeypatch.setattr(utils.log, "handle", lambda record: seen.append(utils.log.filter(record)))
+    for prepare in (lambda: None, needs.can_compile):
+        prepare()
+        utils.is_big_gpu.cache_clear()
+        assert not utils.is_big_gpu(torch.device("cuda", 0))
+    assert [*map(bool, seen)] == [True, False]
 
 
 @pytest.mark.parametrize("cuda, gpus, imported", [(None, 0, 0), ("13.0", 0, 1), ("13.0", 1, 0)])
@@ -293,14 +274,9 @@ def test_the_toolkit_warning_is_silenced_where_there_is_no_gpu(
     assert len(caplog.records) == 1
 
 
-@pytest.mark.parametrize("name, capability, there", [
-    ("Tesla P100-PCIE-16GB", (6, 0), False), ("Tesla V100-SXM2-16GB", (7, 0), True), ("Tesla T4", (7, 5), True),
-    ("NVIDIA T4G", (7, 5), True), ("NVIDIA GeForce GTX 1660", (7, 5), False), ("NVIDIA T400 4GB", (7, 5), False),
-    ("NVIDIA T1200", (7, 5), False), ("NVIDIA GeForce RTX 2070", (7, 5), True), ("NVIDIA TITAN RTX", (7, 5), True),
-    ("NVIDIA H200", (9, 0), True),
-])  # fmt: skip
+@tabled
 def test_which_gpus_have_tensor_cores(
-    name: str, capability: tuple[int, int], there: bool, monkeypatch: pytest.MonkeyPatch
+    name: str, capability: list[int], there: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pretend(monkeypatch, 1, name=name, major=capability[0], minor=capability[1])
     assert needs.has_tensor_cores() is there

@@ -30,7 +30,7 @@ from torch.distributed import AllreduceOptions, HashStore, ProcessGroupGloo
 from course_utils import launch
 from notebook_torchrun import agent, report
 from notebook_torchrun.display import MOST_FINAL, LiveBox, final_box
-from notebook_torchrun.log_reader import LogReader
+from notebook_torchrun.job import LogReader
 from notebook_torchrun.rank import consequence
 from notebook_torchrun.result import Failure, Run
 from notebook_torchrun.root_cause import find_failures
@@ -264,6 +264,12 @@ def test_a_worker_is_an_ordinary_script(runs: dict[str, Future[Run]]) -> None:
         assert not psutil.pid_exists(result["orphan"]), (
             "what it started elsewhere, without a trace of the run"
         )
+    for rank in range(3):  # every line is whole, and has its rank
+        lines = [text for who, text in run.lines if who == rank]
+        for kind, rest in ("main", " " + "x" * 300), ("thread", " " + "y" * 300), ("stderr", ""), ("raw", ""):
+            found = [line for line in lines if line.startswith(kind)]
+            assert found == [f"{kind} {rank} {n}{rest}" for n in range(200)]
+        assert len(lines) == 801 and lines[-1] == "中文 ⟨0.5⟩"
 
 
 def test_a_learners_script_has_its_folder_beside_it(
@@ -281,16 +287,6 @@ def test_a_learners_script_has_its_folder_beside_it(
     assert run.lines == [(0, f"7 my course 課程 {[str(home / 'mine' / 'é 1.py'), 'a b']}")]
     assert run.command == "torchrun --standalone --nproc-per-node=1 'mine/é 1.py' 'a b'"
     assert 'File "mine/é 1.py", line 3' in run.failure.text and run.failure.text.endswith("KeyError: 7\n")
-
-
-def test_every_line_is_whole_and_has_its_rank(runs: dict[str, Future[Run]]) -> None:
-    for rank in range(3):
-        lines = [text for who, text in runs["ordinary"].result().lines if who == rank]
-        for kind, rest in ("main", " " + "x" * 300), ("thread", " " + "y" * 300), ("stderr", ""), ("raw", ""):
-            assert [line for line in lines if line.startswith(kind)] == [
-                f"{kind} {rank} {n}{rest}" for n in range(200)
-            ]
-        assert len(lines) == 801 and lines[-1] == "中文 ⟨0.5⟩"
 
 
 def log(folder: Path, rank: int, *records: dict[str, Any] | str, start: int = 0) -> None:
@@ -322,7 +318,7 @@ def test_what_is_half_written_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     log(tmp_path, 1, "NCCL version\n10%\r20%\r\nhalf")
     assert new() == ["NCCL version", "20%"]
     assert new(last=True) == ["half"] and new(last=True) == []
-    monkeypatch.setattr("notebook_torchrun.log_reader.MOST_BYTES", 1000)
+    monkeypatch.setattr("notebook_torchrun.job.MOST_BYTES", 1000)
     log(tmp_path, 0, "y" * 2000 + "\n")
     assert new() == [], "only a part of the line has been read"
     new(last=True)
@@ -331,11 +327,8 @@ def test_what_is_half_written_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert new() == ["and on"]
 
 
-LAUNCHES["endless"] = (
-    "for number in range(30_000):\n    print(number, 'z' * 5000 * (number == 7))\n",
-    (),
-    {"processes": 1},
-)
+ENDLESS = "for number in range(30_000):\n    print(number, 'z' * 5000 * (number == 7))\n"
+LAUNCHES["endless"] = ENDLESS, (), {"processes": 1}
 
 
 def test_an_endless_print_does_not_fill_the_notebook(runs: dict[str, Future[Run]]) -> None:

@@ -126,7 +126,7 @@ def check_toml(source: str, findings: Findings, place: str) -> None:
 
 
 def _can_be_answered(asked: Question) -> bool:
-    """Return whether a question has a right one of several choices, or a slider that goes up and begins within its range."""
+    """Return whether a question has a right one of several choices, or a slider that goes up and begins on it."""
     number = asked.number
     if number is None:
         return len(asked.choices) >= 2 and any(choice.right for choice in asked.choices)

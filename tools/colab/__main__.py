@@ -23,7 +23,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", metavar="NOTEBOOK", help="lessons to execute")
     parser.add_argument("--language", default="en", choices=("en", "zh-TW", "zh-CN"))
     parser.add_argument("--place", default="colab", choices=("colab", "kaggle"))
-    parser.add_argument("--source", default=requirements.PUBLISHED, help="another list: an address or a file")
     parser.add_argument("--write", action="store_true", help="store the part that concerns the course")
     options = parser.parse_args(arguments)
     if options.names:
@@ -39,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{name}: {len(problems)} problems", *problems, sep="\n  ")
             bad += len(problems)
         return int(bad > 0)
-    text = requirements.published(options.source)
+    text = requirements.published()
     if options.write:
         today = datetime.date.today().isoformat()
         requirements.STORED.write_text(requirements.excerpt(text, today), encoding="utf-8")

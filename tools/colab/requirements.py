@@ -44,11 +44,9 @@ def unmet(installed: Mapping[str, str]) -> list[str]:
     return lines
 
 
-def published(source: str = PUBLISHED) -> str:
-    """Return Colab's published list, from an address or a file."""
-    if not source.startswith("https://"):
-        return Path(source).read_text(encoding="utf-8")
-    with urllib.request.urlopen(source, timeout=60) as answer:
+def published() -> str:
+    """Return Colab's published list."""
+    with urllib.request.urlopen(PUBLISHED, timeout=60) as answer:
         return answer.read().decode("utf-8")
 
 

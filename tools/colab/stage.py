@@ -51,16 +51,9 @@ def executed(
 ) -> tuple[NotebookNode, dict[str, str]]:
     """Execute an edition in an empty folder, in a kernel that believes it is in Colab or on Kaggle.
 
-    The first cell installs the wheel that is built from this repository instead of the one that it would fetch.
-
-    Args:
-        notebook: The edition, with or without its first cell.
-        language: Its language.
-        work: An empty folder; the notebook's own is ``content`` in it.
-        place: ``"colab"`` or ``"kaggle"``.
-
-    Returns:
-        The executed notebook, and the packages that its first cell added or changed.
+    The first cell installs the wheel that is built from this repository instead of the one that it would fetch. The
+    notebook's own folder is ``content`` in `work`. Returned are the executed notebook and the packages that its first
+    cell added or changed.
     """
     python = environment()
     subprocess.run([python, "-m", "pip", "uninstall", "--quiet", "--yes", "pytorch-gpu-course"], check=True)

@@ -55,7 +55,7 @@ def remarks(source: str) -> Iterator[tuple[int, int, str]]:
 
 
 def code_in(source: str, number: str, language: str) -> str:
-    """Return the source of a code cell in one language; the `comments.toml` of lesson `number` translates its comments."""
+    """Return the source of a code cell in one language; `comments.toml` of lesson `number` translates its comments."""
     source = _SETUP.sub(lambda found: _told(found, language), source)
     if language == "en":
         return _PAIR.sub(r"Bilingual(\1)", source)

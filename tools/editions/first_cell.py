@@ -28,7 +28,7 @@ _STOP = """\
 
 
 def first_cell(language: str, *, repo: str | None = None) -> str:
-    """Return the source of the first cell: it installs the course from `repo`, by default its own, or says why it cannot."""
+    """Return the first cell's source: it installs the course from `repo`, by default its own, or says why it cannot."""
     package = "pytorch-gpu-course[zh-cn]" if language == "zh-CN" else "pytorch-gpu-course"
     repo = repo or repository()
     say = {name: words(text.en, text.zh, language) for name, text in TEXTS["first_cell"].items()}

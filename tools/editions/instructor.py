@@ -29,7 +29,7 @@ SAY = TEXTS["instructor"]
 
 
 def add(notebook: NotebookNode, language: str) -> None:
-    """Add to an edition what instructors want at hand, as cells that a slide show takes for notes; and open its solutions."""
+    """Add to an edition what instructors want at hand, as a slide show's notes, and open its solutions."""
     number = notebook.metadata.course.lesson
     minutes = _minutes(number)  # first: it also makes the room's modules importable
     made: list[NotebookNode] = []
@@ -89,7 +89,7 @@ def _table(minutes: dict[str, dict[str, int]], notebook: NotebookNode, language:
 
 @cache
 def notes(number: str) -> dict[str, dict[str, Bilingual]]:
-    """Return the speaker notes of a lesson by section ("1.2") and part: ``say_en`` and ``say_zh`` of notes.toml are "say"."""
+    """Return a lesson's speaker notes by section ("1.2") and part ("say": ``say_en``, ``say_zh`` in notes.toml)."""
     room = NOTEBOOKS / f"lesson_{number}"
     return {
         section: {

@@ -41,8 +41,8 @@ def chosen(numbers: Iterable[str] = ()) -> list[str]:
 def lesson(name: str, language: str, audience: str, *, outputs: bool = False) -> NotebookNode:
     """Return the edition of a lesson of the repository (``"01_cuda_check.ipynb"``).
 
-    With `outputs`, it has those of its own execution (:func:`run`), if there was one since the code last changed, else the
-    stored ones, whose pictures may have words in both languages.
+    With `outputs`, it has those of its own execution (:func:`run`), if there was one since the code last changed, else
+    the stored ones, whose pictures may have words in both languages.
     """
     made = edition(read(NOTEBOOKS / name), language, audience, outputs=outputs)
     done = EXECUTED / language / name

@@ -24,8 +24,8 @@ def edition(notebook: NotebookNode, language: str, audience: str, *, outputs: bo
     """Return a lesson in one language, with the same cells and ids; the notebook itself stays as it is.
 
     With `outputs`, the stored ones are kept, in this language; the words in pictures stay as they were drawn
-    (:func:`tools.editions.lesson` has pictures in one language). Without, it begins with the cell that installs the course
-    on Colab. For instructors, it has further cells.
+    (:func:`tools.editions.lesson` has pictures in one language). Without, it begins with the cell that installs the
+    course on Colab. For instructors, it has further cells.
 
     Raises:
         ValueError: There is no such edition, or the notebook lacks what the edition says otherwise.

@@ -29,7 +29,7 @@ def words(en: str, zh: str, language: str) -> str:
 
 
 def html_in(markup: str, language: str) -> str:
-    """Return HTML in one language, where it has pairs of elements with ``lang`` and text alternatives ``English · 中文``."""
+    """Return HTML in one language; it has pairs of elements with ``lang``, and text alternatives ``English · 中文``."""
     picked = _TEXT_ALTERNATIVE.sub(lambda found: f'{found[1]}="{found[_side(language)]}"', markup)
     return written(_pick(picked, picked, language), language)
 

@@ -65,7 +65,7 @@ def refusal(options: argparse.Namespace) -> object:
 
 
 def notebooks(paths: list[Path]) -> list[tuple[Path, str]]:
-    """Return the notebooks among the paths and below the folders, in the given order, with names that tell them apart."""
+    """Return the notebooks among the paths and below the folders, in their order, with names that tell them apart."""
     found: dict[Path, str] = {}
     for path in paths:
         inside = sorted(path.rglob("*.ipynb")) if path.is_dir() else [path]

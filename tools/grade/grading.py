@@ -57,7 +57,7 @@ class Grade:
 
 
 def grade(path: Path, name: str, limits: Limits, *, protected: bool, lesson: str | None = None) -> Grade:
-    """Return the verdict on each exercise of a handed-in notebook, of one `lesson` if that is given; no file makes this raise."""
+    """Return the verdict on each exercise of a notebook (of one `lesson`, if given); no file makes this raise."""
     try:
         submission = open_submission(path)
     except Unreadable as reason:
@@ -116,7 +116,7 @@ def _statements(text: str) -> int:
 
 
 def compare(grades: list[Grade]) -> list[tuple[str, list[str]]]:
-    """Return exercise and files of each answer that several have, published solutions aside; remark on the longer ones."""
+    """Return exercise and files of each answer that several have, solutions aside; remark on the longer ones."""
     groups: dict[tuple[str, str], list[tuple[Grade, Mark]]] = defaultdict(list)
     for one in grades:
         for mark in one.marks.values():

@@ -59,7 +59,7 @@ def adopt_orphans() -> None:
 
 
 def separate() -> None:
-    """Move the calling process, and for processes its next child, into namespaces of its own, or raise `Unavailable`."""
+    """Move this process, and for processes its next child, into namespaces of its own, or raise `Unavailable`."""
     if not sys.platform.startswith("linux"):
         raise Unavailable(sys.platform)
     uid, gid = os.getuid(), os.getgid()
@@ -133,7 +133,7 @@ def _loopback() -> None:
 
 
 def give_up(uid: int, gid: int) -> None:
-    """Become an ordinary user without capabilities, for good, who ends with the process outside; only root changes its ids."""
+    """Become, for good, an ordinary user without capabilities, who ends with the process outside."""
     if os.getuid() == 0:
         os.setgroups([])
         os.setresgid(gid, gid, gid)

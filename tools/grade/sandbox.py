@@ -120,7 +120,7 @@ def _end(action: Callable[[], Any]) -> None:
 def _inside(
     function: Callable[[], Any], folder: Path, limits: Limits, protected: bool, give: int, token: str
 ) -> None:
-    """Be the process outside of the namespaces, which starts `first`, which starts `innermost`, which writes to `give`."""
+    """Be the process outside of the namespaces; it starts `first`, which starts `innermost`, which writes to `give`."""
 
     def first() -> None:
         """Be the first process inside: prepare everything, start the one that counts, take in what is left of others."""

@@ -34,7 +34,7 @@ class Machine:
 
 
 def _torch(name: str) -> str:
-    """Return the version of the PyTorch that is the oldest in pyproject.toml, or pinned in constraints.txt, or its own name."""
+    """Return the version of the oldest PyTorch in pyproject.toml, of the pinned one, or the version that is given."""
     if name == "oldest":
         found = [Requirement(text) for text in environments.dependencies()]
         (oldest,) = [b.version for r in found if r.name == "torch" for b in r.specifier if b.operator == ">="]

@@ -118,34 +118,38 @@ def one_core(run: Run) -> Iterator[None]:
     yield
 
 
+def _memory_group(limit: int) -> Path | None:
+    """Make a control group (of either version) with so many bytes of memory; return None where that is not allowed."""
+    for parent, file in (("memory", "memory.limit_in_bytes"), (".", "memory.max")):
+        group = Path("/sys/fs/cgroup", parent, f"course-machines-{os.getpid()}")
+        with suppress(OSError):
+            group.mkdir()
+            (group / file).write_text(str(limit))
+            return group
+        with suppress(OSError):  # version 2 without the memory controller
+            group.rmdir()
+    return None
+
+
 @contextmanager
 def memory(run: Run, gib: float) -> Iterator[None]:
     """Limit the memory of all processes together, or that of each one where control groups cannot be changed."""
     limit = int(gib * 2**30)
     if psutil.virtual_memory().available < 1.5 * limit:
         raise NotStaged(f"less than {1.5 * gib:g} GiB are free: something else would be reached first")
-    for parent, file in (
-        ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
-        ("/sys/fs/cgroup", "memory.max"),
-    ):
-        group = Path(parent, f"course-machines-{os.getpid()}")
-        with suppress(OSError):
-            group.mkdir()
-            (group / file).write_text(str(limit))
-            run.prefix = ["sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh", *run.prefix]
-            break
-        with suppress(OSError):  # version 2 without the memory controller
-            group.rmdir()
+    if group := _memory_group(limit):
+        prefix = ["sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh"]
+    elif shutil.which("prlimit"):
+        prefix = ["prlimit", f"--data={limit}"]
     else:
-        group = None
-        if not shutil.which("prlimit"):
-            raise NotStaged("control groups cannot be changed here, and there is no prlimit")
-        run.prefix = ["prlimit", f"--data={limit}", *run.prefix]
+        raise NotStaged("control groups cannot be changed here, and there is no prlimit")
+    run.prefix = [*prefix, *run.prefix]
     try:
         yield
     finally:
-        with suppress(OSError):  # a process that is still ending keeps the group
-            group and group.rmdir()
+        if group:
+            with suppress(OSError):  # a process that is still ending keeps the group
+                group.rmdir()
 
 
 @contextmanager

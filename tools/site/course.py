@@ -2,16 +2,15 @@
 
 import re
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
-import nbformat
 from bs4 import BeautifulSoup
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
 
 from bilingual import Bilingual
 from tools.editions import lesson as edition
+from tools.notebook_file import read
 from tools.site import practice
 from tools.site.notebook import Page, cell_soup, markdown, page
 from tools.texts import texts
@@ -23,12 +22,6 @@ LANGUAGE_NAMES = {"en": "English", "zh-TW": "繁體中文", "zh-CN": "简体中�
 
 
 TEXTS: dict[str, Bilingual] = texts(Path(__file__).with_name("texts"))  # what the pages themselves say
-
-
-@cache
-def read(path: Path) -> NotebookNode:
-    """Return a notebook of the course; read once."""
-    return nbformat.read(path, as_version=4)
 
 
 @dataclass
@@ -78,49 +71,35 @@ def _summary(made: NotebookNode, ids: set[str], pages: list[str], pictures: dict
 
 
 def lesson(path: Path, language: str, pages: list[str]) -> Lesson:
-    """Return a lesson in the language that ``course_utils.language.use`` has chosen, with links to the `pages` of the site."""
+    """Return a lesson in the language that ``course_utils.language.use`` has chosen, with links to `pages`."""
     original = read(path)
     made = edition(path.name, language, "student", outputs=True)
     # An explorer that needs no measurement is drawn again, with words in this language alone.
     for cell in made.cells:
         found = re.search(r"^(\w+)\.EXPLORER\.show\(\)", cell.source, re.M)
         if cell.cell_type == "code" and found:
-            cell.outputs = [
-                out for out in cell.outputs if "course-figure" not in out.get("data", {}).get("text/html", "")
+            stored = [str(output.get("data", {}).get("text/html")) for output in cell.outputs]
+            kept = [
+                out for out, text in zip(cell.outputs, stored, strict=True) if "course-figure" not in text
             ]
             drawn = practice.room(f"lesson_{path.name[:2]}.{found[1]}").EXPLORER
-            cell.outputs.append(new_output("display_data", {"text/html": drawn.html(**drawn.defaults())}))
+            cell.outputs = [*kept, new_output("display_data", {"text/html": drawn.html(**drawn.defaults())})]
     about, labels = original.metadata["course"], (str(TEXTS["code"]), str(TEXTS["output"]))
     whole = page(made, pages, labels)
     first = next(cell for cell in made.cells if cell.cell_type == "markdown")
     goals = BeautifulSoup(markdown(first.source), "html.parser").find("ul")
     summary = _summary(made, _summary_cells(original), pages, whole.pictures)
-    return Lesson(
-        number=about["lesson"],
-        name=path.stem,
-        title=Bilingual(**about["title"]).one() or "",
-        minutes=about["minutes"],
-        goals=str(goals or ""),
-        page=whole,
-        summary=summary,
-    )
+    title = Bilingual(**about["title"]).one() or ""
+    return Lesson(about["lesson"], path.stem, title, about["minutes"], str(goals or ""), whole, summary)
 
 
 # --- README's introduction ----------------------------------------------------------------------------
 
 
 def introduction(language: str) -> str:
-    """Return what README says before "Start", as HTML.
-
-    Raises:
-        ValueError: README has no such part.
-    """
+    """Return what README says before "Start", the first ### of its half, as HTML."""
+    half = "English" if language == "en" else "繁體中文"
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    half = r"^## English\n(.*?)^### " if language == "en" else r"^## 繁體中文\n(.*?)^### "
-    found = re.search(half, readme, re.S | re.M)
-    if not found:
-        raise ValueError(
-            f"README.md has no introduction in {language}: what stands before the first ### of its half."
-        )
-    text = re.sub(r"\(#last-verified[^)]*\)", "(verified.html)", found[1].strip())  # a page of its own here
+    (found,) = re.findall(rf"^## {half}\n(.*?)^### ", readme, re.S | re.M)
+    text = re.sub(r"\(#last-verified[^)]*\)", "(verified.html)", found.strip())  # a page of its own here
     return markdown(Bilingual(text, text).one() or text)

@@ -24,7 +24,7 @@ KEPT = ROOT / "build" / "practice"
 
 @dataclass
 class Practice:
-    """An explorer on the page: module ("batch_split"), lesson ("05"), section ("5.2"), with the choices that the page offers."""
+    """An explorer on the page: module ("batch_split"), lesson ("05"), section ("5.2"), with its choices there."""
 
     name: str
     lesson: str

@@ -12,8 +12,8 @@ import html
 import re
 import tomllib
 from dataclasses import dataclass
-from importlib import resources
 from itertools import pairwise
+from pathlib import Path
 from string import Template
 
 from bs4 import BeautifulSoup
@@ -24,25 +24,20 @@ from tools.editions.one_language import words
 from tools.site.course import HTML_LANGUAGES, ROOT
 from tools.site.notebook import listing, markdown, output_html
 
+HERE = Path(__file__).parent
 _INLINE = {"a", "code", "em", "strong", "span", "b", "i"}
 
 
-def _reveal(*names: str) -> str:
-    """Return files of reveal.js, one after the other."""
-    return "\n".join(_own(f"reveal/{name}") for name in names)
-
-
-def _own(name: str) -> str:
-    return resources.files("tools.slides").joinpath(name).read_text(encoding="utf-8")
+def _own(*names: str) -> str:
+    """Return files of this folder, one after the other."""
+    return "\n".join(HERE.joinpath(name).read_text(encoding="utf-8") for name in names)
 
 
 def _blocks(markup: str) -> str:
     """Return HTML whose outermost nodes are all block elements, since only these can be moved to another slide."""
     soup = BeautifulSoup(markup, "html.parser")
     for node in list(soup.children):
-        if node.name is None and node.strip():
-            node.wrap(soup.new_tag("p"))
-        elif node.name in _INLINE:
+        if node.name in _INLINE or (node.name is None and node.strip()):
             node.wrap(soup.new_tag("p"))
     for box in soup.find_all("div", class_=None, recursive=False):
         box.unwrap()
@@ -76,32 +71,20 @@ def _told(source: str, most: int = 260) -> str:
     if len(parts) > 1 and parts[0].startswith("#") and parts[1].startswith("1. "):
         return "\n\n".join(parts[:2])  # a summary: its sentences, without the cheat sheet
     prose = next((part for part in parts if re.match(r"[^#|\-*>`\d<]|\*\*|`[^`]", part)), None)
-    colon = {
-        after for part, after in pairwise(parts) if part is prose and part[-1] in ":："
-    }  # what it announces
-    shown = [
-        part
-        for part in parts
-        if part is prose or part in colon or re.match(r"#|\||[-*] |\d+\. |```|\$\$", part)
-    ]
+    announced = {after for part, after in pairwise(parts) if part is prose and part[-1] in ":："}
+    others = re.compile(r"#|\||[-*] |\d+\. |```|\$\$")
+    shown = [part for part in parts if part is prose or part in announced or others.match(part)]
     return "\n\n".join(_lead(part, most) if part is prose else part.replace("$$", "$") for part in shown)
 
 
 @dataclass
 class Slide:
-    """One slide.
+    """One slide, as HTML."""
 
-    Attributes:
-        section: The name of its section; "" on the title.
-        body: What is shown, as HTML.
-        notes: What the speaker sees, as HTML: the notes of the section, and the prose that is not on the slide.
-        first: Whether it begins a section.
-    """
-
-    section: str
+    section: str  # the name of its section; "" on the title
     body: str
-    notes: str = ""
-    first: bool = False
+    notes: str = ""  # for the speaker: the notes of the section, and the prose that is not on the slide
+    first: bool = False  # of its section
 
 
 def _printed(cell: NotebookNode) -> list[NotebookNode]:
@@ -130,25 +113,15 @@ def _code(cell: NotebookNode, lead: str) -> str:
 
 
 def marks(number: str, what: str = "show") -> set[str]:
-    """Return the ids of the cells of a lesson that its slides show; the title and the sections' headings are always shown.
-
-    Args:
-        number: The lesson, two digits.
-        what: ``"show"``, or one of the other lists of ``slides.toml``: ``"silent"``, ``"whole"``, ``"below"``.
-    """
+    """Return the ids in a list of a lesson's slides.toml (show, silent, whole, below); headings are always shown."""
     path = ROOT / "notebooks" / f"lesson_{number}" / "slides.toml"
     return set(tomllib.loads(path.read_text(encoding="utf-8")).get(what, ()))
 
 
 def slides(notebook: NotebookNode, show: set[str], language: str) -> list[Slide]:
-    """Return the slides of an edition for instructors.
+    """Return the slides of an edition for instructors with outputs; `show` are the ids of :func:`marks`.
 
     What is not shown is told: prose goes to the notes of the next slide of its section, or of the last one.
-
-    Args:
-        notebook: The edition, with outputs.
-        show: See :func:`marks`.
-        language: ``"en"``, ``"zh-TW"`` or ``"zh-CN"``.
     """
     made: list[Slide] = []
     section, lead, asked, exercise = "", "", False, ""
@@ -203,12 +176,7 @@ def slides(notebook: NotebookNode, show: set[str], language: str) -> list[Slide]
 
 
 def deck(notebook: NotebookNode, language: str) -> str:
-    """Return the slides of an edition for instructors as one page of HTML.
-
-    Args:
-        notebook: The edition, with outputs (see :func:`tools.editions.lesson`).
-        language: Its language, ``"en"``, ``"zh-TW"`` or ``"zh-CN"``.
-    """
+    """Return the slides of an edition for instructors, with outputs, as one page of HTML."""
     columns: list[list[str]] = []
     for slide in slides(notebook, marks(notebook.metadata["course"]["lesson"]), language):
         if slide.first:
@@ -217,19 +185,16 @@ def deck(notebook: NotebookNode, language: str) -> str:
         aside = f'<aside class="notes">{slide.notes}</aside>'
         columns[-1].append(f'<section data-of="{name}">{slide.body}{aside}</section>')
     title = BeautifulSoup(columns[0][0], "html.parser").find(["h1", "h2"])
-    cards = resources.files("course_utils").joinpath("style.css").read_text(encoding="utf-8")
+    styles = (
+        _own("reveal/reset.css", "reveal/reveal.css"),
+        HtmlFormatter(style="default").get_style_defs(".code"),
+        _own("../../course_utils/style.css", "deck.css"),
+    )
     return Template(_own("deck.html")).substitute(
         language=HTML_LANGUAGES[language],
         title=html.escape(title.get_text() if title else ""),
-        style="\n".join(
-            (
-                _reveal("reset.css", "reveal.css"),
-                HtmlFormatter(style="default").get_style_defs(".code"),
-                cards,
-                _own("deck.css"),
-            )
-        ),
+        style="\n".join(styles),
         slides="\n".join(f"<section>{''.join(column)}</section>" for column in columns),
-        reveal=_reveal("reveal.js", "notes.js").replace("</script", "<\\/script"),
+        reveal=_own("reveal/reveal.js", "reveal/notes.js").replace("</script", "<\\/script"),
         paginate=_own("paginate.js"),
     )

@@ -2,13 +2,11 @@
 
 import argparse
 import sys
-from pathlib import Path
 
 from tools import links
 from tools.editions import EDITIONS, chosen, lesson
+from tools.editions.lessons import BUILD
 from tools.slides import deck
-
-ROOT = Path(__file__).parents[2]
 
 
 def main() -> int:
@@ -24,11 +22,10 @@ def main() -> int:
     links.warn()
     for language in options.language or EDITIONS:
         for name in names:
-            target = ROOT / "build" / "slides" / language / name.replace(".ipynb", ".html")
+            target = BUILD / "slides" / language / name.replace(".ipynb", ".html")
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(
-                deck(lesson(name, language, "instructor", outputs=True), language), encoding="utf-8"
-            )
+            made = lesson(name, language, "instructor", outputs=True)
+            target.write_text(deck(made, language), encoding="utf-8")
             print(target)
     return 0
 

@@ -53,7 +53,7 @@ def on_disk(folder: Path = NOTEBOOKS) -> dict[str, Any]:
 
 
 def committed(root: Path = ROOT) -> dict[str, Any]:
-    """Return the fingerprints of the lessons as the last commit holds them, or raise `Refused` where git cannot tell."""
+    """Return the fingerprints of the lessons as the last commit holds them; `Refused` where git cannot tell."""
 
     def git(*words: str) -> str:
         try:
@@ -145,7 +145,7 @@ def unpack(archive: Path, folder: Path) -> tuple[dict[str, Any], Path]:
 
 
 def check(name: str, manifest: dict[str, Any], evidence: dict[str, Any], expected: dict[str, Any]) -> None:
-    """Let pass only what was measured on CUDA, with the lessons that are committed here (their fingerprints: `expected`)."""
+    """Let pass only what was measured on CUDA, with the lessons that are committed (`expected`: their fingerprints)."""
     if manifest["kind"] != GPU or evidence.get("rehearsal"):
         raise Refused(f"{name} is a rehearsal: its figures are no evidence of any GPU.")
     for machine in (manifest["machine"], evidence["machine"]):

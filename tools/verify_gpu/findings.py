@@ -22,7 +22,7 @@ LESSON_SHARES = {"2.6": "a model's transfer (of one tensor's)", "4.4": "overlap 
 
 
 def link(smi: str | None) -> float | None:
-    """Return the bytes per second that the link to the host can carry in one direction, by what nvidia-smi says of it."""
+    """Return the bytes per second that the link to the host carries in one direction, by what nvidia-smi says."""
     try:
         generation, width = (int(part) for part in (smi or "").splitlines()[0].split(",")[:2])
         return PCIE_LANE[generation] * width
@@ -31,7 +31,7 @@ def link(smi: str | None) -> float | None:
 
 
 def shares(found: dict[str, Any]) -> dict[str, dict[str, float | None]]:
-    """Return for each measured ceiling of ``limits.json`` what it is rated at and the share that was reached (None: not known)."""
+    """Return for each ceiling of ``limits.json`` what it is rated at and the share that was reached, if known."""
     measured, wire = found["ceilings"], link(found["smi"])
     pairs = {"copy": found["rated"]["bandwidth"], "half": found["rated"]["half"]}
     pairs |= {"to_device": wire, "from_device": wire}

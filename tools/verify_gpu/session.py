@@ -81,17 +81,12 @@ class Session:
         statuses: Sequence[int] = (0,),
         **variables: str,
     ) -> str:
-        """Run this Python with `arguments` in a process of its own and return what it printed.
+        """Run this Python with `arguments` and environment `variables` in a process of its own; return what it printed.
 
-        Args:
-            log: The name of the file in the archive that keeps the output.
-            arguments: What stands after ``python``.
-            seconds: Time limit; the whole run's end comes first if it is nearer.
-            statuses: The exit statuses that are right.
-            variables: Environment variables to set.
+        The archive keeps that as a log. It has so many seconds, or the rest of the whole run.
 
         Raises:
-            Failed: It ended with another status, or its time was up.
+            Failed: It ended with another status than those that are right, or its time was up.
         """
         seconds = min(seconds, self.left())
         path = self.file(f"logs/{log}.log")

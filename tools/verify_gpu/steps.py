@@ -176,7 +176,7 @@ def lanes(notebooks: Iterable[Path], cores: int) -> list[list[Path]]:
 
 
 def run_lessons(session: Session, way: Callable[[Path], Way], seconds: float) -> dict[str, str | None]:
-    """Run every lesson in its way and return what went wrong with each (None: nothing); it has so many seconds for all."""
+    """Run every lesson, in so many seconds for all, and return what went wrong with each (None: nothing)."""
     end = session.left() - seconds
     wrong: dict[str, str | None] = {}
 

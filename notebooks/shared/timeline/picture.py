@@ -11,9 +11,12 @@ import torch
 from bilingual import Bilingual, measured
 from course_utils import figures, recordings, run_mode
 from course_utils.lesson import text
+from course_utils.texts import measured_both, texts
 from shared.timeline.drawing import draw, lane_name, panels
 from shared.timeline.recording import save
 from shared.timeline.spans import Timeline
+
+_TEXTS = texts(__file__)
 
 
 def picture(timeline: Timeline, recorded: Mapping[str, Any] | None, caption: Bilingual) -> figures.Picture:
@@ -33,52 +36,29 @@ def picture(timeline: Timeline, recorded: Mapping[str, Any] | None, caption: Bil
         draw(axes, part, shade=pair if len(pair) == 2 else ())
         if title:
             axes.set_title(title, loc="left")
-    here = _numbers(timeline.to_json(most=0))
+    there = _numbers(recorded) if recorded else None
     if timeline.modelled:
-        source = Bilingual(
-            "From the log of the practice GPU; its times are modelled.",
-            "取自練習用 GPU 的紀錄，時間是推算值。",
-        )
+        source = measured_both(_TEXTS["modelled"])
     elif any(lane.startswith("GPU") for lane in timeline.lanes()):
-        source = Bilingual("The GPU is this machine's own.", "GPU 就是這台機器的。")
+        source = measured_both(_TEXTS["own"])
     elif recorded:
-        there = _numbers(recorded)
-        source = Bilingual(
-            f"Below, recorded on {recorded['run']}: {there.en}.",
-            f"下圖是 GPU 參考紀錄，{recorded['run']}：{there.zh}。",
-        )
-    elif torch.cuda.is_available():
-        source = Bilingual(
-            "The profiler sees nothing of the GPU here, as is usual under WSL: only the host's side is drawn.",
-            "效能分析器在這台機器上看不到 GPU（WSL 常常如此），所以只畫了主機這一邊。",
-        )
+        source = measured_both(_TEXTS["recorded"].format(run=recorded["run"], numbers=there))
     else:
-        source = None
-    return figures.Picture(
-        figure,
-        Bilingual(
-            f"{caption.en} Here: {measured(here.en)}. {measured(source.en if source else '')}",
-            f"{caption.zh}這台機器：{measured(here.zh)}。{measured(source.zh if source else '')}",
-        ),
-        Bilingual(
-            "Timeline: a row per thread of the host and per stream of the GPU, a bar for each stretch of work.",
-            "時間軸：主機的每個執行緒、GPU 的每條串流各一列，忙碌的時段畫成長條。",
-        ),
-    )
+        source = measured_both(_TEXTS["unseen"]) if torch.cuda.is_available() else measured("")
+    here = measured_both(_numbers(timeline.to_json(most=0)))
+    caption = _TEXTS["caption"].format(what=caption, numbers=here, source=source)
+    return figures.Picture(figure, caption, _TEXTS["alternative"])
 
 
 def _numbers(values: Mapping[str, Any]) -> Bilingual:
     """Return what was recorded as `values`, in a few words."""
     total = figures.duration(values["seconds"])
     if values["overlap_share"] is None:
-        return Bilingual(f"{total} in all", f"共 {total}")
+        return _TEXTS["total"].format(total=total)
     one, other = (lane_name(lane) for lane in values["pair"])
+    both = re.sub(r"(?<=[\u4e00-\u9fff]) (?=[\u4e00-\u9fff])", "", f"{one.zh} 與 {other.zh} 重疊")
     share = f"{values['overlap_share']:.0%}"
-    both_zh = re.sub(r"(?<=[\u4e00-\u9fff]) (?=[\u4e00-\u9fff])", "", f"{one.zh} 與 {other.zh} 重疊")
-    return Bilingual(
-        f"{total} in all; {one.en} and {other.en} overlap for {share} of the shorter one's time",
-        f"共 {total}；{both_zh}的時間，占較短一方的 {share}",
-    )
+    return _TEXTS["overlap"].format(total=total, one=one, other=other, both=both, share=share)
 
 
 def show(name: str, timeline: Timeline) -> None:
