@@ -4,6 +4,7 @@ import itertools
 import math
 import re
 import time
+import timeit
 from dataclasses import replace
 from typing import Any
 
@@ -136,16 +137,6 @@ def test_options_that_are_words_follow_the_language(shown: list[Any]) -> None:
     assert box.children[-1].value == "<p>3</p>" and {made.label for made in lists} == {"n = 3"}
 
 
-def fastest(action: Any, times: int = 3) -> float:
-    """Return the processor time of the fastest of several calls, in seconds."""
-    found = math.inf
-    for _ in range(times):
-        start = time.process_time()
-        action()
-        found = min(found, time.process_time() - start)
-    return found
-
-
 def draw_a_plain_chart() -> None:
     figure, axes = figures.new()
     axes.plot([1, 10, 100], [1, 20, 300], label="a")
@@ -155,6 +146,11 @@ def draw_a_plain_chart() -> None:
     figures.png(figure, small=False)
 
 
+def fastest_of_three(action: Any) -> float:
+    """Return processor seconds."""
+    return min(timeit.repeat(action, timer=time.process_time, number=1, repeat=3))
+
+
 @some
 def test_ten_pictures_a_second(name: str) -> None:
     """Processor time of one move: 0.02 to 0.1 s on a quiet core of 2026.
@@ -162,8 +158,8 @@ def test_ten_pictures_a_second(name: str) -> None:
     A slow machine, or a core whose other hardware thread is busy, gets as long as five plain charts take on it.
     """
     explorer = ALL[name]
-    seconds = fastest(lambda: explorer.html(small=False, **explorer.defaults()))
-    assert seconds < 0.1 or seconds < 5 * fastest(draw_a_plain_chart)
+    seconds = fastest_of_three(lambda: explorer.html(small=False, **explorer.defaults()))
+    assert seconds < 0.1 or seconds < 5 * fastest_of_three(draw_a_plain_chart)
 
 
 def test_an_error_in_a_callback_is_shown(shown: list[Any]) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from html_nesting import assert_nested
-from tabled import tabled, tables
+from tabled import tabled
 from unmarked import unmarked
 
 from course_utils import lesson_gpus, recordings, run_mode
@@ -90,12 +90,6 @@ def test_a_curve_is_linear_in_log_log_space_and_a_power_law_beyond(power: int) -
 def test_visibility_by_hand(value: str, rows: list[list[int]]) -> None:
     for count, visible in enumerate(rows, start=1):
         assert list(visible_devices.compute(value=value, count=count).visible) == visible, count
-
-
-def test_visibility_is_known_by_hand_for_every_choice() -> None:
-    assert {value for value, _ in tables("test_lesson_01")["test_visibility_by_hand"][1:]} == set(
-        visible_devices.VALUES
-    )
 
 
 @pytest.mark.parametrize("mine", [None, "1,2", ""])
@@ -293,11 +287,3 @@ def test_the_first_use_is_compared_with_the_quickest_later_one(monkeypatch: pyte
 ])  # fmt: skip
 def test_tables_show_what_the_answer_did(name: str, answer: Any, line: str) -> None:
     assert line in exercises_of("01")[name].show(answer).text.splitlines()
-
-
-def test_pictures_mark_the_chosen_gpu_and_the_answered_size() -> None:
-    freest, crossover = (exercises_of("01")[name].show for name in ("freest_gpu", "crossover"))
-    colours = [bar.get_facecolor() for bar in freest(lambda gpus: 1).figure.axes[0].containers[1]]
-    assert colours.count(colours[1]) == 1
-    lines = [len(crossover(lambda *_, got=got: got).figure.axes[0].lines) for got in (256, None)]
-    assert lines == [3, 2]

@@ -14,18 +14,15 @@ from html_nesting import assert_nested
 from lesson_cells import calls
 from unmarked import unmarked
 
-from bilingual import Bilingual
 from course_utils import lesson
 from course_utils.explorer import Explorer
 from course_utils.gpu_ratings import ratings
 from course_utils.lesson_gpus import ready
-from course_utils.tables import YOURS, table, value
+from course_utils.tables import value
 from lesson_03 import batch_size, float_formats, memory, number_formats, roofline_model, training
-from lesson_03.exercises import knee
 from lesson_03.float_formats import FORMATS
 from lesson_03.magnitudes import histogram
 from shared.charts import caption_and_parts
-from shared.digits import digits
 
 pytestmark = pytest.mark.usefixtures("no_warnings")
 
@@ -228,11 +225,9 @@ def test_half_precision_doubles_the_intensity_and_has_its_own_peak() -> None:
 
 def test_published_machines_have_their_published_figures() -> None:
     for name, row in ratings().items():
-        for half in (None, 1.0):
-            result = roof(machine=name, dtype="bfloat16", half=half)
-            assert (result.peak, result.bandwidth, result.assumed) == (row["half"], row["bandwidth"], False)
-    single = roof(machine="NVIDIA H200", batch=8192)
-    assert (single.peak, single.attainable, single.bound) == (67e12, 67e12, "compute")
+        result = roof(machine=name, dtype="bfloat16", half=1.0)
+        assert (result.peak, result.bandwidth, result.assumed) == (row["half"], row["bandwidth"], False)
+    assert roof(machine="NVIDIA H200", batch=8192).peak == 67e12
 
 
 def test_the_roofline_marks_what_depends_on_the_machine() -> None:
@@ -386,12 +381,6 @@ def test_bytes_of_a_training_step_by_hand() -> None:
     assert plain["activations"] == adam["activations"] > 32 * 4 * 8
 
 
-def test_a_new_classifier_leaves_the_random_numbers_alone() -> None:
-    before = torch.get_rng_state()
-    training.classifier()
-    assert torch.equal(torch.get_rng_state(), before)
-
-
 def test_the_limit_of_memory_is_put_back() -> None:
     (card,) = ready(1)
     held = torch.empty(2**20, dtype=torch.uint8, device=card)
@@ -402,36 +391,6 @@ def test_the_limit_of_memory_is_put_back() -> None:
     assert torch.empty(2**21, dtype=torch.uint8, device=card).nbytes == 2 * held.nbytes
 
 
-def test_training_is_repeatable_and_leaves_the_threads_alone() -> None:
-    threads, images = torch.get_num_threads(), digits().images.flatten(1)
-    one, other = (
-        training.train(training.classifier().cpu(), images, digits().labels, epochs=1, momentum=0.9)
-        for _ in range(2)
-    )
-    assert all(torch.equal(a, b) for a, b in zip(one.parameters(), other.parameters(), strict=True))
-    assert torch.get_num_threads() == threads
-
-
-# --- tables of what an answer did ---------------------------------------------------------------------
-
-
-def test_a_table_is_in_both_languages_and_escapes_what_an_answer_returned() -> None:
-    block = table((Bilingual("number", "數字"), YOURS), [("`a`", value("<script>"))])
-    assert_nested(block.html)
-    assert "<script>" not in block.html and "&lt;script&gt;" in block.html and "數字" in block.html
-    assert block.text == "number · 數字 | yours · 你的\na | <script>"
-
-
-def test_values_are_short() -> None:
-    assert [value(found) for found in (1234567, 0.1234567, True)] == ["1,234,567", "0.123457", "`True`"]
-    assert len(value("x" * 60)) <= 42
-
-
-def test_the_knee_of_the_exercise_is_marked() -> None:
-    axes = knee.show(lambda sizes, seconds: 64).figure.axes[0]
-    assert [round(line.get_xdata()[0]) for line in axes.lines if line.get_linestyle() == "--"] == [64]
-
-
 @pytest.mark.parametrize("dtype, out", [
     (None, torch.float32), (torch.float32, torch.float32), (torch.bfloat16, torch.bfloat16),
 ])  # fmt: skip
@@ -440,3 +399,11 @@ def test_only_a_short_type_switches_autocast_on(dtype: torch.dtype | None, out: 
     with training.mixed(device, dtype):
         assert torch.is_autocast_enabled("cpu") == (out is torch.bfloat16)
         assert layer(torch.ones(1, 2)).dtype == out
+
+
+# --- tables of what an answer did ---------------------------------------------------------------------
+
+
+def test_values_are_short() -> None:
+    assert [value(found) for found in (1234567, 0.1234567, True)] == ["1,234,567", "0.123457", "`True`"]
+    assert len(value("x" * 60)) <= 42

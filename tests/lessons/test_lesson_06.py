@@ -11,7 +11,6 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from course_utils.figures import png
 from lesson_06 import dp_against_ddp
 from lesson_06.collectives import colours, picture
 from shared.charts import RANK_COLOURS
@@ -117,7 +116,6 @@ def test_slow_links_hide_nothing_but_the_buckets_before_the_end() -> None:
 
 # --- pictures of collectives -----------------------------------------------------------------------------
 
-
 A, B = [1, 2], [10, 20]
 MOVES = {
     "broadcast": ([A, B], [A, A]),
@@ -138,9 +136,3 @@ def test_the_boxes_hold_the_numbers_in_their_rows() -> None:
 def test_a_number_has_the_colour_of_the_rank_it_came_from_and_a_sum_all() -> None:
     blue, orange = RANK_COLOURS[:2]
     assert [colours([A, B], value) for value in (2, 20, 22)] == [[blue], [orange], [blue, orange]]
-
-
-def test_more_ranks_than_colours() -> None:
-    held = [[rank] for rank in range(10)]
-    assert colours(held, 9) == [RANK_COLOURS[1]]
-    png(picture({"all_gather": (held, [list(range(10))] * 10)}).figure, small=False)

@@ -138,14 +138,8 @@ def test_what_is_said_about_the_published_curve() -> None:
 
 # --- explorers: the ring, and the formulas of the scaling model ------------------------------------------
 
-
 LINK, POINTS, SIZE = (4e-4, 1.25e9), ([0.004, 0.02, 0.08], [0.4, 0.7, 0.9]), 11_000_000
-
-
 MADE_UP, MEASURED_HERE = scaling_efficiency.explorer(), scaling_efficiency.explorer(LINK, POINTS, size=SIZE)
-
-
-# --- ring ---------------------------------------------------------------------------------------------
 
 
 def ring(ranks: int, step: int, way: str = RING, size: int = 840) -> AllReduce:

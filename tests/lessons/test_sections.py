@@ -12,8 +12,7 @@ from tools.minutes import BUDGETS, lessons
 from tools.notebook_file import Cell, cells
 from tools.written import CHECKED, workplace
 
-LATER = {"09": "has one section only"}
-LESSONS = {number: path for number, path in lessons().items() if number not in LATER}
+LESSONS = {number: path for number, path in lessons().items() if number != "09"}  # which has one section only
 
 
 def set_up(path: Path) -> Cell:

@@ -312,12 +312,6 @@ def test_what_pytorch_marks_by_itself_counts_as_an_operation() -> None:
     assert {"Optimizer.zero_grad", "linear", "sum", "AddmmBackward0", "Optimizer.step"} <= set(names)
     assert "_foreach_add_" not in names and "addmm" not in names, "what is inside is not shown"
 
-    def marked() -> None:
-        with timeline.mark("step #1"):
-            step()
-
-    assert [s.name for s in timeline.record(marked).spans] == ["step #1"]
-
 
 def test_the_saved_recording_holds_the_marks_of_all_threads(tmp_path: Path) -> None:
     path = timeline.save(two_threads, tmp_path / "trace.json")
@@ -368,14 +362,10 @@ def test_a_profiler_that_is_running_is_named_and_left_alone() -> None:
     assert timeline.record(lambda: torch.ones(3)).lanes() == ["host 1"]
 
 
-def test_an_error_of_the_action_comes_through_and_the_next_recording_works() -> None:
-    def broken() -> None:
-        torch.ones(1)
-        raise KeyError("mine")
-
-    for warm_up in (0, 1):
-        with pytest.raises(KeyError, match="mine"):
-            timeline.record(broken, warm_up=warm_up)
+@pytest.mark.parametrize("warm_up", [0, 1])
+def test_an_error_of_the_action_comes_through_and_the_next_recording_works(warm_up: int) -> None:
+    with pytest.raises(ZeroDivisionError):
+        timeline.record(lambda: torch.ones(1) / (1 // 0), warm_up=warm_up)
     assert not torch.autograd._profiler_enabled() and recording._current is None
     assert timeline.record(lambda: torch.ones(1)).lanes() == ["host 1"]
 
