@@ -70,9 +70,9 @@ def test_every_abbreviation_is_explained_or_known() -> None:
 def test_a_word_takes_one_line_and_is_used() -> None:
     every = [text for entry in catalogue().values() for _, _, text in texts(entry)]
     every += [step.get("run", "") for entry in catalogue().values() for step in entry.get("step", [])]
-    every += [
-        file.read_text(encoding="utf-8") for file in (ROOT / "torch_doctor/diagnosis/rules").glob("*.py")
-    ]
+    package = ROOT / "torch_doctor"
+    rules = [package / "screen/evidence.toml", *(package / "diagnosis/rules").glob("*.py")]
+    every += [file.read_text(encoding="utf-8") for file in rules]
     every += [text for title in (*PROBES.values(), TERMINAL) for text in (title.en, title.zh)]
     said = "\n".join(every)
     for word in glossary():

@@ -10,26 +10,13 @@ from torch_doctor.diagnosis import QUESTIONS
 from torch_doctor.diagnosis.causes import Cause
 from torch_doctor.diagnosis.evidence import PROBES, Evidence, Line, no_answer
 
-from .rules import (
-    access,
-    answers,
-    card_start,
-    driver_library,
-    driver_module,
-    driver_start,
-    install,
-    machine,
-    memory,
-    usable,
-    wsl,
-)
-from .rules.base import LIKELY, SURE, Rule, hiding_programs, place_of
-from .rules.shown import build_line, bus_line, cuinit_line, library_fact, node_line, nvml_line
+from .rules import access, answers, driver_library, driver_module, driver_start, install, machine, usable
+from .rules.base import LIKELY, SURE, Rule, hiding_programs, lines, place_of
+from .rules.shown import build_line, bus_line, cuinit_line, library_line, node_line, nvml_line
 
 # From the Python environment to the GPU: of causes that are equally sure, the first one is the answer.
 CUDA_RULES: dict[str, Rule] = {
-    **install.RULES, **machine.RULES, **card_start.RULES, **driver_module.RULES, **access.RULES, **wsl.RULES,
-    **driver_library.RULES, **driver_start.RULES, **memory.RULES,
+    **install.RULES, **machine.RULES, **driver_module.RULES, **access.RULES, **driver_library.RULES, **driver_start.RULES,
     **usable.RULES,
 }  # fmt: skip
 
@@ -44,6 +31,11 @@ class Verdict:
     cause: Cause
     sure: int
     lines: tuple[Line, ...]
+
+    @classmethod
+    def of(cls, name: str, e: Evidence, sure: int, shown: Any) -> Verdict:
+        """Return the verdict that the cause `name` is as sure as that, with what a rule shows as evidence."""
+        return cls(Cause.of(name, e), sure, tuple(lines(e, shown)))
 
 
 @dataclass(frozen=True)
@@ -69,12 +61,10 @@ class Diagnosis:
 
 def verdicts_of(e: Evidence, table: Mapping[str, Rule]) -> list[Verdict]:
     """Return a verdict for every rule of `table` that applies, the surest first."""
-    found = []
-    for name, rule in table.items():
-        result = rule(e)
-        if result:
-            found.append(Verdict(Cause.of(name, e), result[0], tuple(result[1])))
-    return sorted(found, key=lambda verdict: -verdict.sure)
+    results = ((name, rule(e)) for name, rule in table.items())
+    return sorted(
+        [Verdict.of(name, e, *result) for name, result in results if result], key=lambda one: -one.sure
+    )
 
 
 def about_cuda(e: Evidence) -> list[Verdict]:
@@ -84,88 +74,79 @@ def about_cuda(e: Evidence) -> list[Verdict]:
     if found and found[0].sure >= LIKELY:
         return found
     if e.works:
-        lines = [build_line(e), Line("usable", f"{e.works} GPU, correct", f"{e.works} 張 GPU，計算正確")]
-        return [Verdict(Cause.of("healthy", e), SURE, tuple(lines))]
+        return [Verdict.of("healthy", e, SURE, [build_line, "usable.correct"])]
     if all(
         e.hung(probe) or e.ended(probe) == "absent" for probe in ("interpreter", "bus", "pytorch", "driver")
     ):
-        lines = [no_answer(e, probe) for probe in PROBES if e.hung(probe)]
-        return [Verdict(Cause.of("no-answers", e), LIKELY, tuple(lines))]
-    return [Verdict(Cause.of("unknown", e), LIKELY, tuple(_overview(e))), *found]
+        return [
+            Verdict.of("no-answers", e, LIKELY, [no_answer(e, probe) for probe in PROBES if e.hung(probe)])
+        ]
+    return [Verdict.of("unknown", e, LIKELY, [_overview, _driver_overview, _probes_without_answer]), *found]
 
 
-def _overview(e: Evidence) -> list[Line]:
+def _overview(e: Evidence) -> list[Any]:
     """Return what each probe found, for a report without a verdict: above all what does not work."""
-    lines = [build_line(e)] if e.torch == "imported" else [Line("pytorch", e.import_error or e.torch)]
+    shown: list[Any] = [build_line if e.torch == "imported" else Line("pytorch", e.import_error or e.torch)]
     if e.build == "cuda":
-        lines.append(Line("pytorch", f"is_available() = {e.get('pytorch.available')}"))
+        shown.append(Line("pytorch", f"is_available() = {e.get('pytorch.available')}"))
     if e.container or e.wsl:
-        where = " ".join(filter(None, (e.container, f"WSL {e.wsl}" if e.wsl else "")))
-        lines.append(
-            Line("bus", f"container: {where}", f"容器：{where}") if e.container else Line("bus", where)
+        shown.append(
+            "bus: WSL {wsl}" if not e.container else "bus.container-in-wsl" if e.wsl else "bus.container"
         )
-    lines += [bus_line(e), *[node_line(name, how) for name, how in e.nodes.items() if how != "ok"][:3]]
-    message = next(iter(e.complaints.splitlines()), "")
-    said = [Line("pytorch", message[:200])] if message else []
-    return [*lines, *_driver_overview(e), *_probes_without_answer(e), *said]
+    return [*shown, bus_line, [node_line(e, name, how) for name, how in e.nodes.items() if how != "ok"][:3]]
 
 
-def _driver_overview(e: Evidence) -> list[Line]:
-    lines = []
+def _driver_overview(e: Evidence) -> list[Any]:
+    shown: list[Any] = []
     if e.cuinit is not None:
-        lines.append(cuinit_line(e))
+        shown.append(cuinit_line)
     elif e.library is not None:
-        lines.append(Line("driver", library_fact(e)))
+        shown.append(library_line)
     if e.get("nvml.init") is not None:
-        lines.append(nvml_line(e))
+        shown.append(nvml_line)
     elif e.get("nvml.error"):
-        lines.append(Line("nvml", str(e.get("nvml.error"))[:200]))
+        shown.append(Line("nvml", str(e.get("nvml.error"))[:200]))
     if e.get("smi.code"):
-        lines.append(Line("smi", next(iter(e.smi_text.splitlines()), f"status {e.get('smi.code')}")[:200]))
-    return lines
+        shown.append(Line("smi", next(iter(e.smi_text.splitlines()), f"status {e.get('smi.code')}")[:200]))
+    return shown
 
 
 def _probes_without_answer(e: Evidence) -> list[Line]:
     died = [probe for probe in PROBES if e.ended(probe) == "failed" and e.get(f"{probe}.exit")]
     silent = [no_answer(e, probe) for probe in PROBES if e.hung(probe)]
-    return [*silent, *[Line(probe, str(e.get(f"{probe}.exit"))[:200]) for probe in died]]
+    said = [Line("pytorch", line[:200]) for line in e.complaints.splitlines()[:1] if line]
+    return [*silent, *[Line(probe, str(e.get(f"{probe}.exit"))[:200]) for probe in died], *said]
 
 
 # What is worth knowing but is no fault: when, and the evidence for it.
-_REMARKS: dict[str, tuple[Callable[[Evidence], Any], Callable[[Evidence], Line]]] = {
+_REMARKS: dict[str, tuple[Callable[[Evidence], Any], Any]] = {
     "some-hidden": (
         lambda e: e.works and 0 < e.visible < e.devices,
-        lambda e: Line("interpreter", f"CUDA_VISIBLE_DEVICES = {e.environment('CUDA_VISIBLE_DEVICES')!r}"),
+        "interpreter: CUDA_VISIBLE_DEVICES = {interpreter.environment.CUDA_VISIBLE_DEVICES!r}",
     ),
     "program-hides": (lambda e: e.works and hiding_programs(e), lambda e: _hiding(hiding_programs(e)[0])),
     "restart-if": (
         lambda e: e.works and e.get("caller.notebook") and not e.get("caller.initialized"),
-        lambda e: Line("caller", "torch.cuda.is_initialized() = False"),
+        "caller: torch.cuda.is_initialized() = False",
     ),
     "weak-check": (
         lambda e: e.environment("PYTORCH_NVML_BASED_CUDA_CHECK") == "1",
-        lambda e: Line("interpreter", "PYTORCH_NVML_BASED_CUDA_CHECK = 1"),
+        "interpreter: PYTORCH_NVML_BASED_CUDA_CHECK = 1",
     ),
-    "slow-smi": (lambda e: e.works and e.hung("smi"), lambda e: Line("smi", f"> {e.get('smi.seconds')} s")),
+    "slow-smi": (lambda e: e.works and e.hung("smi"), "smi: > {smi.seconds} s"),
     "mig-one": (
         lambda e: e.works and any(gpu.get("mig") for gpu in e.get("nvml.devices", [])),
-        lambda e: Line("nvml", "MIG on"),
+        "nvml: MIG on",
     ),
     "container-toolkit": (
         lambda e: e.works and e.get("bus.docker") and not e.get("bus.container_toolkit") and not e.container,
-        lambda e: Line("bus", "docker; no nvidia-ctk"),
+        "bus: docker; no nvidia-ctk",
     ),
 }
 
 
 def _hiding(line: Mapping[str, Any]) -> Line:
     return Line("pytorch", f"{place_of(line)}: {line['value']!r}")
-
-
-def _remarks(e: Evidence) -> list[Verdict]:
-    return [
-        Verdict(Cause.of(name, e), SURE, (line(e),)) for name, (when, line) in _REMARKS.items() if when(e)
-    ]
 
 
 def diagnose(found: Mapping[str, Mapping[str, Any]], question: str = "cuda") -> Diagnosis:
@@ -182,9 +163,10 @@ def diagnose(found: Mapping[str, Mapping[str, Any]], question: str = "cuda") -> 
         raise ValueError(f"question {question!r} is not known; ask one of {', '.join(QUESTIONS)}.")
     e = Evidence(found)
     verdicts = about_cuda(e)
-    if question == "cuda":
-        return Diagnosis(question, tuple(verdicts), tuple(_remarks(e)), e)
-    return Diagnosis(question, tuple(_about(question, e, verdicts)), tuple(_remarks(e)), e)
+    if question != "cuda":
+        verdicts = _about(question, e, verdicts)
+    remarks = [Verdict.of(name, e, SURE, shown) for name, (true, shown) in _REMARKS.items() if true(e)]
+    return Diagnosis(question, tuple(verdicts), tuple(remarks), e)
 
 
 def _about(question: str, e: Evidence, cuda: list[Verdict]) -> list[Verdict]:
@@ -195,6 +177,6 @@ def _about(question: str, e: Evidence, cuda: list[Verdict]) -> list[Verdict]:
     likely = [one for one in found if one.sure >= LIKELY]
     without_gpu = cuda[0].sure if cuda[0].cause.kind == "fine" and not e.works else 0
     last = answers.otherwise(question, e, without_gpu, explained=bool(leading or likely))
-    behind = [Verdict(Cause.of(last[0], e), last[1], tuple(last[2]))] if last else []
+    behind = [Verdict.of(last[0], e, *last[1:])] if last else []
     beside = [one for one in trouble if one not in leading and one.cause.kind == "fault"]
     return [*leading, *likely, *behind, *beside, *found[len(likely) :]]

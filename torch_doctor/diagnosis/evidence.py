@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+import string
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from torch_doctor.data import screen
 
 PROBES = screen("report", "probe")  # in the order of a report
+_FACTS = screen("evidence", "fact")
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,14 @@ class Line:
         return self.zh or self.fact if language == "zh" else self.fact
 
 
+class _Filled(string.Formatter):
+    """Fills in what stands in braces: one of the values that are given, or what the probes found there."""
+
+    def get_field(self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, str]:
+        found = args[0].get(field_name) if "." in field_name else getattr(args[0], field_name, None)
+        return kwargs.get(field_name, found), field_name
+
+
 class Evidence:
     """What all probes found: ``{"driver": {"ended": "answered", "seconds": 0.2, "cuInit": 100, …}, …}``."""
 
@@ -42,6 +52,25 @@ class Evidence:
         for part in key.split(".") if key else ():
             value = value.get(part) if isinstance(value, Mapping) else None
         return default if value is None else value
+
+    def line(self, what: str, **values: object) -> Line:
+        """Return one piece of evidence.
+
+        Args:
+            what: The probe and a fact that is code (``"bus: kernel {bus.kernel}"``), or the probe and the name of a fact
+                in ``screen/evidence.toml`` (``"bus.no-dxg"``). What stands in braces is what the probes found there, or
+                one of `values`.
+            values: What the evidence does not have as it is said. A :class:`Bilingual` is said in the same language.
+        """
+        probe, code, fact = what.partition(": ")
+        if code:
+            return Line(probe, _Filled().vformat(fact, [self], values))
+        probe, _, name = what.partition(".")
+        said = []
+        for side in ("en", "zh"):
+            here = {key: getattr(value, side, value) for key, value in values.items()}
+            said.append(_Filled().vformat(getattr(_FACTS[name], side), [self], here))
+        return Line(probe, *said)
 
     def ended(self, probe: str) -> str:
         """Return how `probe` ended.
@@ -205,8 +234,7 @@ class Evidence:
 
 def no_answer(e: Evidence, probe: str) -> Line:
     """Return that `probe` was stopped at its time limit."""
-    seconds = e.get(f"{probe}.seconds")
-    return Line(probe, f"no answer in {seconds} s", f"{seconds} 秒內沒有回應")
+    return e.line(f"{probe}.no-answer", seconds=e.get(f"{probe}.seconds"))
 
 
 def mentions(text: str, *patterns: str) -> str:

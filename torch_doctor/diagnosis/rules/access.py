@@ -6,17 +6,11 @@ from torch_doctor.diagnosis.evidence import Evidence, Line, mentions
 
 from .base import LIKELY, POSSIBLE, SURE, Rule, RuleResult, rule
 from .machine import batch_system, no_gpu_runtime, traces
-from .shown import bus_line, cuinit_line, library_fact, node_line, node_lines, nvml_line
+from .shown import bus_line, cuinit_line, library_line, node_line, node_lines, nvml_line
 
 RULES: dict[str, Rule] = {}
 
 FRESH = 300  # seconds; a container that is younger has hardly lived through an update of its host
-
-
-def _container(e: Evidence) -> Line:
-    return Line(
-        "bus", f"container: {e.container}; no /dev/nvidia0", f"容器：{e.container}；沒有 /dev/nvidia0"
-    )
 
 
 def _nothing_given(e: Evidence) -> bool:
@@ -42,7 +36,7 @@ def host_without_driver(e: Evidence) -> RuleResult:
     held = {card.get("driver") or "" for card in e.cards()}
     if not _nothing_given(e) or not held or "nvidia" in held or e.get("bus.module") or e.wsl:
         return None
-    return (SURE if all(held) else LIKELY), [bus_line(e), _container(e)]
+    return (SURE if all(held) else LIKELY), [bus_line, "bus.container-without-gpu"]
 
 
 @rule(RULES, "container-without-gpu")
@@ -52,29 +46,26 @@ def container_without_gpu(e: Evidence) -> RuleResult:
     Sure if the host's GPU and its driver can be seen from here, or if the host is a Jetson, which always has one.
     """
     if _without_libraries(e):
-        return LIKELY, [
-            Line("driver", library_fact(e)),
-            nvml_line(e),
-            node_line("nvidia0", e.nodes.get("nvidia0", "ok")),
-        ]
+        return LIKELY, [library_line, nvml_line, node_line(e, "nvidia0", e.nodes.get("nvidia0", "ok"))]
     if not _nothing_given(e) or host_without_driver(e):
         return None
     asked = e.environment("NVIDIA_VISIBLE_DEVICES")
-    unset = Line("interpreter", "NVIDIA_VISIBLE_DEVICES is not set", "沒有設定 NVIDIA_VISIBLE_DEVICES")
-    given = unset if asked is None else Line("interpreter", f"NVIDIA_VISIBLE_DEVICES = {asked!r}")
-    lines = [_container(e), bus_line(e), given]
+    given = (
+        "interpreter.gpus-not-asked"
+        if asked is None
+        else Line("interpreter", f"NVIDIA_VISIBLE_DEVICES = {asked!r}")
+    )
+    lines = ["bus.container-without-gpu", bus_line, given]
     if e.cards() or e.get("bus.module"):
         return SURE, lines
     if e.jetson:
-        return SURE, [Line("bus", f"Linux kernel {e.get('bus.kernel')}, no /dev/nvhost-gpu",
-                           f"Linux 核心 {e.get('bus.kernel')}，沒有 /dev/nvhost-gpu"), *lines]  # fmt: skip
+        return SURE, ["bus.jetson-without-gpu", lines]
     # In WSL the bus shows no card, but a container with the GPU would have /dev/dxg.
     if e.wsl:
         return LIKELY, lines
-    wanted = asked not in (None, "", "void", "none") and not e.get(
-        "bus.pci"
-    )  # a sandbox without a list of cards
-    return (LIKELY, [*lines, *traces(e)]) if wanted or traces(e) else None
+    # a sandbox without a list of cards
+    wanted = asked not in (None, "", "void", "none") and not e.get("bus.pci")
+    return (LIKELY, [lines, traces]) if wanted or traces(e) else None
 
 
 @rule(RULES, "nodes-missing")
@@ -83,18 +74,10 @@ def nodes_missing(e: Evidence) -> RuleResult:
 
     Only likely: a service that systemd starts with PrivateDevices= sees a /dev without them, too.
     """
-    bound = [card for card in e.cards() if card.get("driver") == "nvidia"]
-    if (
-        not bound
-        or not e.get("bus.module")
-        or e.gpu_nodes
-        or e.container
-        or e.wsl
-        or e.works
-        or e.cuinit == 0
-    ):
+    runs = e.get("bus.module") and any(card.get("driver") == "nvidia" for card in e.cards())
+    if not runs or e.gpu_nodes or e.container or e.wsl or e.works or e.cuinit == 0:
         return None
-    return LIKELY, [bus_line(e), Line("bus", "no /dev/nvidia0", "沒有 /dev/nvidia0"), cuinit_line(e)]
+    return LIKELY, [bus_line, "bus.no-nvidia0", cuinit_line]
 
 
 @rule(RULES, "container-lost")
@@ -108,18 +91,12 @@ def container_lost(e: Evidence) -> RuleResult:
     if not e.container or e.container in ("lxc", "apptainer") or not (unknown and e.gpu_nodes):
         return None
     refused = node_lines(e, "EPERM")
-    age = e.get("bus.container_age")
-    fresh = age is not None and age < FRESH
-    return (LIKELY if refused and not fresh else POSSIBLE), [*refused, *_age(e), nvml_line(e)]
+    fresh = e.get("bus.container_age", FRESH) < FRESH
+    return (LIKELY if refused and not fresh else POSSIBLE), [refused, _age(e), nvml_line]
 
 
-def _age(e: Evidence) -> list[Line]:
-    age = e.get("bus.container_age")
-    return (
-        []
-        if age is None
-        else [Line("bus", f"container started {age:.0f} s ago", f"容器在 {age:.0f} 秒前啟動")]
-    )
+def _age(e: Evidence) -> str:
+    return "" if e.get("bus.container_age") is None else "bus.container-age"
 
 
 @rule(RULES, "devices-denied")
@@ -129,7 +106,7 @@ def devices_denied(e: Evidence) -> RuleResult:
     if not e.container or not refused or batch_system(e) or (e.cuinit == 0 and e.devices):
         return None
     lost = container_lost(e)
-    return (POSSIBLE if lost and lost[0] >= LIKELY else LIKELY), [*refused, *_age(e), cuinit_line(e)]
+    return (POSSIBLE if lost and lost[0] >= LIKELY else LIKELY), [refused, _age(e), cuinit_line]
 
 
 def _refused(e: Evidence) -> list[Line]:
@@ -159,11 +136,9 @@ def selinux(e: Evidence) -> RuleResult:
     refused = [line for line in _refused(e) if "EACCES" in line.fact]
     if not refused or not e.container or not (confined or (e.get("bus.enforcing") and not kind)):
         return None
-    label = Line("bus", f"SELinux: {kind or 'enforcing'}")
-    closed = [rights.split()[0][-1:] == "0" for rights in _rights(e).values()]
-    if _for_all(e):
-        return (SURE if confined else LIKELY), [label, *refused]
-    return (POSSIBLE if any(closed) else LIKELY), [label, *refused]
+    closed = any(rights.split()[0][-1:] == "0" for rights in _rights(e).values())
+    certainty = (SURE if confined else LIKELY) if _for_all(e) else POSSIBLE if closed else LIKELY
+    return certainty, [Line("bus", f"SELinux: {kind or 'enforcing'}"), refused]
 
 
 @rule(RULES, "no-permission")
@@ -173,7 +148,8 @@ def no_permission(e: Evidence) -> RuleResult:
     explained = (selinux(e) or (0,))[0] >= LIKELY
     if not refused or explained or (e.container and all("EPERM" in line.fact for line in refused)):
         return None
-    rights = [f"/dev/{name}: {text}" for name, text in sorted(_rights(e).items())][:1]
-    shown = [Line("bus", f"{text} (rights, user, group)", f"{text}（權限、使用者、群組）") for text in rights]
+    rights = [e.line("bus.rights", name=name, rights=rights) for name, rights in sorted(_rights(e).items())][
+        :1
+    ]
     plain = any("EACCES" in line.fact for line in refused) and not _for_all(e)
-    return (SURE if plain else LIKELY), [*refused, *shown, cuinit_line(e)]
+    return (SURE if plain else LIKELY), [refused, rights, cuinit_line]

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Optional
+from typing import Any, Optional
 
 from torch_doctor.diagnosis.evidence import Evidence, Line, joined, no_answer
 
-from . import hang, slow, slow_cpu
+from . import hang, slow
 from .base import LIKELY, place_of
 from .shown import bus_line
 
-RULES = {"slow": {**slow.RULES, **slow_cpu.RULES}, "hang": hang.RULES}
+RULES = {"slow": slow.RULES, "hang": hang.RULES}
 
-Answer = Optional["tuple[str, int, list[Line]]"]
+Answer = Optional["tuple[str, int, Any]"]
 
 # Trouble with CUDA that makes processes wait for ever.
 _WAITS = ("hangs", "gpu-lost", "forked", "dead-context", "wrong-result", "fabric")
@@ -43,24 +43,24 @@ def otherwise(question: str, e: Evidence, without_gpu: int, explained: bool) -> 
     """
     if question == "slow" and without_gpu:
         accelerator = e.get("pytorch.mps") or e.get("pytorch.xpu_available")
-        return ("slow-accelerator" if accelerator else "slow-cpu"), without_gpu, [bus_line(e), *_measured(e)]
-    return None if explained else (_slow if question == "slow" else _hang)(e)
-
-
-def _slow(e: Evidence) -> Answer:
+        return ("slow-accelerator" if accelerator else "slow-cpu"), without_gpu, [bus_line, _measured]
+    if explained:
+        return None
+    if question == "hang":
+        return _hang(e)
     measured = e.get("speed.gpu_over_cpu") is not None
-    return ("slow-program" if measured else "slow-not-measured"), LIKELY, _measured(e)
+    return ("slow-program" if measured else "slow-not-measured"), LIKELY, _measured
 
 
-def _measured(e: Evidence) -> list[Line]:
+def _measured(e: Evidence) -> list[Any]:
     """Return what was measured."""
-    lines = []
+    lines: list[Any] = []
     if e.works and e.get("speed.gpu_over_cpu") is not None:
-        lines.append(slow.product(e.get("speed.gpu_over_cpu")))
+        lines.append("speed.product")
     if e.get("speed.threads"):
-        lines.append(slow_cpu.threads_line(e))
+        lines.append("speed.threads")
     if e.get("speed.cpu_gflops") is not None:
-        lines.append(Line("speed", f"CPU: {e.get('speed.cpu_gflops'):.0f} GFLOP/s"))
+        lines.append("speed: CPU: {speed.cpu_gflops:.0f} GFLOP/s")
     if e.hung("speed"):
         gpus = [gpu for gpu in e.get("nvml.devices", [])[:4] if gpu.get("temperature")]
         for gpu in gpus:
@@ -70,30 +70,26 @@ def _measured(e: Evidence) -> list[Line]:
 
 
 def _hang(e: Evidence) -> Answer:
-    lines = [
-        hang.outcome(e, name) for name in ("gloo", "gloo-loopback", "copy", "nccl") if hang.attempt(e, name)
-    ]
-    busy = (slow_cpu.crowded(e) or (0, []))[1]  # why it may have taken too long
+    tried = [name for name in ("gloo", "gloo-loopback", "copy", "nccl") if hang.attempt(e, name)]
+    lines: list[Any] = [hang.outcome(e, name) for name in tried]
+    busy = (slow.crowded(e) or (0, []))[1]  # why it may have taken too long
     if hang.attempt(e, "gloo") == "right":
         if "slow" not in (hang.attempt(e, "copy"), hang.attempt(e, "nccl")):
             return "hang-program", LIKELY, lines
-        return "hang-not-finished", LIKELY, [*lines, *busy]
+        return "hang-not-finished", LIKELY, [lines, busy]
     if e.hung("job"):
         lines.append(no_answer(e, "job"))
     if e.get("job.error"):
-        return "hang-job-error", LIKELY, [Line("job", e.get("job.error")[:200]), *lines]
-    return "hang-not-tried", LIKELY, [*lines, *busy] or [Line("job", "no result", "沒有結果")]
+        return "hang-job-error", LIKELY, [Line("job", e.get("job.error")[:200]), lines]
+    return "hang-not-tried", LIKELY, [lines, busy] if lines or busy else "job.no-result"
 
 
 def values(e: Evidence) -> dict[str, object]:
     """Return the values of the ``{placeholders}`` in the texts about slowness and hanging."""
     cores, ratio = e.get("speed.cores"), e.get("speed.gpu_over_cpu")
-    switches = list(slow.switches(e))
+    switches = slow.switches(e)
     temperatures = [gpu.get("temperature") or 0 for gpu in e.get("nvml.devices", [])]
     interfaces = {"darwin": "lo0", "windows": "Loopback Pseudo-Interface 1"}
-    variable = next(
-        (line.fact.partition(" = ")[0] for line in (hang.ifname(e) or (0, []))[1]), "GLOO_SOCKET_IFNAME"
-    )
     return {
         "ratio": f"{ratio:.2g}" if ratio and ratio < 10 else f"{ratio or 0:.0f}",
         "switches": joined(switches) or "CUDA_LAUNCH_BLOCKING",
@@ -112,5 +108,5 @@ def values(e: Evidence) -> dict[str, object]:
         "shm": f"{e.get('bus.shm') / 2**20:.0f}" if e.get("bus.shm") else "?",
         "port": e.get("job.port") or "29500",
         "loopback": interfaces.get(e.os, "lo"),
-        "interface_variable": variable,
+        "interface_variable": hang.wrong_interface(e) or "GLOO_SOCKET_IFNAME",
     }

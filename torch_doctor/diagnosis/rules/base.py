@@ -1,13 +1,13 @@
-"""What all rules share: how they are registered, and the pieces of evidence that several of them show.
+"""What all rules share: how they are registered, and the questions that several of them ask.
 
-A rule returns None, or how sure it is and the evidence for it::
+A rule returns None, or how sure it is and the evidence for it (see :func:`lines`)::
 
-    (SURE, [Line("driver", "cuInit() = 802 (system not ready)"), Line("bus", "nv-fabricmanager: not running")])
+    (SURE, [cuinit_line, "bus.fabric-manager", "bus: kernel {bus.kernel}"])
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Optional
 
 from torch_doctor.diagnosis import cuda_tables
@@ -18,7 +18,7 @@ SURE, LIKELY, POSSIBLE = 3, 2, 1
 # What `lspci -nnk -d 10de:` says, where it is not installed: the NVIDIA cards and their kernel drivers.
 LIST_CARDS = "grep -H . $(grep -l 0x10de /sys/bus/pci/devices/*/vendor | sed s/vendor/uevent/)"
 
-RuleResult = Optional["tuple[int, list[Line]]"]
+RuleResult = Optional["tuple[int, Any]"]
 Rule = Callable[[Evidence], RuleResult]
 
 
@@ -32,16 +32,28 @@ def rule(table: dict[str, Rule], cause: str) -> Callable[[Rule], Rule]:
     return register
 
 
-def seen(path: str, sure: int, line: Line, value: object = True) -> Rule:
-    """Return the rule of a cause that one field proves: it shows `line` where the evidence at `path` is `value`.
+def when(condition: Callable[[Evidence], object], sure: int, *shown: Any) -> Rule:
+    """Return the rule of a cause that is always as sure: where `condition` is true of the evidence, it shows `shown`."""
+    return lambda e: (sure, shown) if condition(e) else None
+
+
+def lines(e: Evidence, shown: Any) -> Iterator[Line]:
+    """Yield the lines of what a rule shows; what is empty is left out.
 
     Args:
-        path: The field (``"caller.anomaly"``).
-        sure: How sure the cause is then.
-        line: The evidence.
-        value: What the field has to be; with True, anything that is true.
+        e: The evidence.
+        shown: A line, the text of one (see :meth:`Evidence.line`), a function of the evidence that returns any of this,
+            or several of these.
     """
-    return lambda e: (sure, [line]) if (found := e.get(path)) and value in (True, found) else None
+    if callable(shown):
+        shown = shown(e)
+    if isinstance(shown, Line):
+        yield shown
+    elif isinstance(shown, str) and shown:
+        yield e.line(shown)
+    else:
+        for one in shown or ():
+            yield from lines(e, one)
 
 
 # --- questions that several rules ask -----------------------------------------------------------------

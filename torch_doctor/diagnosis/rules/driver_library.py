@@ -1,4 +1,4 @@
-"""Rules about the file of the driver's library (libcuda): not found, the wrong one, or of another version."""
+"""Rules about the file of the driver's library (libcuda): not found, the wrong one, of another version; and about WSL."""
 
 from __future__ import annotations
 
@@ -6,10 +6,70 @@ import re
 
 from torch_doctor.diagnosis.evidence import Evidence, Line, mentions
 
-from .base import LIKELY, POSSIBLE, SURE, Rule, RuleResult, explained, failing, nothing_here, rule
-from .shown import build_line, cuinit_line, library_fact, nvml_line
+from .base import LIKELY, POSSIBLE, SURE, Rule, RuleResult, explained, failing, nothing_here, rule, when
+from .shown import build_line, cuinit_line, library_line, nvml_line
 
 RULES: dict[str, Rule] = {}
+
+
+# --- in WSL, GPU and driver come from Windows ---------------------------------------------------------
+
+
+@rule(RULES, "wsl-1")
+def wsl_1(e: Evidence) -> RuleResult:
+    """WSL 1, in which Linux programs run without a Linux kernel: GPUs exist in WSL 2 only (Microsoft's manual).
+
+    Sure for release 4.4, which WSL 1 always claims to be; a kernel that somebody built for WSL 2 may have any name.
+    """
+    if e.wsl != 1 or e.container or e.get("bus.dxg"):
+        return None
+    known = str(e.get("bus.kernel", "")).startswith("4.4.")
+    return (SURE if known else LIKELY), ["bus.no-dxg", Line("bus", f"kernel {e.get('bus.kernel', '')}")]
+
+
+# WSL 2, but Windows passes no GPU on. An old Windows or WSL, or the option gpuSupport: only likely.
+RULES["wsl-old"] = when(
+    lambda e: e.wsl == 2 and not e.get("bus.dxg") and not e.container and not e.devices,
+    LIKELY, "bus.no-dxg", "bus: kernel {bus.kernel}",
+)  # fmt: skip
+
+
+@rule(RULES, "wsl-shadowed")
+def wsl_shadowed(e: Evidence) -> RuleResult:
+    """A Linux driver inside WSL is loaded instead of the one from Windows.
+
+    Sure: the library is not the one that Windows provides, and cannot reach the GPU. If Windows provides none, the Linux
+    driver hides nothing, and `wsl-without-driver` is as likely. In a container the toolkit mounts the right one into
+    /usr/lib/x86_64-linux-gnu, so there the path proves nothing.
+    """
+    path = str(e.get("driver.path", ""))
+    if e.container or compat(e) or stub(e) or not path or "/usr/lib/wsl/" in path:
+        return None
+    if e.wsl != 2 or not e.get("bus.dxg") or not e.library or not failing(e):
+        return None
+    sure = POSSIBLE if e.get("driver.windows_library") is False else SURE
+    return sure, [library_line, cuinit_line, "bus: /dev/dxg"]
+
+
+@rule(RULES, "wsl-without-driver")
+def wsl_without_driver(e: Evidence) -> RuleResult:
+    """WSL can use a GPU, but Windows gave it no NVIDIA driver. Only likely: that is also so without an NVIDIA card."""
+    seen = e.get("smi.gpus", 0) or e.get("nvml.count", 0) or library_not_on_path(e)
+    none = e.library is False or (e.get("driver.windows_library") is False and failing(e))
+    if e.wsl == 2 and e.get("bus.dxg") and none and not e.container and not seen:
+        return LIKELY, ["bus: /dev/dxg", "driver.no-windows-library", library_line]
+    return None
+
+
+# In a container on WSL, libcuda does not find its counterpart (500), because Docker mounted an incomplete driver.
+# Updating Docker Desktop mended it in jhj0517/Whisper-WebUI#279 and YanWenKun/ComfyUI-Docker#74.
+RULES["docker-desktop-old"] = when(
+    lambda e: e.cuinit == 500 and e.wsl and e.container,
+    LIKELY,
+    cuinit_line,
+    "bus.container-in-wsl",
+    nvml_line,
+)
 
 
 # --- not found ----------------------------------------------------------------------------------------
@@ -24,11 +84,8 @@ def library_not_on_path(e: Evidence) -> RuleResult:
     folders, reached = e.get("driver.found_in", []), e.get("driver.reached")
     if e.library is not False or not folders or (reached == 100 and nothing_here(e)):
         return None
-    lines = [
-        Line("driver", library_fact(e)),
-        Line("driver", f"{folders[0]}/libcuda.so.1: cuInit() = {reached}"),
-    ]
-    return (SURE if reached == 0 else LIKELY), lines
+    there = Line("driver", f"{folders[0]}/libcuda.so.1: cuInit() = {reached}")
+    return (SURE if reached == 0 else LIKELY), [library_line, there]
 
 
 @rule(RULES, "compute-not-passed")
@@ -42,14 +99,10 @@ def compute_not_passed(e: Evidence) -> RuleResult:
     if library_not_on_path(e):
         return None
     given = e.environment("NVIDIA_DRIVER_CAPABILITIES")
-    lines = [
-        nvml_line(e),
-        Line("driver", library_fact(e)),
-        Line("interpreter", f"NVIDIA_DRIVER_CAPABILITIES = {given!r}"),
-    ]
     # Without the variable, it depends on the toolkit's release whether "compute" is passed.
     named = set((given or "").replace(" ", "").split(","))
-    return (LIKELY if not given or named & {"compute", "all"} else SURE), lines
+    passed = Line("interpreter", f"NVIDIA_DRIVER_CAPABILITIES = {given!r}")
+    return (LIKELY if not given or named & {"compute", "all"} else SURE), [nvml_line, library_line, passed]
 
 
 @rule(RULES, "library-missing")
@@ -60,35 +113,24 @@ def library_missing(e: Evidence) -> RuleResult:
     """
     there = e.get("bus.module") or e.get("nvml.init") == 0
     here = e.os == "linux" and not e.container and not e.wsl
-    if there and here and e.library is False and e.gpu_nodes and not library_not_on_path(e):
-        damaged = mentions(library_fact(e), r"file too short|invalid ELF header|wrong ELF class")
-        return (LIKELY if damaged else SURE), [
-            Line("bus", f"/proc/driver/nvidia/version: {e.get('bus.module')}"),
-            Line("driver", library_fact(e)),
-        ]
-    return None
+    if not there or not here or e.library is not False or not e.gpu_nodes or library_not_on_path(e):
+        return None
+    damaged = mentions(library_line(e).fact, r"file too short|invalid ELF header|wrong ELF class")
+    return (LIKELY if damaged else SURE), ["bus: /proc/driver/nvidia/version: {bus.module}", library_line]
 
 
 # --- the wrong one ------------------------------------------------------------------------------------
 
-
-@rule(RULES, "stub")
-def stub(e: Evidence) -> RuleResult:
-    """The toolkit's stub library was loaded instead of the driver's libcuda. Sure: only a stub returns 34 (cuda.h)."""
-    path = str(e.get("driver.path", ""))
-    if e.cuinit == 34 or ("/stubs/" in path and failing(e)):
-        return SURE, [Line("driver", library_fact(e)), cuinit_line(e)]
-    return None
+# The toolkit's stub library was loaded instead of the driver's libcuda. Sure: only a stub returns 34 (cuda.h).
+stub = RULES["stub"] = when(
+    lambda e: e.cuinit == 34 or ("/stubs/" in str(e.get("driver.path", "")) and failing(e)),
+    SURE, library_line, cuinit_line,
+)  # fmt: skip
 
 
 def _compatibility(e: Evidence) -> bool:
     """Return whether libcuda was loaded from a folder of CUDA's forward compatibility libraries."""
     return bool(re.search(r"/(cuda-)?compat(-[\w.-]+)?/", str(e.get("driver.path", ""))))
-
-
-def _refused(e: Evidence) -> str:
-    """Return torch's complaint about forward compatibility (error 804), or ``""``."""
-    return mentions(e.complaints, r"Error 804", r"forward compatibility was attempted")
 
 
 @rule(RULES, "compat")
@@ -98,9 +140,8 @@ def compat(e: Evidence) -> RuleResult:
     Sure only where the path of libcuda proves it: 804 alone also follows an update without a restart
     (rapidsai/cusignal#398, pytorch/pytorch#40671).
     """
-    lines = [cuinit_line(e), Line("driver", library_fact(e))]
-    message = _refused(e)
-    lines += [Line("pytorch", message)] if message else []
+    message = mentions(e.complaints, r"Error 804", r"forward compatibility was attempted")
+    lines = [cuinit_line, library_line, message and Line("pytorch", message)]
     if _compatibility(e) and failing(e):
         return (SURE if (e.cuinit in (803, 804) or message) and not _smi_disagrees(e) else LIKELY), lines
     if (e.cuinit == 804 or message) and not e.get("driver.path") and not _apart(e):
@@ -126,7 +167,7 @@ def _apart(e: Evidence) -> bool:
 def _versions(e: Evidence) -> Line:
     """Return the versions of the driver that runs and of its library."""
     running, library = e.get("bus.module") or "?", e.get("driver.file_version") or "?"
-    return Line("driver", f"running: {running}, library: {library}", f"執行中：{running}，函式庫：{library}")
+    return e.line("driver.versions", running=running, library=library)
 
 
 def _differs(e: Evidence) -> bool:
@@ -146,18 +187,13 @@ def driver_in_container(e: Evidence) -> RuleResult:
     """
     if not e.container or not _differs(e) or e.get("driver.mounted") is not False:
         return None
-    mounted = Line("driver", "not mounted from the host", "不是從主機掛載進來的")
-    return (SURE if _apart(e) else LIKELY), [
-        Line("driver", library_fact(e)),
-        mounted,
-        _versions(e),
-        cuinit_line(e),
-    ]
+    return (SURE if _apart(e) else LIKELY), [library_line, "driver.not-mounted", _versions, cuinit_line]
 
 
-def module_for_this_kernel(e: Evidence) -> str:
-    """Return the version of the nvidia.ko that is installed for the running kernel, or ``""``."""
-    return str(e.get("bus.modinfo.version") or "")
+def _same_on_disk(e: Evidence) -> bool:
+    """Return whether module and library differ, and the module on the disk is the running one: no restart is pending."""
+    installed = str(e.get("bus.modinfo.version") or "")
+    return not e.container and _differs(e) and _apart(e) and installed == e.get("bus.module")
 
 
 @rule(RULES, "module-not-rebuilt")
@@ -166,13 +202,14 @@ def module_not_rebuilt(e: Evidence) -> RuleResult:
 
     Only likely: another installed kernel may have the new module.
     """
-    if e.container or not _differs(e) or not _apart(e) or module_for_this_kernel(e) != e.get("bus.module"):
-        return None
-    if library_left_over(e):
+    if not _same_on_disk(e) or library_left_over(e):
         return None
     others = [kernel for kernel in e.get("bus.module_files", []) if kernel != e.get("bus.kernel")]
-    installed = f"modinfo nvidia: {module_for_this_kernel(e)}"
-    return (POSSIBLE if others else LIKELY), [_versions(e), Line("bus", installed), cuinit_line(e)]
+    return (POSSIBLE if others else LIKELY), [
+        _versions,
+        "bus: modinfo nvidia: {bus.modinfo.version}",
+        cuinit_line,
+    ]
 
 
 def _number(version: object) -> tuple[int, ...]:
@@ -180,17 +217,12 @@ def _number(version: object) -> tuple[int, ...]:
     return tuple(int(part) for part in str(version).split(".") if part.isdigit())
 
 
-@rule(RULES, "library-left-over")
-def library_left_over(e: Evidence) -> RuleResult:
-    """A copy of libcuda from an older driver is found first, as NVIDIA's installer leaves it beside packages.
-
-    The module on the disk is the running one, so no restart is pending. Only likely: an update may also have failed.
-    """
-    if e.container or not _differs(e) or not _apart(e) or module_for_this_kernel(e) != e.get("bus.module"):
-        return None
-    if _number(e.get("driver.file_version")) > _number(e.get("bus.module")):
-        return None
-    return LIKELY, [Line("driver", library_fact(e)), _versions(e), cuinit_line(e)]
+# A copy of libcuda from an older driver is found first, as NVIDIA's installer leaves it beside packages.
+# The module on the disk is the running one, so no restart is pending. Only likely: an update may also have failed.
+library_left_over = RULES["library-left-over"] = when(
+    lambda e: _same_on_disk(e) and _number(e.get("driver.file_version")) <= _number(e.get("bus.module")),
+    LIKELY, library_line, _versions, cuinit_line,
+)  # fmt: skip
 
 
 @rule(RULES, "mismatch")
@@ -202,17 +234,16 @@ def mismatch(e: Evidence) -> RuleResult:
     if not _differs(e) or driver_in_container(e) or explained(e, module_not_rebuilt, library_left_over):
         return None
     message = mentions(e.smi_text, r"Driver/library version mismatch")
-    lines = [Line("smi", message)] if message else [nvml_line(e)] if e.get("nvml.init") is not None else []
-    lines += [_versions(e), cuinit_line(e)]
-    return (SURE if _smi_disagrees(e) or _apart(e) else LIKELY), lines
+    said = Line("smi", message) if message else e.get("nvml.init") is not None and nvml_line
+    return (SURE if _smi_disagrees(e) or _apart(e) else LIKELY), [said, _versions, cuinit_line]
 
 
-def _newest(serves: int | None) -> Line:
+def _newest(e: Evidence) -> Line:
     """Return which CUDA the driver serves: ``CUDA 12.8 at most (cuDriverGetVersion() = 12080)``."""
+    serves = e.driver_cuda
     if not serves:
         return Line("driver", f"cuDriverGetVersion() = {serves}")
-    cuda, call = f"CUDA {serves // 1000}.{serves % 1000 // 10}", f"cuDriverGetVersion() = {serves}"
-    return Line("driver", f"supports {cuda} at most ({call})", f"最高支援 {cuda}（{call}）")
+    return e.line("driver.supports", cuda=f"{serves // 1000}.{serves % 1000 // 10}", serves=serves)
 
 
 @rule(RULES, "driver-old")
@@ -222,17 +253,12 @@ def driver_old(e: Evidence) -> RuleResult:
     Sure: torch compares the same two numbers, and refuses. But it does so only where the driver finds a GPU.
     """
     wants = re.match(r"\d+", str(e.get("pytorch.cuda") or ""))
-    serves = e.driver_cuda
     message = mentions(e.complaints, r"driver on your system is too old")
-    older = bool(wants and serves and serves // 1000 < int(wants[0]))
+    older = bool(wants and e.driver_cuda and e.driver_cuda // 1000 < int(wants[0]))
     if e.works or not (older or message or e.cuinit == 35) or mismatch(e) or stub(e):
         return None
     if e.container and e.cuinit == 100 and nothing_here(e):
         return None  # the library belongs to the image; no GPU was passed
     # Without a GPU (a login node, an image of a disk) a newer driver would not help.
     useless = e.cuinit == 100 and not e.card_here and not message
-    return (POSSIBLE if useless else SURE), [
-        build_line(e),
-        _newest(serves),
-        *([Line("pytorch", message)] if message else []),
-    ]
+    return (POSSIBLE if useless else SURE), [build_line, _newest, message and Line("pytorch", message)]

@@ -1,15 +1,25 @@
-"""Rules about starting the driver: cuInit hangs, or returns an error whose number names the cause."""
+"""Rules about starting the driver: cuInit hangs, returns an error whose number names the cause, or finds no memory."""
 
 from __future__ import annotations
 
+from typing import Any
+
+from bilingual import Bilingual
+from torch_doctor.data import screen
 from torch_doctor.diagnosis.evidence import Evidence, Line, joined, mentions, no_answer
 from torch_doctor.diagnosis.places import places_of
 
 from .access import container_lost, no_permission
-from .base import LIKELY, POSSIBLE, SURE, Rule, RuleResult, explained, failing, rule
-from .driver_library import compat, driver_in_container, library_left_over, mismatch, module_not_rebuilt
+from .base import LIKELY, POSSIBLE, SURE, Rule, RuleResult, explained, failing, rule, when
+from .driver_library import (
+    compat,
+    driver_in_container,
+    library_left_over,
+    mismatch,
+    module_not_rebuilt,
+    wsl_shadowed,
+)
 from .shown import bus_line, cuinit_line, node_line, nvml_line
-from .wsl import wsl_shadowed
 
 RULES: dict[str, Rule] = {}
 
@@ -29,9 +39,8 @@ def hangs(e: Evidence) -> RuleResult:
         silent.append("usable")
     if not silent or e.works or e.hung("interpreter") or partly_checked(e):
         return None
-    stuck = [probe for probe in silent if e.ended(probe) == "stuck"]
-    lines = [no_answer(e, probe) for probe in silent]
-    lines += [Line(probe, "stuck: cannot be stopped", "卡住，無法強制結束") for probe in stuck]
+    stuck = [e.line(f"{probe}.stuck") for probe in silent if e.ended(probe) == "stuck"]
+    lines = [*[no_answer(e, probe) for probe in silent], *stuck]
     if stuck or "patient" in places_of(e):
         return SURE, lines
     # nvidia-smi alone may be slow; CUDA does not need it.
@@ -43,10 +52,7 @@ def partly_checked(e: Evidence) -> RuleResult:
     """The first GPUs compute correctly, but the probe timed out before it reached the last one."""
     right = [gpu for gpu in e.tried if gpu.get("right")]
     if e.hung("usable") and right and all(gpu.get("right") is not False for gpu in e.tried) and e.cuinit == 0:
-        done, count = len(right), e.get("pytorch.count")
-        english = f"{done} of {count} GPU correct, then the time was up"
-        chinese = f"共 {count} 張 GPU，試完 {done} 張，計算都正確，然後時限就到了"
-        return LIKELY, [Line("usable", english, chinese)]
+        return LIKELY, e.line("usable.partly-checked", done=len(right))
     return None
 
 
@@ -60,16 +66,10 @@ def uvm_missing(e: Evidence) -> RuleResult:
     Sure for the codes that CUDA returns without it. With others, CUDA may have stopped before it made the file itself.
     """
     there = e.nodes.get("nvidiactl") == "ok" and e.nodes.get("nvidia-uvm") == "ENOENT"
-    if (
-        not there
-        or not failing(e)
-        or e.wsl
-        or explained(e, mismatch, driver_in_container, module_not_rebuilt, library_left_over, compat)
-    ):
+    others = (mismatch, driver_in_container, module_not_rebuilt, library_left_over, compat)
+    if not there or not failing(e) or e.wsl or explained(e, *others) or fabric(e) or confidential_vm(e):
         return None
-    if fabric(e) or confidential_vm(e):
-        return None
-    lines = [node_line("nvidia-uvm", "ENOENT"), node_line("nvidiactl", "ok"), cuinit_line(e)]
+    lines = [node_line(e, "nvidia-uvm", "ENOENT"), node_line(e, "nvidiactl", "ok"), cuinit_line]
     return (SURE if e.cuinit in (3, 304, 999) else LIKELY), lines
 
 
@@ -87,9 +87,10 @@ def confidential_vm(e: Evidence) -> RuleResult:
     if not _not_ready(e) or not e.get("nvml.confidential"):
         return None
     ready = e.get("nvml.ready")
-    chinese = {False: "還沒有就緒", True: "已就緒"}.get(ready, "是否就緒不明")
-    line = Line("nvml", f"confidential computing: on, ready: {ready}", f"機密運算：已開啟，{chinese}")
-    return (SURE if ready is False else LIKELY), [cuinit_line(e), line]
+    return (SURE if ready is False else LIKELY), [cuinit_line, f"nvml.confidential-{ready}"]
+
+
+_FABRIC = screen("evidence", "fabric")  # states of a GPU
 
 
 @rule(RULES, "fabric")
@@ -101,29 +102,27 @@ def fabric(e: Evidence) -> RuleResult:
     """
     if not _not_ready(e) or confidential_vm(e):
         return None
-    states = [gpu["fabric"] for gpu in e.get("nvml.devices", []) if gpu.get("fabric")]
-    english, chinese = ("running", "執行中") if e.get("bus.fabric_manager") else ("not running", "沒有執行")
-    lines = [cuinit_line(e)]
-    if not e.container:  # which does not show the services of its host
-        lines.append(Line("bus", f"nv-fabricmanager: {english}", f"nv-fabricmanager：{chinese}"))
-    if states:
-        names = {1: ("not started", "還沒有開始"), 2: ("in progress", "進行中"), 3: ("completed", "已完成")}
-        said = sorted({names.get(state, ("?", "?")) for state in states})
-        english, chinese = joined(name for name, _ in said), "、".join(name for _, name in said)
-        lines.append(Line("nvml", f"fabric: {english}", f"fabric：{chinese}"))
+    runs, states = (
+        e.get("bus.fabric_manager"),
+        {gpu.get("fabric") for gpu in e.get("nvml.devices", [])} & {1, 2, 3},
+    )
+    # A container does not show the services of its host.
+    manager = "" if e.container else "bus.manager-runs" if runs else "bus.manager-stopped"
     several = max(len(e.cards()), e.get("nvml.count", 0)) > 1 and not e.container
-    waiting = any(state in (1, 2) for state in states)
-    return (SURE if waiting or (several and not e.get("bus.fabric_manager")) else LIKELY), lines
+    said = sorted((_FABRIC[str(state)] for state in states), key=lambda state: state.en)
+    names = said and Bilingual(joined(one.en for one in said), "、".join(one.zh for one in said))
+    lines = [cuinit_line, manager, names and e.line("nvml.fabric", states=names)]
+    return (SURE if states & {1, 2} or (several and not runs) else LIKELY), lines
 
 
 @rule(RULES, "mps")
 def mps(e: Evidence) -> RuleResult:
     """The server that shares a GPU between processes (CUDA MPS) does not answer. Sure: the codes belong to MPS alone."""
     message = mentions(e.complaints, r"MPS client failed to connect", r"Error 80[567]", r"MPS server")
-    if e.cuinit in (805, 806, 807) or message:
-        pipe = e.environment("CUDA_MPS_PIPE_DIRECTORY")
-        return SURE, [cuinit_line(e), Line("interpreter", f"CUDA_MPS_PIPE_DIRECTORY = {pipe!r}")]
-    return None
+    if e.cuinit not in (805, 806, 807) and not message:
+        return None
+    pipe = "interpreter: CUDA_MPS_PIPE_DIRECTORY = {interpreter.environment.CUDA_MPS_PIPE_DIRECTORY!r}"
+    return SURE, [cuinit_line, pipe]
 
 
 @rule(RULES, "gpu-lost")
@@ -134,46 +133,38 @@ def gpu_lost(e: Evidence) -> RuleResult:
     ``Unable to determine the device handle``.
     """
     message = mentions(e.smi_text, r"Unable to determine the device handle", r"GPU is lost", r"\bERR!")
-    codes = [e.get("nvml.init"), *e.get("nvml.codes", [])]
+    lost = 15 in [e.get("nvml.init"), *e.get("nvml.codes", [])]
     logged = e.get("bus.kernel_log.off-the-bus", "")
-    gone = [card for card in e.cards() if card.get("gone")]
+    gone = sum(bool(card.get("gone")) for card in e.cards())
     if e.works and e.devices >= len(e.cards()):
         logged = ""  # it came back: reset, or plugged in again
-    lines = [Line("smi", message)] if message else []
-    lines += [Line("nvml", "15 (GPU is lost)")] if 15 in codes else []
-    lines += [Line("bus", logged)] if logged else []
-    if gone:
-        lines.append(Line("bus", f"PCI: {len(gone)} GPU reads ff", f"PCI：{len(gone)} 張 GPU 讀到 ff"))
-    proved = bool(15 in codes or "is lost" in message or logged or gone)
-    return (SURE if proved else LIKELY, [*lines, bus_line(e)]) if lines else None
-
-
-@rule(RULES, "uvm-hmm")
-def uvm_hmm(e: Evidence) -> RuleResult:
-    """CUDA's kernel module fails on shared memory management (HMM): error 3 while everything else works.
-
-    The option uvm_disable_hmm=1 mended it in NVIDIA/open-gpu-kernel-modules#797 and #901, and in ollama/ollama#11593.
-    Only likely: the number does not prove it.
-    """
-    if e.cuinit != 3 or e.get("nvml.init") != 0 or not e.get("nvml.count") or e.os != "linux" or e.wsl:
+    if not (message or lost or logged or gone):
         return None
-    if e.get("driver.hmm_disabled") or e.nodes.get("nvidia-uvm", "ok") != "ok":
-        return None
-    state = {False: "N", None: "?"}[e.get("driver.hmm_disabled")]
-    return LIKELY, [cuinit_line(e), nvml_line(e), Line("driver", f"nvidia_uvm: uvm_disable_hmm = {state}")]
+    lines = [
+        message and Line("smi", message),
+        lost and "nvml: 15 (GPU is lost)",
+        logged and Line("bus", logged),
+        gone and e.line("bus.cards-gone", gone=gone),
+        bus_line,
+    ]
+    return (SURE if lost or "is lost" in message or logged or gone else LIKELY), lines
 
 
-@rule(RULES, "sandbox")
-def sandbox(e: Evidence) -> RuleResult:
-    """A sandbox forbids a system call that CUDA needs (304), although all device files open.
-
-    Seccomp in NVIDIA/OpenShell#1696, Landlock in NVIDIA/NemoClaw#4016, an SGX enclave in gramineproject/examples#97.
-    """
-    opened = e.nodes and all(how == "ok" for how in e.nodes.values())
-    if e.cuinit == 304 and e.container and opened and e.get("nvml.init") == 0:
-        where = Line("bus", f"container: {e.container}", f"容器：{e.container}")
-        return LIKELY, [cuinit_line(e), where, nvml_line(e)]
-    return None
+# CUDA's kernel module fails on shared memory management (HMM): error 3 while everything else works. The option
+# uvm_disable_hmm=1 mended it in NVIDIA/open-gpu-kernel-modules#797 and #901, and in ollama/ollama#11593.
+# Only likely: the number does not prove it.
+RULES["uvm-hmm"] = when(
+    lambda e: e.cuinit == 3 and e.get("nvml.init") == 0 and e.get("nvml.count") and e.os == "linux" and not e.wsl
+    and not e.get("driver.hmm_disabled") and e.nodes.get("nvidia-uvm", "ok") == "ok",
+    LIKELY, cuinit_line, nvml_line,
+    lambda e: f"driver: nvidia_uvm: uvm_disable_hmm = {'?' if e.get('driver.hmm_disabled') is None else 'N'}",
+)  # fmt: skip
+# A sandbox forbids a system call that CUDA needs (304), although all device files open.
+# Seccomp in NVIDIA/OpenShell#1696, Landlock in NVIDIA/NemoClaw#4016, an SGX enclave in gramineproject/examples#97.
+RULES["sandbox"] = when(
+    lambda e: e.cuinit == 304 and e.container and set(e.nodes.values()) == {"ok"} and e.get("nvml.init") == 0,
+    LIKELY, cuinit_line, "bus.container", nvml_line,
+)  # fmt: skip
 
 
 @rule(RULES, "after-sleep")
@@ -183,8 +174,67 @@ def after_sleep(e: Evidence) -> RuleResult:
               library_left_over, wsl_shadowed, compat, gpu_lost)  # fmt: skip
     if e.cuinit != 999 or explained(e, *others):
         return None
-    slept = e.get("bus.slept", 0)
-    if slept > 60:
-        line = Line("bus", f"slept since boot: {slept:.0f} s", f"開機之後睡眠了 {slept:.0f} 秒")
-        return LIKELY, [cuinit_line(e), line, nvml_line(e)]
-    return POSSIBLE, [cuinit_line(e)]
+    return (
+        (LIKELY, [cuinit_line, "bus.slept", nvml_line])
+        if e.get("bus.slept", 0) > 60
+        else (POSSIBLE, cuinit_line)
+    )
+
+
+# --- memory -------------------------------------------------------------------------------------------
+
+
+def _starting(e: Evidence) -> list[Any]:
+    """Return the evidence that CUDA ran out of memory while it started, or nothing."""
+    message = mentions(e.complaints, r"Error 2: out of memory")
+    return [cuinit_line, message and Line("pytorch", message)] if e.cuinit == 2 or message else []
+
+
+def filled(e: Evidence, share: float) -> list[dict[str, Any]]:
+    """Return the GPUs of which more than this share of the memory is taken."""
+    gpus = e.get("nvml.devices", [])
+    return [gpu for gpu in gpus if gpu.get("memory") and gpu.get("used", 0) > share * gpu["memory"]]
+
+
+def used_line(e: Evidence, gpu: dict[str, Any]) -> Line:
+    """Return how much of the memory of `gpu` is taken, in GiB."""
+    return e.line(
+        "nvml.memory-used", index=gpu.get("index"), used=gpu["used"] / 2**30, memory=gpu["memory"] / 2**30
+    )
+
+
+@rule(RULES, "address-limit")
+def address_limit(e: Evidence) -> RuleResult:
+    """A limit on addresses (ulimit -v) stops CUDA, which reserves very many of them. Only likely: it may be high enough."""
+    lines, limit = _starting(e), e.get("bus.address_limit")
+    return (LIKELY, [lines, Line("bus", f"ulimit -v: {limit // 1024} KiB")]) if lines and limit else None
+
+
+@rule(RULES, "gpu-memory-full")
+def gpu_memory_full(e: Evidence) -> RuleResult:
+    """Other processes fill the memory of a GPU.
+
+    Only likely: how much CUDA needs to start is not known, some hundred MiB. To start, it tries every GPU.
+    """
+    lines = _starting(e)
+    message = mentions(e.complaints, r"CUDA error: out of memory", r"CUDA out of memory")
+    full = filled(e, 0.97 if lines else 0.9)
+    if not (lines or message) or not full or (lines and len(full) < len(e.get("nvml.devices", []))):
+        return None
+    return LIKELY, [lines or Line("usable", message), [used_line(e, gpu) for gpu in full[:4]]]
+
+
+@rule(RULES, "init-memory")
+def init_memory(e: Evidence) -> RuleResult:
+    """Out of memory while CUDA starts, and neither a limit nor a full GPU explains it."""
+    lines = _starting(e)
+    return (LIKELY, lines) if lines and not explained(e, address_limit, gpu_memory_full) else None
+
+
+@rule(RULES, "memory-error")
+def memory_error(e: Evidence) -> RuleResult:
+    """The memory of a GPU has an error that cannot be corrected (ECC). Sure: the GPU itself found it."""
+    message = mentions(e.complaints, r"uncorrectable ECC error", r"Error 214")
+    if not message and e.cuinit != 214:
+        return None
+    return SURE, Line("usable", message) if message else cuinit_line

@@ -1,35 +1,131 @@
-"""Rules about the installed build of PyTorch; with those about the process, the environment and other GPUs in :data:`RULES`."""
+"""Rules about the running process, its Python environment, and the installed build of PyTorch."""
 
 from __future__ import annotations
 
 import re
 
 from torch_doctor.diagnosis.evidence import Evidence, Line, joined, mentions
+from torch_doctor.diagnosis.releases import PYTHONS, has_wheels
 
-from . import environment, other_gpus, process
-from .base import LIKELY, SURE, Rule, RuleResult, rule
-from .environment import other_python, other_torch, shadowed, source_tree
+from . import other_gpus
+from .base import LIKELY, POSSIBLE, SURE, Rule, RuleResult, rule, when
+from .other_gpus import jetson
 from .shown import build_line, bus_line, cuinit_line
 
-RULES: dict[str, Rule] = {**process.RULES, **environment.RULES}
+RULES: dict[str, Rule] = {}
+
+
+# --- the process: what it has done to CUDA before -----------------------------------------------------
+
+# This process was forked from a process that had already initialized CUDA.
+RULES["forked"] = when(
+    lambda e: e.get("caller.bad_fork"), SURE, "caller: torch.cuda._is_in_bad_fork() = True"
+)
+# A kernel crashed in this process; since then every CUDA call fails, but a fresh process works.
+RULES["dead-context"] = when(
+    lambda e: e.get("caller.cuda_error") and e.works, SURE,
+    "caller: torch.cuda.synchronize(): {caller.cuda_error}", "usable.fresh-works",
+)  # fmt: skip
+
+
+@rule(RULES, "stale")
+def stale(e: Evidence) -> RuleResult:
+    """This process counted the GPUs before CUDA_VISIBLE_DEVICES changed, and the driver keeps the old answer."""
+    asked, before, now = (e.get(f"caller.{key}") for key in ("cuda_asked", "visible_at_start", "visible_now"))
+    counted = e.get("caller.count")
+    changed = (
+        before != now
+        and "caller: CUDA_VISIBLE_DEVICES: {caller.visible_at_start!r} -> {caller.visible_now!r}"
+    )
+    if counted is not None and e.works and counted != e.works:
+        return SURE, ["caller: torch.cuda.device_count() = {caller.count}", "usable.fresh-counts", changed]
+    if asked and changed:
+        # If it was set before CUDA was initialized it took effect, and both count the same.
+        return (LIKELY if counted is None else POSSIBLE), changed
+    return None
+
+
+# --- the environment: another Python, another torch, no torch -----------------------------------------
+
+
+def other_torch(e: Evidence) -> dict[str, str]:
+    """Return another environment whose torch fits better than this one's, or an empty dictionary.
+
+    Example: ``{"named_by": "VIRTUAL_ENV", "prefix": "/home/a/venv", "torch": "2.13.0", "cuda": "13.0"}``
+    """
+    others = [other for other in e.get("interpreter.others", []) if other.get("torch")]
+    with_cuda = [other for other in others if other.get("cuda")]
+    if e.torch == "missing":
+        return (with_cuda or others or [{}])[0]
+    if e.build == "cpu" and e.card_here:
+        return (with_cuda or [{}])[0]
+    return {}
+
+
+_EXECUTABLE = "interpreter: sys.executable = {interpreter.executable}"
+
+
+@rule(RULES, "other-python")
+def other_python(e: Evidence) -> RuleResult:
+    """The kernel (or this terminal) runs another Python than the one with the right torch."""
+    other = other_torch(e)
+    if not other:
+        return None
+    here = "interpreter.without-torch" if e.torch == "missing" else _EXECUTABLE + ": torch {pytorch.version}"
+    there = e.line("interpreter: {named_by} = {prefix}: torch {torch}", **other)
+    # An installed kernelspec may be an old one; an active environment is the one that the user means.
+    return (SURE if other.get("named_by") in ("VIRTUAL_ENV", "CONDA_PREFIX") else LIKELY), [here, there]
+
+
+def _torch_is_another(e: Evidence) -> bool:
+    """Return whether what is imported as torch is not PyTorch."""
+    # the tree has a torch/version.py once built
+    source = e.get("interpreter.torch_source") and e.torch == "broken"
+    fake = e.get("interpreter.torch_is_real") is False
+    return bool(e.get("interpreter.torch_file") and (fake or source))
+
+
+# Python runs in the folder of PyTorch's source code (pytorch#574). Sure: its setup.py lies beside that torch.
+source_tree = RULES["source-tree"] = when(
+    lambda e: _torch_is_another(e) and e.get("interpreter.torch_source"), SURE,
+    "interpreter: torch = {interpreter.torch_file}",
+)  # fmt: skip
+# A file or folder named torch is imported instead of PyTorch. Sure: no part of PyTorch lies beside it.
+shadowed = RULES["shadowed"] = when(
+    lambda e: _torch_is_another(e) and not source_tree(e), SURE,
+    "interpreter: torch = {interpreter.torch_file}", "interpreter.no-part-of-torch",
+)  # fmt: skip
+
+
+@rule(RULES, "python-without-wheel")
+def python_without_wheel(e: Evidence) -> RuleResult:
+    """torch is missing, and its newest release has no wheel for this Python. Sure: both are facts."""
+    if e.torch != "missing" or other_torch(e) or has_wheels(e):
+        return None
+    python = e.line("interpreter.python-bits", bits=e.get("interpreter.bits", 64))
+    return SURE, [python, e.line("interpreter.wheels", first=PYTHONS[0], last=PYTHONS[1])]
+
+
+@rule(RULES, "no-torch")
+def no_torch(e: Evidence) -> RuleResult:
+    """PyTorch is not installed for this Python. Sure: this Python itself says so."""
+    explained = (
+        other_torch(e) or python_without_wheel(e) or jetson(e) or e.get("interpreter.torch_is_real") is False
+    )
+    return (
+        (SURE, [Line("pytorch", e.import_error), _EXECUTABLE])
+        if e.torch == "missing" and not explained
+        else None
+    )
+
+
+# --- the installed build ------------------------------------------------------------------------------
 
 _UNRESOLVED = r"undefined symbol|cannot open shared object|symbol lookup error|version `[^']+' not found"
 _MISSING = "cannot open shared object"
 # Names of the system's libraries: no folder and no package of CUDA brings or hides them.
 _OF_THE_SYSTEM = r"GLIBC|CXXABI|libstdc\+\+|libg?omp|libgcc_s|lib(?:c|m|dl|rt|pthread|GL|numa)\.so"
 _CUDNN_MIX = r"cuDNN version incompatibility"
-
-
-def mixed_majors(e: Evidence) -> list[str]:
-    """Return the CUDA majors of the installed ``nvidia-…-cuNN`` packages if there is more than one: ``["12", "13"]``."""
-    majors = sorted(
-        {
-            found[1]
-            for name in e.get("interpreter.packages", {})
-            if (found := re.fullmatch(r"nvidia-.+-cu(\d\d)", name))
-        }
-    )
-    return majors if len(majors) > 1 else []
 
 
 def foreign_path(e: Evidence) -> str:
@@ -48,39 +144,35 @@ def _unresolved(e: Evidence) -> str:
 def foreign_libraries(e: Evidence) -> RuleResult:
     """Other CUDA libraries are loaded before those of torch. Sure if LD_LIBRARY_PATH names their folder."""
     message = _unresolved(e) or mentions(e.complaints, _CUDNN_MIX)
-    loaded = e.get("pytorch.foreign", [])
-    path = foreign_path(e)
+    loaded, path = e.get("pytorch.foreign", []), foreign_path(e)
     # A folder in front of others hides files; it does not make one missing.
     if not message or not (path or loaded) or (_MISSING in message and not loaded):
         return None
-    lines = [Line("pytorch", message)]
-    if path:
-        lines.append(Line("interpreter", f"LD_LIBRARY_PATH = {path}"))
-    lines += [Line("pytorch", f"loaded: {library}", f"已載入：{library}") for library in loaded[:3]]
-    return (SURE if path else LIKELY), lines
+    named = path and Line("interpreter", f"LD_LIBRARY_PATH = {path}")
+    files = [e.line("pytorch.loaded", library=library) for library in loaded[:3]]
+    return (SURE if path else LIKELY), [Line("pytorch", message), named, files]
 
 
 @rule(RULES, "two-cudas")
 def two_cudas(e: Evidence) -> RuleResult:
     """Libraries of two CUDA releases are installed side by side."""
-    message = _unresolved(e)
-    majors = mixed_majors(e)
-    if message and majors:
-        sure = LIKELY if foreign_path(e) or _MISSING in message else SURE
-        return sure, [Line("pytorch", message), Line("interpreter", f"nvidia-*: cu{', cu'.join(majors)}")]
-    return None
+    message, names = (
+        _unresolved(e),
+        map(re.compile(r"nvidia-.+-(cu\d\d)").fullmatch, e.get("interpreter.packages", {})),
+    )
+    majors = sorted({name[1] for name in names if name})
+    if not message or len(majors) < 2:
+        return None
+    sure = LIKELY if foreign_path(e) or _MISSING in message else SURE
+    return sure, [Line("pytorch", message), Line("interpreter", f"nvidia-*: {joined(majors)}")]
 
 
 @rule(RULES, "windows-dll")
 def windows_dll(e: Evidence) -> RuleResult:
     """Windows cannot load a DLL of torch."""
-    message = mentions(
-        e.import_error,
-        r"WinError (?:126|127|1114|182)",
-        r"Error loading .*\.dll",
-        r"DLL load failed",
-        r"Could not find module .*\.dll",
-    )
+    patterns = (r"WinError (?:126|127|1114|182)", r"Error loading .*\.dll", r"DLL load failed",
+                r"Could not find module .*\.dll")  # fmt: skip
+    message = mentions(e.import_error, *patterns)
     return (SURE, [Line("pytorch", message)]) if message else None
 
 
@@ -94,7 +186,7 @@ def conda_cpu(e: Evidence) -> RuleResult:
     """conda installed a build without CUDA. Sure: conda's own list names the build, and torch says the same."""
     builds = e.get("interpreter.conda_torch", [])
     if any("cpu" in build for build in builds) and e.build == "cpu" and e.card_here and not other_torch(e):
-        return SURE, [*[Line("interpreter", f"conda: {build}") for build in builds], build_line(e)]
+        return SURE, [*[Line("interpreter", f"conda: {build}") for build in builds], build_line]
     return None
 
 
@@ -108,9 +200,9 @@ def mixed_installers(e: Evidence) -> RuleResult:
     useless = e.torch == "broken" or (e.build == "cpu" and e.card_here)
     if not (builds and both and useless) or _explained_import(e) or conda_cpu(e):
         return None
-    lines = [Line("interpreter", f"conda: {build}") for build in builds]
-    lines.append(Line("interpreter", f"pip: torch {joined(copies)}"))
-    return LIKELY, [*lines, Line("pytorch", e.import_error) if e.import_error else build_line(e)]
+    installed = [f"conda: {build}" for build in builds] + [f"pip: torch {joined(copies)}"]
+    torch = Line("pytorch", e.import_error) if e.import_error else build_line
+    return LIKELY, [*[Line("interpreter", one) for one in installed], torch]
 
 
 @rule(RULES, "torch-broken")
@@ -122,24 +214,21 @@ def torch_broken(e: Evidence) -> RuleResult:
     return LIKELY, [Line("pytorch", message[:300])]
 
 
-@rule(RULES, "torch-slow")
-def torch_slow(e: Evidence) -> RuleResult:
-    """The import of torch timed out, but the driver answers."""
-    if e.torch == "slow" and not e.hung("driver") and not e.hung("interpreter"):
-        return LIKELY, [Line("pytorch", f"import torch: > {e.get('pytorch.seconds')} s")]
-    return None
+# The import of torch timed out, but the driver answers.
+RULES["torch-slow"] = when(
+    lambda e: e.torch == "slow" and not e.hung("driver") and not e.hung("interpreter"), LIKELY,
+    "pytorch: import torch: > {pytorch.seconds} s",
+)  # fmt: skip
 
 
 @rule(RULES, "cpu-build")
 def cpu_build(e: Evidence) -> RuleResult:
     """This torch was built without CUDA, but there is an NVIDIA GPU."""
-    better = (other_python(e), conda_cpu(e), mixed_installers(e), e.jetson, e.os == "darwin")
-    if e.build == "cpu" and e.card_here and not any(better):
-        seen = (
-            bus_line(e) if e.cards() else cuinit_line(e) if e.devices else Line("smi", e.smi_text[:80] or "-")
-        )
-        return SURE, [build_line(e), seen]
-    return None
+    better = other_python(e) or conda_cpu(e) or mixed_installers(e) or e.jetson or e.os == "darwin"
+    if e.build != "cpu" or not e.card_here or better:
+        return None
+    seen = bus_line if e.cards() else cuinit_line if e.devices else Line("smi", e.smi_text[:80] or "-")
+    return SURE, [build_line, seen]
 
 
 RULES.update(other_gpus.RULES)

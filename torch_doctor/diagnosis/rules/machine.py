@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from torch_doctor.diagnosis.evidence import Evidence, Line, joined, mentions
 
-from .base import LIKELY, POSSIBLE, SURE, Rule, RuleResult, nothing_here, rule
+from .base import LIKELY, POSSIBLE, SURE, Rule, RuleResult, nothing_here, rule, when
 from .other_gpus import amd, intel
-from .shown import bus_line, library_fact, node_lines
+from .shown import bus_line, library_line, node_lines
 
 RULES: dict[str, Rule] = {}
 
@@ -19,9 +19,7 @@ def no_gpu_runtime(e: Evidence) -> RuleResult:
     """Colab or Kaggle, with a runtime that has no GPU. Sure: with a GPU, both show /dev/nvidia0."""
     where = [name for name in ("colab", "kaggle") if e.get(f"bus.{name}")]
     if where and nothing_here(e):
-        named = where[0].capitalize()
-        line = Line("bus", f"{named}: no /dev/nvidia0", f"{named}：沒有 /dev/nvidia0")
-        return SURE, [line, Line("driver", library_fact(e))]
+        return SURE, [e.line("bus.no-gpu-file", where=where[0].capitalize()), library_line]
     return None
 
 
@@ -38,38 +36,28 @@ def job_without_gpu(e: Evidence) -> RuleResult:
     hidden = e.environment("CUDA_VISIBLE_DEVICES")
     # Slurm's control group answers EPERM; EACCES comes from the rights of the files.
     refused = [name for name in e.gpu_nodes if e.nodes[name] == "EPERM"]
-    job = f"SLURM_JOB_ID = {e.environment('SLURM_JOB_ID')}"
-    line = Line("interpreter", f"{job}, SLURM_JOB_GPUS is not set", f"{job}，沒有設定 SLURM_JOB_GPUS")
     if hidden is not None and hidden.strip() in ("", "NoDevFiles"):
         # An empty value may also be the user's own, on a cluster that does not hand out GPUs one by one.
         own = hidden.strip() == "" and e.devices
-        return (LIKELY if own else SURE), [line, Line("interpreter", f"CUDA_VISIBLE_DEVICES = {hidden!r}")]
+        variable = "interpreter: CUDA_VISIBLE_DEVICES = {interpreter.environment.CUDA_VISIBLE_DEVICES!r}"
+        return (LIKELY if own else SURE), ["interpreter.job-without-gpus", variable]
     if e.gpu_nodes and len(refused) == len(e.gpu_nodes):
-        return SURE, [line, *node_lines(e, "EPERM")]
+        return SURE, ["interpreter.job-without-gpus", node_lines(e, "EPERM")]
     if nothing_here(e) and not e.cards():
-        return (SURE if e.get("bus.slurm_node") else LIKELY), [line, bus_line(e)]
+        return (SURE if e.get("bus.slurm_node") else LIKELY), ["interpreter.job-without-gpus", bus_line]
     return None
 
 
-@rule(RULES, "login-node")
-def login_node(e: Evidence) -> RuleResult:
-    """A machine with Slurm's commands, outside of any job, and without a GPU."""
-    tools = e.get("bus.slurm_tools")
-    if e.works or not tools or e.get("bus.slurm") or not nothing_here(e) or e.cards():
-        return None
-    return LIKELY, [
-        Line("bus", f"command: {tools}; no SLURM_JOB_ID", f"有 {tools} 指令，沒有 SLURM_JOB_ID"),
-        bus_line(e),
-    ]
-
-
-@rule(RULES, "hub-without-gpu")
-def hub_without_gpu(e: Evidence) -> RuleResult:
-    """A JupyterHub server that was started without a GPU."""
-    if e.works or not e.get("bus.jupyterhub") or not nothing_here(e) or e.get("bus.slurm"):
-        return None
-    line = Line("bus", "JUPYTERHUB_API_URL; no /dev/nvidia0", "有 JUPYTERHUB_API_URL，沒有 /dev/nvidia0")
-    return LIKELY, [line, bus_line(e)]
+# A machine with Slurm's commands, outside of any job, and without a GPU.
+login_node = RULES["login-node"] = when(
+    lambda e: not e.works and e.get("bus.slurm_tools") and not e.get("bus.slurm") and nothing_here(e) and not e.cards(),
+    LIKELY, "bus.outside-of-jobs", bus_line,
+)  # fmt: skip
+# A JupyterHub server that was started without a GPU.
+hub_without_gpu = RULES["hub-without-gpu"] = when(
+    lambda e: not e.works and e.get("bus.jupyterhub") and nothing_here(e) and not e.get("bus.slurm"),
+    LIKELY, "bus.hub-without-gpu", bus_line,
+)  # fmt: skip
 
 
 def batch_system(e: Evidence) -> RuleResult:
@@ -86,16 +74,19 @@ def integrated_mode(e: Evidence) -> RuleResult:
 
     Sure: each tool's own setting says so, and no driver reaches the card.
     """
-    tool = e.get("bus.switched_off")
     held = any(card.get("driver") == "nvidia" for card in e.cards())
-    if not tool or e.works or e.cuinit == 0 or held or e.container:
+    if not e.get("bus.switched_off") or e.works or e.cuinit == 0 or held or e.container:
         return None
-    return SURE, [Line("bus", f"{tool}: NVIDIA GPU off", f"{tool}：NVIDIA GPU 已關閉"), bus_line(e)]
+    return SURE, ["bus.switched-off", bus_line]
 
 
-def _listed(e: Evidence) -> bool:
+def listed(e: Evidence) -> bool:
     """Return whether Windows lists an NVIDIA card."""
     return bool(mentions(joined(e.get("bus.video") or []), "NVIDIA"))
+
+
+def _video(e: Evidence) -> Line:
+    return e.line("bus.video", names=joined(e.get("bus.video") or []))
 
 
 @rule(RULES, "card-off")
@@ -105,25 +96,16 @@ def card_off(e: Evidence) -> RuleResult:
     Only likely: an external GPU that is not plugged in looks the same.
     """
     laptop = e.get("bus.laptop") is not False  # None: not known
-    if e.os != "windows" or not e.get("bus.video") or _listed(e) or e.card_here or not laptop:
+    if e.os != "windows" or not e.get("bus.video") or listed(e) or e.card_here or not laptop:
         return None
-    return (LIKELY, [_video(e), *traces(e)]) if traces(e) else None
-
-
-def _video(e: Evidence) -> Line:
-    names = joined(e.get("bus.video") or [])
-    return Line("bus", f"graphics cards: {names}", f"顯示卡：{names}")
+    return (LIKELY, [_video, traces]) if traces(e) else None
 
 
 @rule(RULES, "card-disabled")
 def card_disabled(e: Evidence) -> RuleResult:
     """The Device Manager of Windows has disabled the card (its code 22 means exactly that)."""
     off = [name for name, code in e.get("bus.video_errors", {}).items() if code == 22 and "NVIDIA" in name]
-    if off and not e.works:
-        return SURE, [
-            Line("bus", f"{name}: code 22 (disabled)", f"{name}：問題代碼 22（已停用）") for name in off
-        ]
-    return None
+    return (SURE, [e.line("bus.disabled", name=name) for name in off]) if off and not e.works else None
 
 
 # --- no card ------------------------------------------------------------------------------------------
@@ -136,9 +118,9 @@ def traces(e: Evidence) -> list[Line]:
     if e.library and not mentions(path, r"/compat/", r"/stubs/"):
         found.append(Line("driver", f"libcuda = {path or 'nvcuda.dll'}"))
     if e.get("bus.module"):
-        found.append(Line("bus", f"/proc/driver/nvidia/version: {e.get('bus.module')}"))
+        found.append(e.line("bus: /proc/driver/nvidia/version: {bus.module}"))
     elif e.get("bus.kernel") in e.get("bus.module_files", []) and not e.container:
-        found.append(Line("bus", f"nvidia.ko: {e.get('bus.kernel')}"))
+        found.append(e.line("bus: nvidia.ko: {bus.kernel}"))
     if e.ended("smi") == "answered":
         first = next(iter(e.smi_text.splitlines()), "")[:100]
         found.append(Line("smi", f"nvidia-smi: {first}"))
@@ -153,13 +135,11 @@ def card_not_listed(e: Evidence) -> RuleResult:
     """
     if e.card_here or e.wsl or e.container or e.os == "darwin" or not traces(e):
         return None
-    if any(
-        explains(e) for explains in (no_gpu_runtime, batch_system, integrated_mode, card_off, card_disabled)
-    ):
+    if any(one(e) for one in (no_gpu_runtime, batch_system, integrated_mode, card_off, card_disabled)):
         return None
     if e.os == "windows":
-        return (LIKELY, [_video(e), *traces(e)]) if e.get("bus.video") and not _listed(e) else None
-    return (LIKELY, [bus_line(e), *traces(e)]) if e.get("bus.pci") else None
+        return (LIKELY, [_video, traces]) if e.get("bus.video") and not listed(e) else None
+    return (LIKELY, [bus_line, traces]) if e.get("bus.pci") else None
 
 
 @rule(RULES, "no-gpu")
@@ -172,20 +152,17 @@ def no_gpu(e: Evidence) -> RuleResult:
     """
     if e.card_here or e.wsl or e.os == "darwin" or traces(e) or card_disabled(e):
         return None
-    if any(explains(e) for explains in (no_gpu_runtime, batch_system, integrated_mode, amd, intel)):
+    if any(one(e) for one in (no_gpu_runtime, batch_system, integrated_mode, amd, intel)):
         return None
-    if e.torch in (
-        "broken",
-        "missing",
-        "slow",
-    ):  # whatever there is to compute with, something else is broken
-        return POSSIBLE, [bus_line(e)]
+    # whatever there is to compute with, something else is broken
+    if e.torch in ("broken", "missing", "slow"):
+        return POSSIBLE, bus_line
     if e.os == "windows":
         if e.get("bus.video") is None:
-            return (LIKELY, [Line("driver", library_fact(e))]) if e.library is False else None
-        return None if _listed(e) else (LIKELY if e.get("bus.laptop") else SURE, [_video(e)])
+            return (LIKELY, library_line) if e.library is False else None
+        return None if listed(e) else (LIKELY if e.get("bus.laptop") else SURE, _video)
     if e.library is None and not e.get("bus.pci"):
         return None
     # A virtual machine may have no PCI bus, therefore no list of cards.
     known = e.get("bus.pci") and not e.container and not e.get("bus.laptop")
-    return (SURE if known else LIKELY), [bus_line(e), Line("driver", library_fact(e))]
+    return (SURE if known else LIKELY), [bus_line, library_line]

@@ -4,8 +4,19 @@ from __future__ import annotations
 
 from torch_doctor.diagnosis.evidence import Evidence, Line, joined, mentions
 
-from . import access, card_start, driver_library, driver_module, driver_start, machine, memory, wsl
-from .base import LIKELY, SURE, Rule, RuleResult, explained, no_kernel_image, place_of, rule, without_code
+from . import access, driver_library, driver_module, driver_start, machine
+from .base import (
+    LIKELY,
+    SURE,
+    Rule,
+    RuleResult,
+    explained,
+    no_kernel_image,
+    place_of,
+    rule,
+    when,
+    without_code,
+)
 from .shown import cuinit_line, nvml_line
 
 RULES: dict[str, Rule] = {}
@@ -24,22 +35,22 @@ def mig_gone(e: Evidence) -> RuleResult:
     parts = sum(gpu.get("mig_parts", 0) for gpu in e.get("nvml.devices", []))
     if e.works or not value.startswith("MIG-") or e.visible or not (e.devices or parts):
         return None
+    named = Line("interpreter", f"CUDA_VISIBLE_DEVICES = {_short(value)}")
     return (SURE if e.devices else LIKELY), [
-        Line("interpreter", f"CUDA_VISIBLE_DEVICES = {_short(value)}"),
-        Line("driver", "0 GPU", "0 張 GPU"),
-        Line("nvml", f"MIG: {parts} instance", f"MIG：{parts} 份"),
+        named,
+        "driver.no-gpu-left",
+        e.line("nvml.mig-parts", parts=parts),
     ]
 
 
 @rule(RULES, "mig-empty")
 def mig_empty(e: Evidence) -> RuleResult:
     """Every GPU is partitioned (MIG), but no instance was made. Sure: CUDA computes on instances only."""
-    devices = e.get("nvml.devices", [])
-    on = [gpu for gpu in devices if gpu.get("mig")]
-    if e.works or not on or len(on) < len(devices) or any(gpu.get("mig_parts") for gpu in on) or e.devices:
+    gpus = e.get("nvml.devices", [])
+    unused = all(gpu.get("mig") and not gpu.get("mig_parts") for gpu in gpus)
+    if e.works or not gpus or not unused or e.devices:
         return None
-    english = f"MIG: {len(on)} GPU on, 0 instance"
-    return SURE, [Line("nvml", english, f"MIG：{len(on)} 張 GPU 已開啟，但一份也沒有建立"), cuinit_line(e)]
+    return SURE, [e.line("nvml.mig-empty", count=len(gpus)), cuinit_line]
 
 
 def _short(value: str) -> str:
@@ -53,57 +64,44 @@ def hidden(e: Evidence) -> RuleResult:
     value = e.environment("CUDA_VISIBLE_DEVICES")
     if value is None or e.works or mig_gone(e) or mig_empty(e) or machine.batch_system(e):
         return None
-    nothing = e.get("pytorch.visible") == []
     lines = [Line("interpreter", f"CUDA_VISIBLE_DEVICES = {_short(value)}")]
     setters = [line for line in e.get("pytorch.hides", []) if line.get("value") == value.strip()]
     lines += [Line("pytorch", f"{place_of(line)}: CUDA_VISIBLE_DEVICES = {value!r}") for line in setters[:2]]
     if e.devices and not e.visible and e.get("driver.cuInit") is not None:
-        shown = Line("unmasked", f"{e.devices} GPU", f"{e.devices} 張 GPU")
-        return SURE, [*lines, Line("driver", "0 GPU", "0 張 GPU"), shown]
-    if nothing and e.card_here and e.build == "cuda":
-        lines.append(Line("pytorch", "torch.cuda._parse_visible_devices() = []"))
-        return (SURE if e.devices else LIKELY), lines
+        return SURE, [lines, "driver.no-gpu-left", "unmasked.gpus-shown"]
+    if e.get("pytorch.visible") == [] and e.card_here and e.build == "cuda":
+        return (SURE if e.devices else LIKELY), [lines, "pytorch: torch.cuda._parse_visible_devices() = []"]
     return None
 
 
 # --- no machine code ----------------------------------------------------------------------------------
 
 
-def _without_code(e: Evidence, newer: bool) -> RuleResult:
-    """Return the evidence that torch has no machine code for a GPU newer (or older) than everything it has code for.
+def _without_code(newer: bool) -> Rule:
+    """Return the rule that torch has no machine code for a GPU newer (or older) than everything it has code for.
 
     Sure: the list of this very torch lacks the capability, or CUDA itself said so.
     """
-    found = (
-        []
-        if e.jetson or e.build != "cuda" or e.cuinit != 0 or driver_library.driver_old(e)
-        else without_code(e)
-    )
-    codes = [
-        int(code)
-        for entry in e.get("pytorch.arch", [])
-        if (code := entry.split("_")[-1].rstrip("abcdefx")).isdigit()
-    ]
-    wanted = [gpu for gpu in found if (int(gpu.get("capability") or 0) > max(codes, default=0)) == newer]
-    if not wanted:
-        return None
-    probe = "usable" if e.tried else "driver"
-    lines = [Line(probe, f"{gpu.get('name')}: sm_{gpu.get('capability')}") for gpu in wanted[:4]]
-    message = no_kernel_image(wanted[0])
-    lines.append(Line("pytorch", f"get_arch_list() = {joined(e.get('pytorch.arch', []))}"))
-    return SURE, [*lines, *([Line("usable", message)] if message else [])]
+
+    def found(e: Evidence) -> RuleResult:
+        if e.jetson or e.build != "cuda" or e.cuinit != 0 or driver_library.driver_old(e):
+            return None
+        arch = [entry.split("_")[-1].rstrip("abcdefx") for entry in e.get("pytorch.arch", [])]
+        newest = max((int(code) for code in arch if code.isdigit()), default=0)
+        wanted = [gpu for gpu in without_code(e) if (int(gpu.get("capability") or 0) > newest) == newer]
+        if not wanted:
+            return None
+        probe = "usable" if e.tried else "driver"
+        lines = [Line(probe, f"{gpu.get('name')}: sm_{gpu.get('capability')}") for gpu in wanted[:4]]
+        lines.append(Line("pytorch", f"get_arch_list() = {joined(e.get('pytorch.arch', []))}"))
+        message = no_kernel_image(wanted[0])
+        return SURE, [lines, message and Line("usable", message)]
+
+    return found
 
 
-@rule(RULES, "card-too-old")
-def card_too_old(e: Evidence) -> RuleResult:
-    """Torch contains no machine code for this GPU any more."""
-    return _without_code(e, newer=False)
-
-
-@rule(RULES, "card-too-new")
-def card_too_new(e: Evidence) -> RuleResult:
-    """Torch contains no machine code for this GPU yet."""
-    return _without_code(e, newer=True)
+RULES["card-too-old"] = _without_code(newer=False)  # torch contains no machine code for this GPU any more
+RULES["card-too-new"] = _without_code(newer=True)  # … yet
 
 
 @rule(RULES, "cudnn")
@@ -124,36 +122,35 @@ def _refused(e: Evidence) -> list[Line]:
     return [Line("usable", message) if message else cuinit_line(e)]
 
 
-def _modes(e: Evidence) -> list[int]:
-    """Return the compute mode of each GPU: 0 default, 1 and 3 exclusive, 2 prohibited."""
-    return [gpu["compute_mode"] for gpu in e.get("nvml.devices", []) if gpu.get("compute_mode") is not None]
+def _modes(e: Evidence) -> set[int]:
+    """Return the compute modes of the GPUs: 0 default, 1 and 3 exclusive, 2 prohibited."""
+    return {gpu["compute_mode"] for gpu in e.get("nvml.devices", []) if gpu.get("compute_mode") is not None}
 
 
-@rule(RULES, "prohibited")
-def prohibited(e: Evidence) -> RuleResult:
-    """The administrator forbids computing on every GPU (compute mode 2). Sure: NVML reports this setting."""
-    lines, modes = _refused(e), _modes(e)
-    if lines and modes and set(modes) == {2}:
-        return SURE, [*lines, Line("nvml", "compute mode: prohibited")]
-    return None
+def _users(e: Evidence) -> int:
+    """Return how many processes NVML counts on all GPUs."""
+    return sum(gpu.get("processes") or 0 for gpu in e.get("nvml.devices", []))
+
+
+# The administrator forbids computing on every GPU (compute mode 2). Sure: NVML reports this setting.
+prohibited = RULES["prohibited"] = when(
+    lambda e: _refused(e) and _modes(e) == {2}, SURE, _refused, "nvml: compute mode: prohibited"
+)
 
 
 @rule(RULES, "taken")
 def taken(e: Evidence) -> RuleResult:
     """Only one process may use the GPU (exclusive mode), and another one does. Sure where a process is seen there."""
-    lines, modes = _refused(e), _modes(e)
+    lines, modes, users = _refused(e), _modes(e), _users(e)
     named = {1: "exclusive thread", 3: "exclusive process"}
-    exclusive = sorted({named[mode] for mode in modes if mode in named})
+    exclusive = joined(sorted(named[mode] for mode in modes if mode in named))
     if not lines or not exclusive:
         return None
-    users = sum(gpu.get("processes") or 0 for gpu in e.get("nvml.devices", []))
-    lines.append(Line("nvml", f"compute mode: {joined(exclusive)}"))
-    lines.append(Line("nvml", f"processes: {users}", f"行程：{users} 個"))
     mine = e.get("caller.initialized")
-    if mine:
-        lines.append(Line("caller", "torch.cuda.is_initialized() = True"))
+    seen = [Line("nvml", f"compute mode: {exclusive}"), e.line("nvml.processes", users=users)]
     # Which GPU was refused is not known: sure only if all of them are exclusive.
-    return (SURE if (users or mine) and set(modes) <= set(named) else LIKELY), lines
+    certainty = SURE if (users or mine) and modes <= set(named) else LIKELY
+    return certainty, [lines, seen, mine and "caller: torch.cuda.is_initialized() = True"]
 
 
 @rule(RULES, "vgpu-license")
@@ -164,33 +161,22 @@ def vgpu_license(e: Evidence) -> RuleResult:
     """
     lines = _refused(e)
     virtual = [gpu for gpu in e.get("nvml.devices", []) if gpu.get("virtual")]
-    if not lines or not virtual or explained(e, prohibited, taken):
+    if not lines or not virtual or virtual[0].get("licensed") or explained(e, prohibited, taken):
         return None
-    state = virtual[0].get("licensed")
-    if state:
-        return None
-    lines.append(
-        Line(
-            "nvml",
-            f"vGPU, licensed: {'?' if state is None else state}",
-            f"vGPU，{'授權狀態不明' if state is None else '沒有授權'}",
-        )
-    )
-    return (SURE if state is False else LIKELY), lines
+    unknown = virtual[0].get("licensed") is None
+    return (LIKELY if unknown else SURE), [
+        lines,
+        "nvml.licence-unknown" if unknown else "nvml.licence-missing",
+    ]
 
 
 @rule(RULES, "unavailable")
 def unavailable(e: Evidence) -> RuleResult:
     """The driver refuses the GPU, and none of the known reasons was seen."""
-    lines, modes = _refused(e), _modes(e)
+    lines, modes = _refused(e), joined(sorted(_modes(e)))
     if not lines or explained(e, prohibited, taken, vgpu_license):
         return None
-    users = sum(gpu.get("processes") or 0 for gpu in e.get("nvml.devices", []))
-    if modes:
-        seen = joined(sorted(set(modes)))
-        english = f"compute mode: {seen} (0: default), processes: {users}"
-        lines.append(Line("nvml", english, f"compute mode：{seen}（0 是 default），行程：{users} 個"))
-    return LIKELY, lines
+    return LIKELY, [lines, modes and e.line("nvml.modes-and-users", modes=modes, users=_users(e))]
 
 
 # --- the rest -----------------------------------------------------------------------------------------
@@ -206,7 +192,7 @@ def wrong_result(e: Evidence) -> RuleResult:
 
 def _unexplained(e: Evidence) -> bool:
     """Return whether cuInit fails, and no rule about the machine or the driver is at least likely to say why."""
-    modules = (machine, card_start, driver_module, access, wsl, driver_library, driver_start, memory)
+    modules = (machine, driver_module, access, driver_library, driver_start)
     others = [rule for module in modules for rule in module.RULES.values()]
     here = (mig_gone, mig_empty, hidden, prohibited, taken, vgpu_license, unavailable)
     return not e.works and e.cuinit not in (0, None) and not explained(e, *others, *here)
@@ -217,10 +203,8 @@ def nvml_only(e: Evidence) -> RuleResult:
     """NVML (nvidia-smi) works, but cuInit fails, and nothing explains why: a symptom, so the verdict is "not known"."""
     if e.get("nvml.init") != 0 or not e.get("nvml.count") or not _unexplained(e):
         return None
-    lines = [nvml_line(e), cuinit_line(e)]
-    if e.environment("PYTORCH_NVML_BASED_CUDA_CHECK") == "1":
-        lines.append(Line("interpreter", "PYTORCH_NVML_BASED_CUDA_CHECK = 1"))
-    return LIKELY, lines
+    weak = e.environment("PYTORCH_NVML_BASED_CUDA_CHECK") == "1"
+    return LIKELY, [nvml_line, cuinit_line, weak and "interpreter: PYTORCH_NVML_BASED_CUDA_CHECK = 1"]
 
 
 @rule(RULES, "driver-fails")
@@ -232,4 +216,4 @@ def driver_fails(e: Evidence) -> RuleResult:
     windows = e.os == "windows" or (e.wsl == 2 and e.get("bus.dxg"))
     if not windows or e.container or not e.library or nvml_only(e) or not _unexplained(e):
         return None
-    return LIKELY, [cuinit_line(e), *([nvml_line(e)] if e.get("nvml.init") is not None else [])]
+    return LIKELY, [cuinit_line, e.get("nvml.init") is not None and nvml_line]
