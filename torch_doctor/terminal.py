@@ -53,13 +53,14 @@ def wrap(text: str, width: int, indent: str = "", first: str | None = None) -> s
         first: The beginning of the first line, if it differs from `indent`.
     """
     lines, line = [], indent if first is None else first
-    empty = line
+    empty, used = line, columns(line)
     for word in re.findall(rf"[ ]+|[{_OPEN}]*(?:[^{_OPEN} {_CHINESE}]+|[{_CHINESE}])[{_CLOSE}]*", text):
-        if columns(line + word.rstrip()) > width and line.strip() and line != empty:
+        if used + columns(word.rstrip()) > width and line.strip() and line != empty:
             lines.append(line.rstrip())
             line = empty = indent
-            word = word.lstrip()
+            word, used = word.lstrip(), columns(line)
         line += word
+        used += columns(word)
     return "\n".join([*lines, line.rstrip()])
 
 

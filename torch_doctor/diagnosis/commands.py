@@ -22,6 +22,7 @@ A line with ``{python}``, ``{command}`` or an installation becomes a ``!`` line 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from torch_doctor.diagnosis import cuda_tables, install_command
 from torch_doctor.diagnosis.evidence import Evidence
@@ -46,6 +47,7 @@ def _doctor(e: Evidence, shell: Shell) -> str:
     return " ".join([first, *(shell.path(word) for word in words[1:])])
 
 
+@lru_cache(maxsize=4)  # each cause of a report asks for them
 def placeholders(e: Evidence) -> dict[str, object]:
     """Return the values of the ``{placeholders}`` on this machine."""
     here = Shell(e)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from torch_doctor.diagnosis.evidence import Evidence
@@ -23,6 +24,7 @@ def card_number(card: Mapping[str, Any]) -> int:
         return 0
 
 
+@lru_cache(maxsize=4)  # each cause of a report asks for them
 def places_of(e: Evidence) -> frozenset[str]:
     """Return the properties of the place that the evidence `e` describes."""
     build, notebook = fitting(e), e.get("caller.notebook")
