@@ -18,10 +18,8 @@ from torch_doctor.diagnosis import QUESTIONS, cuda_tables, privacy
 from torch_doctor.diagnosis.causes import Cause, catalogue
 from torch_doctor.diagnosis.diagnose import Diagnosis, Verdict, diagnose
 from torch_doctor.diagnosis.evidence import PROBES, Evidence
-from torch_doctor.diagnosis.privacy import clean, publishable
-from torch_doctor.diagnosis.private_paths import without_folders
-from torch_doctor.diagnosis.report import Report
-from torch_doctor.diagnosis.report_data import SCHEMA
+from torch_doctor.diagnosis.privacy import clean, publishable, without_folders
+from torch_doctor.diagnosis.report import SCHEMA, Report
 from torch_doctor.errors.catalogue import entries, errors_of
 
 ROOT = Path(__file__).parents[2]
