@@ -9,19 +9,18 @@ import sys
 import venv
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from fake_machines import CUDA_BUILD, Machine
 from made_up_evidence import healthy
 from other_pythons import MINORS, python
+from sample import sample
 
 from torch_doctor import __main__ as command_line
-from torch_doctor import __version__, doctor
-from torch_doctor.diagnosis import other_python, this_process
+from torch_doctor import doctor
+from torch_doctor.diagnosis import other_python, run_probes, this_process
 from torch_doctor.diagnosis.diagnose import diagnose
 from torch_doctor.diagnosis.report import Report
-from torch_doctor.diagnosis.run_probes import run_probes
 from torch_doctor.terminal import language
 
 ROOT = Path(__file__).parents[2]
@@ -64,12 +63,7 @@ def test_the_command_line_speaks_the_language_that_is_asked_for(
 def test_the_language_is_that_of_the_terminal() -> None:
     chinese, english = {"LANG": "zh_TW.UTF-8"}, {"LANG": "en_US.UTF-8"}
     assert language(chinese, "linux") == language(english | {"LC_ALL": "zh_TW.UTF-8"}, "linux") == "zh"
-    assert (
-        language(english, "linux")
-        == language({"LANG": "de_DE.UTF-8"}, "linux")
-        == language({}, "linux")
-        == "en"
-    )
+    assert {language(one, "linux") for one in (english, {"LANG": "de_DE.UTF-8"}, {})} == {"en"}
     assert language(chinese | {"TORCH_DOCTOR_LANGUAGE": "both"}, "linux") == "both"
 
 
@@ -78,42 +72,27 @@ WRONG = [["fast"], ["explain", "no_such_file.txt"], ["--patience", "0"], ["--pat
          ["--language", "fr"], ["--no-such-option"]]  # fmt: skip
 
 
-@pytest.mark.parametrize("arguments", [["--help"], *WRONG[:-2]], ids=" ".join)
+@pytest.mark.parametrize("arguments", [["--help"], *WRONG], ids=" ".join)
 def test_help_and_errors_of_the_command_line_are_in_both_languages(
     arguments: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for encoding in ("utf-8", "cp1252"):  # an old Windows console gets question marks
+    for encoding in ("utf-8", "cp1252"):  # an old Windows console gets question marks, not a traceback
         shown = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
         monkeypatch.setattr(sys, "stdout", shown)
         monkeypatch.setattr(sys, "stderr", shown)
-        with pytest.raises(SystemExit):
+        with pytest.raises(SystemExit) as end:
             command_line.main(arguments)
         shown.flush()
         text = shown.buffer.getvalue().decode(encoding)
-        assert "torch_doctor" in text and bool(re.search(r"[\u4e00-\u9fff]", text)) == (encoding == "utf-8")
-
-
-@pytest.mark.parametrize("arguments", WRONG, ids=" ".join)
-def test_what_is_typed_wrong_has_an_exit_status_of_its_own(
-    arguments: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as end:
-        command_line.main(arguments)
-    assert end.value.code == 2 and "usage:" in capsys.readouterr().err
+        assert end.value.code == (0 if arguments == ["--help"] else 2) and "usage:" in text
+        chinese = encoding == "utf-8" and arguments not in WRONG[-2:]  # argparse's own errors are in English
+        assert "torch_doctor" in text and bool(re.search(r"[\u4e00-\u9fff]", text)) == chinese
 
 
 @pytest.mark.parametrize("order", [["--json", "slow"], ["slow", "--json"], ["--json", "--details", "slow"]])
 def test_options_stand_before_or_behind_the_question(order: list[str], printed: Callable[..., str]) -> None:
     assert json.loads(printed(*order))["question"] == "slow"
-
-
-@pytest.mark.parametrize("language", [["--language", "en"], []])
-def test_words_stand_on_both_sides_of_an_option(language: list[str], printed: Callable[..., str]) -> None:
-    assert "oom " in printed("errors", *language, "out", "of", "memory")
-
-
-def test_details_show_more(printed: Callable[..., str]) -> None:
-    assert len(printed("--details")) >= len(printed())
+    assert "oom " in printed("errors", "--language", "en", "out", "of", "memory")
 
 
 def test_a_console_without_chinese_gets_question_marks_not_a_traceback(printed: Callable[..., str]) -> None:
@@ -135,9 +114,7 @@ def test_the_help_has_a_line_for_each_command(capsys: pytest.CaptureFixture[str]
     with pytest.raises(SystemExit):
         command_line.main(["--help"])
     out = capsys.readouterr().out
-    assert all(
-        re.search(rf"^  .*torch.doctor {name}\b", out, re.MULTILINE) for name in command_line.COMMANDS[1:]
-    )
+    assert all(re.search(rf"^  .*torch.doctor {name}\b", out, re.M) for name in command_line.COMMANDS[1:])
     assert "{" not in out.replace("{en,zh,both}", "")
 
 
@@ -155,9 +132,8 @@ def test_an_error_that_is_not_known_has_the_same_exit_status(
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be"])
 def test_an_output_is_read_as_a_windows_console_writes_it(encoding: str, tmp_path: Path) -> None:
     log = tmp_path / "log.txt"
-    begin = (
-        "\ufeff" if encoding == "utf-16-be" else ""
-    )  # the others write their mark themselves, or have none
+    # the others write their mark themselves, or have none
+    begin = "\ufeff" if encoding == "utf-16-be" else ""
     log.write_text(f"{begin}CUDA out of memory. Tried to allocate 1 GiB", encoding=encoding)
     assert command_line.main(["explain", str(log)]) == 0
 
@@ -178,12 +154,6 @@ def test_nobody_has_to_read_to_the_end() -> None:
     shell = f"'{sys.executable}' -m torch_doctor errors | head -n 1"
     done = subprocess.run(["sh", "-c", shell], cwd=ROOT, capture_output=True, text=True, timeout=400)
     assert done.stdout.startswith("no-cuda-build ") and not done.stderr
-
-
-def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as end:
-        command_line.main(["--version"])
-    assert end.value.code == 0 and capsys.readouterr().out == f"torch_doctor {__version__}\n"
 
 
 # --- how it was started -------------------------------------------------------------------------------
@@ -247,6 +217,7 @@ def test_the_state_of_this_process_says_nothing_about_another_python(
     assert elsewhere.first.cause.name == "no-torch"
     install = elsewhere.first.cause.steps[0].run
     assert "sys.executable" not in install and str(other) in install, "not into the notebook's own Python"
+    monkeypatch.setattr(run_probes, "run_probes", lambda *_, caller, **__: healthy(caller=caller))
     assert doctor(python=sys.executable).diagnosis.evidence.get("caller.bad_fork") is True
 
 
@@ -292,25 +263,19 @@ def test_a_python_that_hangs_is_examined_all_the_same(
     assert doctor(python=hanging, patience=0.1).diagnosis.kind == "unknown"
 
 
-@pytest.mark.parametrize("minor", MINORS)
+@pytest.mark.parametrize("minor", sample(MINORS, ["8", "13"]))
 def test_the_probes_run_in_every_python(minor: int, machine: Machine) -> None:
     file = python(minor)
     if file is None or sys.platform != "linux":
         pytest.skip(f"needs Python 3.{minor} on Linux")
     machine.gpus(2, CUDA_BUILD)
-    found = run_probes(
+    found = run_probes.run_probes(
         "cuda", root=str(machine.root), environment=machine.environment, patience=6, python=file
     )
     how = {name: (told["ended"], told.get("exit")) for name, told in found.items() if name != "caller"}
     assert set(how.values()) == {("answered", None)}, how
     assert found["interpreter"]["python"].startswith(f"3.{minor}.")
     assert diagnose(found).first.cause.name == "healthy"
-
-
-def test_another_python_is_named_in_the_json(other: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert command_line.main(["--python", str(other), "--json"]) in (0, 1)
-    told: dict[str, Any] = json.loads(capsys.readouterr().out)
-    assert told["evidence"]["pytorch"]["missing"] is True and "an environment" not in json.dumps(told)
 
 
 def test_a_program_that_is_no_python_is_not_examined() -> None:

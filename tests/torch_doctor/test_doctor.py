@@ -11,6 +11,7 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -103,9 +104,8 @@ def test_the_table_of_wheels_is_that_of_torch() -> None:
     if torch.__version__ < "2.13":
         pytest.skip("the table is that of torch 2.13 to 2.15")
     own = {one: {arch: sorted(codes) for arch, codes in by.items()} for one, by in table.items()}
-    both = (
-        own.keys() & cuda_tables.WHEELS
-    )  # a later release may have other builds, but not these with other code
+    # a later release may have other builds, but not these with other code
+    both = own.keys() & cuda_tables.WHEELS
     assert len(both) >= 3 and all(own[one] == cuda_tables.WHEELS[one] for one in both)
 
 
@@ -128,8 +128,6 @@ def test_the_rule_of_architectures_is_torchs_own() -> None:
 def test_intermediate_code_serves_newer_gpus() -> None:
     assert cuda_tables.has_code_for(120, ["sm_80", "compute_90"])
     assert not cuda_tables.has_code_for(70, ["sm_80", "compute_90"])
-    assert not cuda_tables.has_code_for(87, ["sm_80", "sm_86"]), "Orin runs only code of its own"
-    assert cuda_tables.has_code_for(89, ["sm_80", "sm_86"])
 
 
 # --- diagnosing ---------------------------------------------------------------------------------------
@@ -154,12 +152,12 @@ def test_whatever_is_missing_there_is_an_answer(question: str) -> None:
         for ended in ("slow", "stuck", "failed", "absent"):
             gone = {**whole, probe: {"ended": ended, "seconds": 6.0}}
             found = diagnose(gone, question)
-            Report(found).html(), Report(found).text(), Report(found).json()
+            assert Report(found).text("en") and Report(found).html()
             if probe in ("pytorch", "usable"):
                 assert found.first.cause.name != "healthy"
         for key in whole.get(probe, {}):
             found = diagnose({**whole, probe: {k: v for k, v in whole[probe].items() if k != key}}, question)
-            assert found.verdicts and Report(found).text()
+            assert found.verdicts and Report(found).text("en")
 
 
 def test_when_nobody_answers_the_machine_is_blamed_not_the_gpu() -> None:
@@ -315,9 +313,7 @@ def test_the_callers_state_is_read_without_initializing_cuda(monkeypatch: pytest
 
 @LINUX
 def test_a_started_driver_is_known_by_its_open_files(tmp_path: Path) -> None:
-    assert not this_process.driver_started(str(tmp_path)) and not this_process.driver_started(
-        str(tmp_path / "none")
-    )
+    assert not this_process.driver_started(str(tmp_path)) and not this_process.driver_started("/none")
     (tmp_path / "3").symlink_to("/dev/nvidiactl")  # NVML opens this one too
     assert not this_process.driver_started(str(tmp_path))
     (tmp_path / "4").symlink_to("/dev/nvidia-uvm")
@@ -326,29 +322,18 @@ def test_a_started_driver_is_known_by_its_open_files(tmp_path: Path) -> None:
 
 @LINUX
 def test_a_variable_that_was_changed_later_is_noticed() -> None:
-    code = (
-        "import os\n"
-        "os.environ['CUDA_VISIBLE_DEVICES'] = '1'\n"
-        "from torch_doctor.diagnosis.this_process import state\n"
-        "found = state()\n"
-        "print(found['visible_at_start'], found['visible_now'])\n"
-    )
+    code = "import os; from torch_doctor.diagnosis.this_process import state; os.environ['CUDA_VISIBLE_DEVICES'] = '1'\n"
+    code += "found = state(); print(found['visible_at_start'], found['visible_now'])"
     assert run_python(code, CUDA_VISIBLE_DEVICES="0") == "0 1"
 
 
 def test_an_error_that_cuda_keeps_is_reported_and_waiting_is_limited() -> None:
-    class Cuda:
-        def __init__(self, act: Any) -> None:
-            self.synchronize = act
-
     def broken() -> None:
         raise RuntimeError("CUDA error: device-side assert triggered\nmore")
 
-    torch = type("Torch", (), {})()
-    torch.cuda = Cuda(broken)
+    torch, for_ever = SimpleNamespace(cuda=SimpleNamespace(synchronize=broken)), threading.Event()
     assert this_process._last_error(torch) == "RuntimeError: CUDA error: device-side assert triggered"
-    for_ever = threading.Event()
-    torch.cuda = Cuda(lambda: for_ever.wait(300))
+    torch.cuda.synchronize = lambda: for_ever.wait(300)
     start = time.monotonic()
     try:
         assert this_process._last_error(torch) == "" and time.monotonic() - start < 60
@@ -380,8 +365,7 @@ def test_it_runs_where_torch_is_missing(machine: Machine) -> None:
     )  # fmt: skip
     assert done.returncode == 1 and "PyTorch is not installed for this Python." in done.stdout, done.stderr
     assert re.search(
-        r"python -m pip install --upgrade uv\n +\S*python -m uv pip install --torch-backend=\w+ .*torch\n",
-        done.stdout,
+        r"install --upgrade uv\n +\S*python -m uv pip install --torch-backend=\w+ .*torch\n", done.stdout
     )
 
 
@@ -412,14 +396,3 @@ def test_this_machine_gets_an_answer(real_run: RealRun) -> None:
     found = diagnose(real_run.evidence)
     assert found.kind == "fine", Report(found).text("en")
     assert (found.first.cause.name == "healthy") == torch.cuda.is_available()
-
-
-@LINUX
-def test_each_probe_of_the_driver_reads_the_shim(machine: Machine) -> None:
-    for code in (100, 802, 803, 804, 999):
-        machine.library(FAKE_COUNT=1, FAKE_CUINIT=code, FAKE_DRIVER=12080)
-        found = answer(
-            run_probes.start("driver", root=str(machine.root), environment=machine.environment, limit=60)
-        )
-        assert (found["cuInit"], found["version"]) == (code, 12080)
-        assert found["path"].endswith("libcuda.so.580.65.06") and str(machine.root) not in found["path"]

@@ -1,7 +1,6 @@
 """The report as JSON: it has the form that its schema describes, and contains no private data."""
 
 import json
-import re
 import sys
 import tomllib
 from collections.abc import Callable, Iterator
@@ -24,13 +23,14 @@ from torch_doctor.errors.catalogue import entries, errors_of
 
 ROOT = Path(__file__).parents[2]
 FORM = json.loads((ROOT / "torch_doctor/diagnosis/report.schema.json").read_text(encoding="utf-8"))
+VALIDATOR = jsonschema.Draft202012Validator(FORM)
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="the made-up machines are Linux machines")
 
 
 def told(found: dict[str, dict[str, Any]], question: str = "cuda") -> str:
     """Return the JSON of the diagnosis for `found`, after it was compared with its schema."""
     text = Report(diagnose(found, question)).json()
-    jsonschema.validate(json.loads(text), FORM)
+    VALIDATOR.validate(json.loads(text))
     return text
 
 
@@ -64,13 +64,8 @@ def test_the_schema_is_one() -> None:
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_every_report_has_the_form_of_the_schema(question: str) -> None:
-    for found in (
-        healthy(),
-        healthy(**NO_GPU),
-        {},
-        healthy(bus__os="windows"),
-        healthy(caller__notebook=True),
-    ):
+    machines = (healthy(), healthy(**NO_GPU), {}, healthy(bus__os="windows"), healthy(caller__notebook=True))
+    for found in machines:
         data = json.loads(told(found, question))
         assert data["question"] == question and data["version"] == __version__
         assert data["tables"] == cuda_tables.AS_OF and data["verdicts"]
@@ -79,14 +74,14 @@ def test_every_report_has_the_form_of_the_schema(question: str) -> None:
             told({**healthy(), probe: {"ended": ended, "seconds": 6.0}}, question)
 
 
-@pytest.mark.parametrize("name", catalogue())
-def test_every_cause_has_the_form_of_the_schema(name: str) -> None:
+def test_every_cause_has_the_form_of_the_schema() -> None:
     e = Evidence(healthy())
-    verdict = Verdict(Cause.of(name, e), 2, ())
-    data = Report(Diagnosis("cuda", (verdict,), (verdict,), e)).data()
-    kind = data["kind"]
-    jsonschema.validate({**data, "kind": "fine" if kind == "remark" else kind}, FORM)
-    assert data["verdicts"] == data["remarks"] and data["verdicts"][0]["cause"] == name
+    for name in catalogue():
+        verdict = Verdict(Cause.of(name, e), 2, ())
+        data = Report(Diagnosis("cuda", (verdict,), (verdict,), e)).data()
+        kind = data["kind"]
+        VALIDATOR.validate({**data, "kind": "fine" if kind == "remark" else kind})
+        assert data["verdicts"] == data["remarks"] and data["verdicts"][0]["cause"] == name
 
 
 def test_it_is_plain_ascii_and_has_what_the_screen_has() -> None:
@@ -144,9 +139,9 @@ def endless(*texts: str) -> Iterator[str]:
 
 
 @pytest.mark.usefixtures("alice")
-@pytest.mark.parametrize("question", QUESTIONS)
-@pytest.mark.parametrize("text", [*TEXTS, *PATHS], ids=range(len(TEXTS) + len(PATHS)))
-def test_nothing_private_is_told_whatever_the_probes_read(text: str, question: str) -> None:
+@pytest.mark.parametrize("number, text", list(enumerate([*TEXTS, *PATHS])))
+def test_nothing_private_is_told_whatever_the_probes_read(number: int, text: str) -> None:
+    question = QUESTIONS[number % 3]  # the probes and their fields are the same for all three
     extra = {
         "interpreter__others": [{"named_by": "VIRTUAL_ENV", "prefix": "x", "torch": "2.13.0"}],
         "interpreter__torch_file": "x", "interpreter__prefix": "x", "pytorch__warnings": ["x"], "pytorch__file": "x",
@@ -156,12 +151,8 @@ def test_nothing_private_is_told_whatever_the_probes_read(text: str, question: s
         "caller__command": ["x", "--python", "x"], "caller__examined": "x", "caller__visible_now": "x",
         "pytorch__hides": [{"file": "x", "line": 3, "value": "x"}],
     }  # fmt: skip
-    for more in (
-        {},
-        NO_GPU,
-        {"pytorch": {"ended": "answered", "seconds": 1.0, "error": "x", "missing": False}},
-    ):
-        found = {**healthy(**extra), **more} if "pytorch" in more else healthy(**{**more, **extra})
+    broken = {"pytorch": {"ended": "answered", "seconds": 1.0, "error": "x", "missing": False}}
+    for found in (healthy(**extra), healthy(**{**NO_GPU, **extra}), {**healthy(**extra), **broken}):
         said = told(hostile(found, endless(text)), question)
         assert not leaks(said), (leaks(said), said[:300])
 
@@ -220,25 +211,11 @@ def test_a_variable_tells_only_what_such_variables_usually_hold() -> None:
         assert data["evidence"]["interpreter"]["environment"] == shown
 
 
-def test_the_users_files_are_left_out() -> None:
-    files = [{"file": "merger.py", "line": 3, "value": "2"}]
-    assert "hides" not in json.loads(told(healthy(pytorch__hides=files)))["evidence"]["pytorch"]
-
-
 @pytest.mark.parametrize("user", ["sure", "fault", "linux", "cuda-fan", "answered", "driver", "Is"])
 def test_a_name_that_is_also_a_word_breaks_nothing(user: str, names: Callable[[str, str], None]) -> None:
     names(user, "answered")
     assert json.loads(told(healthy()))["verdicts"][0]["cause"] == "healthy"
     assert json.loads(told(healthy()))["evidence"]["bus"]["ended"] == "answered"
-
-
-@pytest.mark.usefixtures("alice")
-def test_addresses_are_not_told() -> None:
-    assert clean("connect [2001:db8::5]:29500 from fe80::1ff:fe23:4567:890a%eth0") == (
-        "connect [<address>]:29500 from <address>"
-    )
-    same = "c10::Error at 12:00:00, 0000:01:00.0, [::1]:29500, [::]:29500"
-    assert publishable(same) == same
 
 
 def test_an_account_called_ubuntu_breaks_no_command(names: Callable[[str, str], None]) -> None:
@@ -258,9 +235,3 @@ def test_what_only_looks_private_stays(text: str) -> None:
 @pytest.mark.parametrize("path, shown", PRIVATE["shown"].items())
 def test_a_path_keeps_what_every_machine_has(path: str, shown: str) -> None:
     assert without_folders(path) == shown
-
-
-def test_only_variables_of_cuda_are_read() -> None:
-    from torch_doctor.diagnosis.probes.interpreter import VARIABLES
-
-    assert not [name for name in VARIABLES if re.search("KEY|TOKEN|SECRET|PASS|^HOME$|^USER", name)]

@@ -5,7 +5,7 @@ import sys
 import pytest
 from cases import Case, cases
 from fake_machines import Machine
-from real_cases import FILES, diagnosis_of, load, score, steps_of, table
+from real_cases import FILES, Score, diagnosis_of, load, score, steps_of
 
 from bilingual import Bilingual
 from torch_doctor.diagnosis.causes import Cause, Step
@@ -44,43 +44,32 @@ def test_every_case_says_where_it_comes_from() -> None:
 # --- the measure --------------------------------------------------------------------------------------
 
 
-def _case(causes: str = "fabric", cures: object = "reboot") -> Case:
-    return Case({"name": "made up", "causes": [causes], "cures": [cures]})
+def scored(
+    cures: object = "reboot", run: str = "sudo reboot", kind: str = "fault", sure: int = 3, **names: str
+) -> Score:
+    """Return the score of a made-up answer to a case whose cause is `fabric`; `names` are its `cause` and its `remark`."""
 
+    def verdict(name: str, kind: str, sure: int, runs: list[str]) -> Verdict:
+        steps = tuple(Step(Bilingual("Do it:", "執行："), run) for run in runs)
+        return Verdict(
+            Cause(name, kind, Bilingual(f"title of {name}", "標題"), None, "", None, steps), sure, ()
+        )
 
-def _answer(
-    *runs: str, name: str = "fabric", kind: str = "fault", sure: int = 3, remark: str = ""
-) -> Diagnosis:
-    def cause(name: str, kind: str, steps: tuple[Step, ...] = ()) -> Cause:
-        return Cause(name, kind, Bilingual(f"title of {name}", "標題"), None, "", None, steps)
-
-    first = Verdict(
-        cause(name, kind, tuple(Step(Bilingual("Do it:", "執行："), run) for run in runs)), sure, ()
-    )
-    remarks = (Verdict(cause(remark, "remark"), 3, ()),) if remark else ()
-    return Diagnosis("cuda", (first,), remarks, Evidence({}))
+    first = verdict(names.get("cause", "fabric"), kind, sure, run.split("|"))
+    remarks = (verdict(names["remark"], "remark", 3, []),) if "remark" in names else ()
+    case = Case({"name": "made up", "causes": ["fabric"], "cures": [cures]})
+    return score(case, Diagnosis("cuda", (first,), remarks, Evidence({})))
 
 
 def test_the_right_cause_with_a_step_that_works_scores_both() -> None:
-    got = score(_case(), _answer("sudo reboot"))
-    assert (got.right, got.works, got.false_sure) == (True, True, False)
-
-
-@pytest.mark.parametrize(
-    "run", ["sudo reboot NAME", "sudo reboot <node>", "sudo reboot ...", "sudo reboot {node}"]
-)
-def test_a_command_that_must_be_completed_by_hand_is_no_step_that_works(run: str) -> None:
-    assert not score(_case(), _answer(run)).works
-
-
-def test_an_option_for_the_readers_own_docker_run_is_a_step() -> None:
-    assert score(_case(cures="--gpus all"), _answer("docker run --gpus all ...")).works
-
-
-def test_several_patterns_must_all_be_found_each_in_some_step() -> None:
-    one = _case(cures=["^apt install", "^systemctl start"])
-    assert score(one, _answer("apt install x", "systemctl start x")).works
-    assert not score(one, _answer("systemctl start x")).works
+    assert scored() == Score("fabric", 3, right=True, works=True, false_sure=False)
+    for unfinished in ("NAME", "<node>", "...", "{node}"):
+        assert not scored(run=f"sudo reboot {unfinished}").works
+    assert scored("--gpus all", "docker run --gpus all ...").works, "an option for the reader's own command"
+    both = ["^apt install", "^systemctl start"]  # each in some step
+    assert (
+        scored(both, "apt install x|systemctl start x").works and not scored(both, "systemctl start x").works
+    )
 
 
 @pytest.mark.parametrize(
@@ -90,27 +79,15 @@ def test_several_patterns_must_all_be_found_each_in_some_step() -> None:
         ("mps", "fault", 2, False),
         ("no-gpu", "fine", 2, True),
         ("unknown", "unknown", 2, False),
-        ("fabric", "fault", 3, False),
     ],
 )
 def test_a_wrong_answer_is_worst_where_it_is_sure_or_says_that_nothing_is_broken(
     name: str, kind: str, sure: int, false: bool
 ) -> None:
-    assert score(_case(), _answer(name=name, kind=kind, sure=sure)).false_sure is false
+    assert scored(cause=name, kind=kind, sure=sure).false_sure is false
 
 
 def test_the_remark_on_a_machine_that_works_belongs_to_the_answer() -> None:
-    one = _case("program-hides", "title of program-hides")
-    got = score(one, _answer(name="healthy", kind="fine", remark="program-hides"))
+    got = scored("title of fabric", cause="healthy", kind="fine", remark="fabric")
     assert (got.right, got.works, got.false_sure) == (True, True, False)
-    assert not score(one, _answer(name="mps", remark="program-hides")).right
-
-
-def test_the_table_sums_up() -> None:
-    scores = {"a": score(_case(), _answer("sudo reboot")), "b": score(_case(), _answer(name="mps"))}
-    text = table(scores)
-    assert (
-        "2 cases: the first verdict is right in 1 (50%), a step works in 1 (50%); sure of 2, of which 1 false"
-        in text
-    )
-    assert "sure (FALSE)" in text
+    assert not scored(cause="mps", remark="fabric").right
