@@ -137,30 +137,28 @@ PROPERTIES: dict[str, Callable[[Any, Diagnosis, Case], bool]] = {
     "cause": lambda name, found, case: found.first.cause.name == name and bool(found.first.lines),
     "sure": lambda word, found, case: WORDS[found.first.sure] == word,
     "kind": lambda kind, found, case: found.kind == kind,
-    "not_first": lambda names, found, case: found.first.cause.name not in names,
     # the others: all of them in their order, the first of them, some of them
     "below": lambda causes, found, case: _below(found) == list(causes.items()),
     "next": lambda causes, found, case: _below(found)[: len(causes)] == list(causes.items()),
     "has": lambda causes, found, case: causes.items() <= told(found).items(),
     "lacks": lambda names, found, case: not set(names) & told(found).keys(),
-    "below_checked": lambda _, found, case: all(one.cause.check for one in found.verdicts[1:]),
     "remarks": lambda names, found, case: [one.cause.name for one in found.remarks] == names,
-    "remark_says": lambda pattern, found, case: bool(re.search(pattern, found.remarks[0].cause.title.en)),
     # what is said: patterns that are all found, or none
+    "remark_says": lambda patterns, found, case: _each(
+        patterns, lambda one: one.remarks[0].cause.title.en, found
+    ),
     "steps": lambda patterns, found, case: _each(patterns, lambda one: _steps_of(one, case), found),
     "no_steps": lambda patterns, found, case: not _any(patterns, lambda one: _steps_of(one, case), found),
     "steps_of": lambda name, found, case: name in told(found),
     "first_run": lambda run, found, case: next(one.run for one in found.first.cause.steps if one.run) == run,
     "check": lambda check, found, case: found.first.cause.check == check,
     "first_step": lambda pattern, found, case: bool(re.search(pattern, steps(found)[0])),
-    "only_step": lambda command, found, case: [step.run for step in found.first.cause.steps] == [command],
     "count": lambda count, found, case: len(found.first.cause.steps) == count,
     "costs_last": lambda costs, found, case: found.first.cause.steps[-1].costs is costs,
     "says": lambda patterns, found, case: _each(patterns, _said, found),
     "no_says": lambda patterns, found, case: not _any(patterns, _said, found),
     "facts": lambda patterns, found, case: _each(patterns, _facts, found),
     "no_facts": lambda patterns, found, case: not _any(patterns, _facts, found),
-    "lines_of": lambda probes, found, case: {line.probe for line in found.first.lines} >= set(probes),
     "found": lambda values, found, case: all(found.evidence.get(path) == one for path, one in values.items()),
 }
 

@@ -24,6 +24,7 @@ import pytest
 from cases import tables
 from made_up_evidence import laid_over, on_windows
 from made_up_index import Index, can_serve
+from tabled import tabled
 
 from torch_doctor.diagnosis.causes import Cause, catalogue
 from torch_doctor.diagnosis.commands import placeholders, typed
@@ -361,11 +362,12 @@ def test_a_python_without_wheels_gets_an_environment_with_another(way: str, plac
     if way != "its own uv":
         place.with_path(beside)
     run = run_of("python-without-wheel", place.evidence())
-    assert {
-        "uv": "\nuv venv --python 3.12 ~/torch-env\n",
-        "its own uv": "\n~/old/bin/python -m uv venv --python 3.12 ~/torch-env\n",
-        "another Python": "\npython3.12 -m venv ~/torch-env\n",
-    }[way] in f"\n{run}"
+    begins = {
+        "uv": "uv venv --python 3.12",
+        "its own uv": "~/old/bin/python -m uv venv --python 3.12",
+        "another Python": "python3.12 -m venv",
+    }
+    assert f"\n{begins[way]} ~/torch-env\n" in f"\n{run}"
     if way == "its own uv":
         place.with_path(beside)  # uv would fetch that Python; here it finds it
     place.type(run)
@@ -397,11 +399,14 @@ explicit = true
 
 
 @pytest.mark.parametrize(
-    "pin, source",
-    [("==2.13.0", _CPU_INDEX), pytest.param("", "", marks=pytest.mark.nightly)],
-    ids=["CPU index", "default index"],
+    "pin, source, notebook",
+    [
+        ("==2.13.0", _CPU_INDEX, False),
+        *(pytest.param("", "", one, marks=pytest.mark.nightly) for one in (False, True)),
+    ],
+    ids=["CPU index", "default index", "notebook"],
 )
-def test_a_uv_project_keeps_the_build(pin: str, source: str, place: Place) -> None:
+def test_a_uv_project_keeps_the_build(pin: str, source: str, notebook: bool, place: Place) -> None:
     place.with_uv()
     (place.folder / "pyproject.toml").write_text((_PROJECT + source).format(pin=pin))
     place.type(f"uv sync --python {sys.executable}")
@@ -412,22 +417,14 @@ def test_a_uv_project_keeps_the_build(pin: str, source: str, place: Place) -> No
     assert {"uvproject", "no-pip"} <= places_of(e)
     run = run_of("cpu-build", e)
     assert "http" not in run.replace("'http.*'", "") and "reinstall" not in run
-    place.type(run)
+    if notebook:
+        in_ipython(place, run_of("cpu-build", place.evidence(notebook=True)))
+    else:
+        place.type(run)
     assert place.torch() == GOOD
     place.type(
         "uv run python -c 'import torch; assert torch.version.cuda'\nuv sync\nuv lock --upgrade\nuv sync"
     )
-    assert place.torch() == GOOD
-
-
-@pytest.mark.nightly
-def test_a_notebook_in_a_uv_project_keeps_the_build(place: Place) -> None:
-    place.with_uv()
-    (place.folder / "pyproject.toml").write_text(_PROJECT.format(pin=""))
-    place.type(f"uv sync --python {sys.executable}")
-    place.python = place.folder / ".venv/bin/python"
-    in_ipython(place, run_of("cpu-build", place.evidence(notebook=True)))
-    place.type("uv sync")
     assert place.torch() == GOOD
 
 
@@ -464,33 +461,20 @@ def test_a_line_of_a_notebook_stands_below_one_import() -> None:
 # --- forms that are compared as text ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "executable, shell, typed_as",
-    [
-        (r"D:\work\.venv\Scripts\python.exe", "cmd", r".venv\Scripts\python.exe"),
-        (r"D:\work\.venv\Scripts\python.exe", "powershell", r".venv\Scripts\python.exe"),
-        (r"D:\work\python.exe", "powershell", r".\python.exe"),
-        (r"D:\ComfyUI\python_embeded\python.exe", "cmd", r"D:\ComfyUI\python_embeded\python.exe"),
-        (r"D:\my apps\python.exe", "cmd", r'"D:\my apps\python.exe"'),
-        (r"D:\my apps\python.exe", "powershell", r'& "D:\my apps\python.exe"'),
-        (r"C:\Users\ada\miniconda3\python.exe", "cmd", r'"%USERPROFILE%\miniconda3\python.exe"'),
-        (r"C:\Users\ada\miniconda3\python.exe", "powershell", r'& "$HOME\miniconda3\python.exe"'),
-        (r"C:\Users\ada\miniconda3\python.exe", "posix", r"~/miniconda3/python.exe"),  # Git Bash
-    ],
-)
+@tabled
 def test_a_path_is_typed_as_each_shell_of_windows_reads_it(
     executable: str, shell: str, typed_as: str
 ) -> None:
     here = {"interpreter__executable": executable, "interpreter__shell": shell}
-    e = Evidence(on_windows(**here))
     again = "--reinstall-package torch --reinstall-package torchvision torch==2.13.0 torchvision"
-    assert run_of("cpu-build", e) == (
-        f"{typed_as} -m pip install --upgrade uv\n{typed_as} -m uv pip install --torch-backend=cu132 {again}"
+    install = f"{typed_as} -m uv pip install --torch-backend=cu132 {again}"
+    assert (
+        run_of("cpu-build", Evidence(on_windows(**here)))
+        == f"{typed_as} -m pip install --upgrade uv\n{install}"
     )
     e = Evidence(on_windows(**here, interpreter__pip=False, interpreter__tools=["uv"]))
-    assert f"uv pip install --python {typed_as.removeprefix('& ').removeprefix('.' + chr(92))} " in run_of(
-        "cpu-build", e
-    )
+    argument = typed_as.removeprefix("& ").removeprefix(".\\")
+    assert f"uv pip install --python {argument} " in run_of("cpu-build", e)
 
 
 def test_what_hides_torch_is_renamed(place: Place) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from fake_machines import Machine
 from made_up_evidence import healthy
+from tabled import tabled
 
 from torch_doctor import explain
 from torch_doctor.diagnosis import probes as probes_package
@@ -80,25 +81,12 @@ def test_a_slow_command_costs_the_probe_its_answer_only(machine: Machine) -> Non
 # --- the place --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "text, family",
-    [("ID=ubuntu\nID_LIKE=debian\n", "ubuntu"), ('ID=linuxmint\nID_LIKE="ubuntu debian"\n', "ubuntu"), ("ID=debian\n", "debian"),
-     ("ID=kali\nID_LIKE=debian\n", "debian"), ('ID="rocky"\nID_LIKE="rhel centos fedora"\n', "fedora"),
-     ('ID="amzn"\nID_LIKE="fedora"\n', "fedora"), ("ID=cachyos\nID_LIKE=arch\n", "arch"), ('ID="sles"\nID_LIKE="suse"\n', "suse"),
-     ("ID=nixos\n", "nixos"), ("ID=alpine\n", "alpine"), ("ID=void\n", ""), ("", "")],
-)  # fmt: skip
+@tabled
 def test_the_family_of_distributions(text: str, family: str) -> None:
     assert place.family("/", lambda root, path: text) == family
 
 
-@pytest.mark.parametrize(
-    "file, text, kind",
-    [(".dockerenv", "", "docker"), ("run/.containerenv", "", "podman"), ("run/systemd/container", "lxc\n", "lxc"),
-     ("proc/1/environ", "TERM=linux\0container=lxc\0", "lxc"), ("proc/1/cgroup", "0::/lxc.payload.c1/init.scope\n", "lxc"),
-     ("dev/lxd/sock", "", "lxc"), ("proc/1/cgroup", "12:pids:/kubepods/burstable/pod1\n", "kubernetes"),
-     ("run/systemd/container", "wsl\n", ""), ("run/systemd/container", "systemd-nspawn\n", "systemd-nspawn"),
-     ("proc/1/environ", "container=oci\0", "docker"), ("proc/1/cgroup", "0::/init.scope\n", "")],
-)  # fmt: skip
+@tabled
 def test_the_kind_of_container(
     file: str, text: str, kind: str, machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -222,17 +210,7 @@ def test_programs_that_hide_gpus_are_noticed(tmp_path: Path) -> None:
     assert [line["value"] for line in hiding_programs(two)] == ["5", "", "2", ""], "0,1 exist here"
 
 
-@pytest.mark.parametrize(
-    "line, slow",
-    [
-        ('os.environ["CUDA_LAUNCH_BLOCKING"] = "1"', True),
-        ("export CUDA_LAUNCH_BLOCKING=1", True),
-        ("torch.autograd.set_detect_anomaly(True)", True),
-        ('if os.environ["CUDA_LAUNCH_BLOCKING"] == "1": pass', False),
-        ("# torch.autograd.set_detect_anomaly(True)", False),
-        ("torch.autograd.set_detect_anomaly(False)", False),
-    ],
-)
+@tabled
 def test_a_line_for_finding_errors_is_noticed(tmp_path: Path, line: str, slow: bool) -> None:
     (tmp_path / "train.py").write_text(f"import torch\n{line}\n")
     assert [one["line"] for one in pytorch.settings(pytorch._SLOWS, str(tmp_path))] == [2] * slow

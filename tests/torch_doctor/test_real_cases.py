@@ -6,6 +6,7 @@ import pytest
 from cases import Case, cases
 from fake_machines import Machine
 from real_cases import FILES, Score, diagnosis_of, load, score, steps_of
+from tabled import tabled
 
 from bilingual import Bilingual
 from torch_doctor.diagnosis.causes import Cause, Step
@@ -72,15 +73,7 @@ def test_the_right_cause_with_a_step_that_works_scores_both() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "name, kind, sure, false",
-    [
-        ("mps", "fault", 3, True),
-        ("mps", "fault", 2, False),
-        ("no-gpu", "fine", 2, True),
-        ("unknown", "unknown", 2, False),
-    ],
-)
+@tabled
 def test_a_wrong_answer_is_worst_where_it_is_sure_or_says_that_nothing_is_broken(
     name: str, kind: str, sure: int, false: bool
 ) -> None:

@@ -11,6 +11,7 @@ from cases import cases
 from html_nesting import assert_nested
 from made_up_evidence import NO_GPU, broken, healthy, without_gpu
 from nbval.plugin import get_sanitize_patterns
+from tabled import tabled
 from text_rules import KNOWN, abbreviations, broken_rules, texts
 
 from bilingual import Bilingual, plain
@@ -189,13 +190,7 @@ def test_a_remark_comes_with_its_steps() -> None:
     assert "(sure)" not in report.text("en")
 
 
-@pytest.mark.parametrize(
-    "runs, in_terminal, in_notebook",
-    [(("nvidia-smi", "sudo reboot", "export A=1", "ls -l /dev/nvidia*", "A=1 torchrun x", "top"), "", "a terminal"),
-     (("print(x.device)", "torch.backends.cudnn.enabled = False", "import torch"), "your program", "a cell of"),
-     (("%pip install torch", 'import sys\n!"{sys.executable}" -m pip list'), "a cell of", "a cell of"),
-     (("--gpus all", "#SBATCH --gpus=1", "runtimeClassName: nvidia", "hardware.nvidia.open = true;"), "", "")],
-)  # fmt: skip
+@tabled
 def test_a_command_says_where_it_is_typed(runs: tuple[str, ...], in_terminal: str, in_notebook: str) -> None:
     for run in runs:
         for notebook, expected in ((False, in_terminal), (True, in_notebook)):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from made_up_evidence import healthy
+from tabled import tabled, tables
 
 from torch_doctor.diagnosis.causes import Cause, catalogue
 from torch_doctor.diagnosis.evidence import Evidence
@@ -20,46 +21,10 @@ SHELL = pytest.mark.skipif(sys.platform != "linux", reason="the commands are typ
 # --- everywhere -------------------------------------------------------------------------------------
 
 
-SYSTEMS = [
-    {"bus__os": "linux"},
-    *[{"bus__family": name} for name in ("ubuntu", "debian", "fedora", "arch", "suse", "nixos", "alpine")],
-    {"bus__vm": True},
-    {"bus__laptop": True},
-    {"bus__switched_off": "prime-select"},
-    {"bus__os": "windows", "bus__cards": []},
-    {"bus__os": "darwin"},
-    {"bus__os": "linux", "bus__wsl": 2, "bus__dxg": True},
-    *[{"bus__container": kind} for kind in ("docker", "podman", "apptainer", "kubernetes", "lxc")],
-    {"bus__container": "docker", "bus__wsl": 2, "bus__dxg": True},
-    {"bus__container": "docker", "bus__colab": True},
-    {"bus__container": "docker", "bus__kaggle": True},
-    {"bus__slurm": True},
-    {"bus__jupyterhub": True, "bus__container": "kubernetes"},
-    {"caller__notebook": True},
-    {"bus__jetson": "Orin", "bus__arch": "aarch64"},
-]
-# Causes that occur in some places only: in one that has all of these properties.
-ONLY = {
-    name: set(places.split())
-    for places, names in {
-        "wsl": "wsl-1 wsl-old wsl-shadowed wsl-without-driver",
-        "wsl docker": "docker-desktop-old",
-        "windows": "windows-dll card-off card-disabled",
-        "macos": "apple",
-        "jetson": "jetson",
-        "container": "container-without-gpu compute-not-passed selinux host-without-driver sandbox",
-        "docker": "container-lost devices-denied",
-        "colab": "no-gpu-runtime",
-        "prime-select": "integrated-mode",
-        "linux": "driver-absent driver-lost given-away foreign-libraries two-cudas mixed-installers hang-world"
-        " hang-interface driver-not-built driver-not-signed driver-not-loaded kernel-replaced nouveau library-missing"
-        " compat stub library-not-on-path",
-    }.items()
-    for name in names.split()
-}
+ONLY = {name: set(places.split()) for places, names in tables("test_steps")["only"].items() for name in names}
 
 
-@pytest.mark.parametrize("place", SYSTEMS, ids=str)
+@tabled
 def test_every_cause_has_a_next_step_everywhere(place: dict[str, object]) -> None:
     e = Evidence(healthy(**place))
     for name in catalogue():

@@ -1,14 +1,9 @@
-"""The rules that every text about a cause keeps, so that it can be read and typed from top to bottom.
-
-``python tests/torch_doctor/text_rules.py [CAUSE …]`` prints what breaks them, with torch_doctor from PYTHONPATH.
-"""
+"""The rules that every text about a cause keeps, so that it can be read and typed from top to bottom."""
 
 import re
-import sys
 from collections.abc import Iterator
 from typing import Any
 
-from torch_doctor.diagnosis.causes import catalogue
 from torch_doctor.terminal import columns
 
 # Columns: two lines of a terminal for a title and a step, three for a reason, less for what follows a command.
@@ -120,19 +115,3 @@ def abbreviations(entry: dict[str, Any]) -> set[str]:
     """Return the abbreviations in the English texts of `entry`: words in capital letters, outside of code."""
     words = " ".join(re.sub("`[^`]*`", "", text) for _, language, text in texts(entry) if language == "en")
     return set(re.findall(r"(?<![\w{_/.-])[A-Z][A-Z0-9]*[A-Z][A-Z0-9]*s?(?![\w_/])", words))
-
-
-def main(names: list[str]) -> int:
-    """Print what breaks the rules; return the number of findings."""
-    count = 0
-    for name, entry in catalogue().items():
-        if not names or name in names:
-            for finding in broken_rules(name, entry):
-                count += 1
-                print(f"{name}: {finding}")
-    print(f"{count} findings")
-    return count
-
-
-if __name__ == "__main__":
-    sys.exit(bool(main(sys.argv[1:])))
