@@ -89,9 +89,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = False
 
     def do_GET(self) -> None:
-        found = re.search(r"/whl/(\w+)/([\w.-]+)/?$", self.path) or re.search(
-            r"/(simple)/([\w.-]+)/?$", self.path
-        )
+        found = re.search(r"/(?:whl/(?=\w)|(?=simple))(\w+)/([\w.-]+)/?$", self.path)
         file = self.path.partition("#")[0].partition("/files/")[2]
         if file:
             self.answer((self.index.folder / file.replace("%2B", "+")).read_bytes(), "application/zip")
@@ -135,13 +133,11 @@ class Index:
             _torch(folder / "simple", release, "")
         _uv(folder / "simple")
         arguments = ["install", "--user", "--name", "torch-env"]
-        kernel = f"import sys\nassert sys.argv[1:] == {arguments}\n"
-        wheel(
-            folder / "simple",
-            "ipykernel",
-            "99.0",
-            {"ipykernel/__init__.py": "", "ipykernel/__main__.py": kernel},
-        )
+        files = {
+            "ipykernel/__init__.py": "",
+            "ipykernel/__main__.py": f"import sys\nassert sys.argv[1:] == {arguments}\n",
+        }
+        wheel(folder / "simple", "ipykernel", "99.0", files)
         self._openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
                       "-subj", "/CN=made up", "-keyout", "ca.key", "-out", "ca.pem")  # fmt: skip
         self._openssl(

@@ -5,6 +5,7 @@ several, a table has named ones, and a list of lists or tables repeats the step.
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from fake_machines import Machine
@@ -47,12 +48,7 @@ def plain(value: Any) -> Any:
 
 
 def _step(machine: Machine, name: str, given: Any) -> None:
-    function = globals().get(name)
-    act = (
-        getattr(machine, name)
-        if function is None
-        else lambda *more, **named: function(machine, *more, **named)
-    )
+    act = partial(globals()[name], machine) if name in globals() else getattr(machine, name)
     if name in EACH:
         for key, value in given.items():
             act(key, value)
@@ -77,21 +73,14 @@ def python(m: Machine, kind: str = "venv", prefix: str = "/home/ann/venv") -> No
         executable = prefix + (r"\python.exe" if kind == "conda" else r"\Scripts\python.exe")
     else:
         executable = prefix + ("/bin/python3" if kind == "system" else "/bin/python")
+    uv = kind == "uv"
     found = {
-        "executable": executable,
-        "prefix": prefix,
-        "word": "python3" if kind == "system" else "python",
-        "shell": "powershell" if on_windows else "posix",
-        "home": r"C:\Users\ann" if on_windows else "/home/ann",
-        "folder": r"C:\Users\ann\project" if on_windows else "/home/ann/project",
-        "managed": False,
-        "project": {},
-        "pip": kind != "uv",
-        "ensurepip": kind != "uv",
-        "tools": [kind] if kind in ("uv", "conda") else [],
-        "pythons": [],
+        "executable": executable, "prefix": prefix, "word": "python3" if kind == "system" else "python",
+        "shell": "powershell" if on_windows else "posix", "home": r"C:\Users\ann" if on_windows else "/home/ann",
+        "folder": r"C:\Users\ann\project" if on_windows else "/home/ann/project", "managed": False, "project": {},
+        "pip": not uv, "ensurepip": not uv, "tools": [kind] if kind in ("uv", "conda") else [], "pythons": [],
         "conda": kind == "conda",
-    }
+    }  # fmt: skip
     for key, value in found.items():
         m.report(f"interpreter.{key}", value)
 

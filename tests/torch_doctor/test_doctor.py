@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -42,27 +41,16 @@ def run_python(code: str, **variables: str) -> str:
     return done.stdout.strip()
 
 
-@dataclass(frozen=True)
-class RealRun:
-    """What ``python -m torch_doctor hang --json`` did on this machine."""
-
-    status: int
-    out: str
-    modules: list[str]  # that were loaded in its process at the end
-    written: set[Path]  # files
-
-    @property
-    def evidence(self) -> dict[str, Any]:
-        return json.loads(self.out)["evidence"]
-
-
 @pytest.fixture(scope="module")
-def real_run(tmp_path_factory: pytest.TempPathFactory) -> RealRun:
-    """Run the real probes once, from a copy of the package (other tests write compiled files) with an empty home."""
+def real_run(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
+    """Run ``torch_doctor hang --json`` once, from a copy of the package (other tests write compiled files) with an empty home.
+
+    Returned are its `status`, what it printed (`out`) and found (`evidence`), the `modules` in its process at the end, and
+    the files that it has `written`.
+    """
     folder = tmp_path_factory.mktemp("real")
-    shutil.copytree(
-        ROOT / "torch_doctor", folder / "package/torch_doctor", ignore=shutil.ignore_patterns("__pycache__")
-    )
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "torch_doctor", folder / "package/torch_doctor", ignore=ignored)
     for name in ("home", "tmp", "here"):
         (folder / name).mkdir()
     before = set(folder.rglob("*"))
@@ -70,19 +58,20 @@ def real_run(tmp_path_factory: pytest.TempPathFactory) -> RealRun:
         "import sys; from torch_doctor.__main__ import main; status = main(['hang', '--json', '--patience', '6'])\n"
         "print(*sys.modules, file=sys.stderr); sys.exit(status)"
     )
+    left_out = ("COURSE_DATA_DIR", "XDG_CACHE_HOME", "XDG_DATA_HOME", "PYTHONDONTWRITEBYTECODE")
+    environment = {name: value for name, value in os.environ.items() if name not in left_out}
     with socket.socket() as busy:
         busy.bind(("127.0.0.1", 0))
         busy.listen()
-        environment = {**os.environ, "HOME": str(folder / "home"), "TMPDIR": str(folder / "tmp"),
-                       "PYTHONPATH": str(folder / "package"), "MASTER_PORT": str(busy.getsockname()[1])}  # fmt: skip
-        for name in ("COURSE_DATA_DIR", "XDG_CACHE_HOME", "XDG_DATA_HOME", "PYTHONDONTWRITEBYTECODE"):
-            environment.pop(name, None)
+        environment |= {"HOME": str(folder / "home"), "TMPDIR": str(folder / "tmp"),
+                        "PYTHONPATH": str(folder / "package"), "MASTER_PORT": str(busy.getsockname()[1])}  # fmt: skip
         done = subprocess.run(
             [sys.executable, "-c", code], cwd=folder / "here", env=environment,
             capture_output=True, text=True, encoding="utf-8", timeout=400,
         )  # fmt: skip
     written = {path for path in set(folder.rglob("*")) - before if path.is_file()}
-    return RealRun(done.returncode, done.stdout, done.stderr.split(), written)
+    return SimpleNamespace(status=done.returncode, out=done.stdout, evidence=json.loads(done.stdout)["evidence"],
+                           modules=done.stderr.split(), written=written)  # fmt: skip
 
 
 # --- texts and commands ---------------------------------------------------------------------------------
@@ -283,7 +272,7 @@ def test_no_more_time_is_given_than_promised() -> None:
 # --- the process that asks ----------------------------------------------------------------------------
 
 
-def test_the_process_that_asks_imports_no_torch(real_run: RealRun) -> None:
+def test_the_process_that_asks_imports_no_torch(real_run: SimpleNamespace) -> None:
     assert "torch_doctor.diagnosis.report" in real_run.modules
     assert not {"torch", "IPython", "matplotlib", "psutil", "numpy"} & set(real_run.modules)
 
@@ -341,7 +330,7 @@ def test_an_error_that_cuda_keeps_is_reported_and_waiting_is_limited() -> None:
         for_ever.set()
 
 
-def test_nothing_is_written(real_run: RealRun) -> None:
+def test_nothing_is_written(real_run: SimpleNamespace) -> None:
     # Python itself keeps what it compiled of the command line.
     assert real_run.written and {path.parent.name for path in real_run.written} == {"__pycache__"}
 
@@ -372,14 +361,14 @@ def test_it_runs_where_torch_is_missing(machine: Machine) -> None:
 # --- what the real probes report ----------------------------------------------------------------------
 
 
-def test_json_is_for_machines_and_mails(real_run: RealRun) -> None:
+def test_json_is_for_machines_and_mails(real_run: SimpleNamespace) -> None:
     assert real_run.out.isascii()
     data = json.loads(real_run.out)
     assert data["verdicts"] and data["evidence"]["pytorch"]["imported"] is True
     assert data["question"] == "hang" and real_run.status == {"fine": 0, "fault": 1}.get(data["kind"], 3)
 
 
-def test_the_small_job_runs_here(real_run: RealRun) -> None:
+def test_the_small_job_runs_here(real_run: SimpleNamespace) -> None:
     """Two real processes: 1 + 100 = 101, on any machine with torch."""
     found = real_run.evidence["job"]
     assert found["ended"] == "answered", found
@@ -390,7 +379,7 @@ def test_the_small_job_runs_here(real_run: RealRun) -> None:
 # --- this machine -------------------------------------------------------------------------------------
 
 
-def test_this_machine_gets_an_answer(real_run: RealRun) -> None:
+def test_this_machine_gets_an_answer(real_run: SimpleNamespace) -> None:
     import torch
 
     found = diagnose(real_run.evidence)

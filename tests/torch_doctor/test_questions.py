@@ -68,14 +68,11 @@ def test_lines_of_a_program_run() -> None:
     """All lines that are to be put into a program run in one program."""
     lines = sorted(set(python_lines()))
     assert len(lines) >= 8
-    whole = [
-        f"import datetime; dict({line})"
-        if line.startswith("timeout")
-        else f"list(DataLoader([torch.zeros(1)] * 2, {line}))"
-        if line.startswith("num_workers")
-        else line
-        for line in lines
-    ]
+    arguments = {
+        "timeout": "import datetime; dict({})",
+        "num_wor": "list(DataLoader([torch.zeros(1)] * 2, {}))",
+    }
+    whole = [arguments.get(line[:7], "{}").replace("{}", line) for line in lines]
     script = "\n".join(["import torch", "from torch.utils.data import DataLoader", *whole, "print('done')"])
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, timeout=300
