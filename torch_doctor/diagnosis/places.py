@@ -8,6 +8,7 @@ from typing import Any
 
 from torch_doctor.diagnosis.evidence import Evidence
 from torch_doctor.diagnosis.releases import build_here, fitting
+from torch_doctor.diagnosis.rules import hang
 from torch_doctor.diagnosis.rules.base import free_gpu
 
 # PCI numbers of the first card with a GSP (TU102; GTX 16 and RTX 20) and of the first Blackwell. Older cards than the first
@@ -43,6 +44,7 @@ def places_of(e: Evidence) -> frozenset[str]:
         "embedded": e.get("interpreter.embedded"),
         "no-torch": e.torch == "missing",
         "nameless": str(e.get("job.resolves")).startswith("not found"),
+        "nccl-file": hang.in_nccl_file(e, hang.wrong_interface(e)),
         "free-gpu": free_gpu(e) is not None,  # of several GPUs, one has much free memory
         # asked with `--patience 6`, and still no answer
         "patient": any(e.hung(probe) and e.get(f"{probe}.seconds", 0) >= 30 for probe in e.found),

@@ -21,7 +21,7 @@ from torch_doctor.version import __version__
 
 SCHEMA = 2  # grows when a field is removed or changes its meaning
 # torch's own table is long and the same everywhere; the others quote files and job names of the user.
-LEFT_OUT = {"pytorch": ("releases", "hides", "slows")}
+LEFT_OUT = {"pytorch": ("releases", "hides", "slows"), "interpreter": ("nccl_files",)}
 _NAMES = ("TORCHELASTIC_RUN_ID",)  # variables whose value somebody has made up
 # The values that variables of CUDA and of its libraries usually have; a path has been shortened before.
 _USUAL = re.compile(

@@ -25,6 +25,30 @@ VARIABLES = (
 )  # fmt: skip
 
 
+def nccl_files(root: str) -> dict[str, list[str]]:
+    """Return what NCCL reads from its own files, whose first one counts: ``{"NCCL_DEBUG": ["/etc/nccl.conf", "INFO"]}``.
+
+    A variable comes before both of them.
+    """
+    found: dict[str, list[str]] = {}
+    for file in (os.environ.get("NCCL_CONF_FILE") or "~/.nccl.conf", "/etc/nccl.conf"):
+        try:
+            with open(
+                os.path.join(root, os.path.abspath(os.path.expanduser(file)).lstrip("/")),
+                encoding="utf-8",
+                errors="replace",
+            ) as text:
+                settings = [
+                    line.strip().split("=", 1) for line in text.read(10_000).splitlines() if "=" in line
+                ]
+        except OSError:
+            continue
+        for name, value in settings:
+            if name in VARIABLES:
+                found.setdefault(name, [file, value])
+    return found
+
+
 def torch_in(prefix: str) -> dict[str, Any]:
     """Return the version of torch and of its CUDA in the environment `prefix`, read from its files, and its Python."""
     pythons = [
@@ -191,6 +215,7 @@ def probe(root: str, emit: Callable[..., None]) -> None:
         folder=current(),
         environment={name: os.environ[name] for name in VARIABLES if name in os.environ},
         others=others(),
+        nccl_files=nccl_files(root),
     )
     emit(managed=managed(), project=project(), **tools())
     try:

@@ -89,6 +89,7 @@ def values(e: Evidence) -> dict[str, object]:
     cores, ratio = e.get("speed.cores"), e.get("speed.gpu_over_cpu")
     switches = slow.switches(e)
     temperatures = [gpu.get("temperature") or 0 for gpu in e.get("nvml.devices", [])]
+    nccl_file = next(iter(hang.in_nccl_file(e, "NCCL_SOCKET_IFNAME")), "/etc/nccl.conf")
     interfaces = {"darwin": "lo0", "windows": "Loopback Pseudo-Interface 1"}
     return {
         "ratio": f"{ratio:.2g}" if ratio and ratio < 10 else f"{ratio or 0:.0f}",
@@ -108,5 +109,7 @@ def values(e: Evidence) -> dict[str, object]:
         "shm": f"{e.get('bus.shm') / 2**20:.0f}" if e.get("bus.shm") else "?",
         "port": e.get("job.port") or "29500",
         "loopback": interfaces.get(e.os, "lo"),
+        "nccl_file": nccl_file,
+        "sudo_nccl": "sudo " if nccl_file.startswith("/") else "",
         "interface_variable": hang.wrong_interface(e) or "GLOO_SOCKET_IFNAME",
     }

@@ -50,13 +50,22 @@ def outcome(e: Evidence, name: str) -> Line:
     )
 
 
+def in_nccl_file(e: Evidence, variable: str) -> list[str]:
+    """Return the file of NCCL that sets `variable`, and its value, where no environment variable comes before it."""
+    return [] if e.environment(variable) else e.get(f"interpreter.nccl_files.{variable}", [])
+
+
 def wrong_interface(e: Evidence) -> str:
     """Return the variable that names a network interface which this machine does not have, or ``""``."""
     messages = {"gloo": r"Unable to find address for", "nccl": r"no socket interface found"}
     for name, message in messages.items():
         variable = f"{name.upper()}_SOCKET_IFNAME"
         said = f"{error(e, name)}\n{e.get('job.nccl_says', '')}"
-        if e.environment(variable) and attempt(e, name) == "failed" and mentions(said, message):
+        if (
+            (e.environment(variable) or in_nccl_file(e, variable))
+            and attempt(e, name) == "failed"
+            and mentions(said, message)
+        ):
             return variable
     return ""
 
@@ -68,7 +77,8 @@ def ifname(e: Evidence) -> RuleResult:
     Sure if the library's error repeats it: ``Unable to find address for: eth9`` (gloo), ``no socket interface found`` (NCCL).
     """
     variable = wrong_interface(e)
-    named = f"interpreter: {variable} = {{interpreter.environment.{variable}}}"
+    file, value = in_nccl_file(e, variable) or ("", e.environment(variable))
+    named = Line("interpreter", f"{file}: {variable} = {value}" if file else f"{variable} = {value}")
     return (SURE, [named, error_line(e, variable.split("_")[0].lower())]) if variable else None
 
 
