@@ -112,19 +112,14 @@ class Cause:
                 return None
             return Bilingual(said(table[f"{prefix}en"], values), said(table[f"{prefix}zh"], values))
 
-        steps = [
-            Step(
-                text("", step),
-                typed(step.get("run", ""), values),
-                text("then_", step),
-                step.get("costs", False),
-            )  # type: ignore[arg-type]
-            for step in _steps(entry, places)
-        ]
+        def step(table: dict[str, Any]) -> Step:
+            run = typed(table.get("run", ""), values)
+            return Step(text("", table), run, text("then_", table), table.get("costs", False))  # type: ignore[arg-type]
+
         title = text("")
         assert title is not None, name
         # Some places have a check of their own, or (with an empty command) none.
         check = next((f"check_{place}" for place in ("patient", "windows", "macos", "apptainer") if place in places
                       and f"check_{place}" in entry), "check")  # fmt: skip
         return cls(name, entry.get("kind", "fault"), title, text("why_"),
-                   typed(entry.get(check, ""), values), text(f"{check}_"), tuple(steps))  # fmt: skip
+                   typed(entry.get(check, ""), values), text(f"{check}_"), tuple(map(step, _steps(entry, places))))  # fmt: skip

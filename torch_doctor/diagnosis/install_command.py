@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from torch_doctor.data import screen
 from torch_doctor.diagnosis import releases
 from torch_doctor.diagnosis.evidence import Evidence
 from torch_doctor.diagnosis.places import places_of
@@ -52,12 +53,9 @@ def _into_environment(e: Evidence, shell: Shell, build: Build) -> list[str]:
     # A local version (+cpu) satisfies `torch==2.13.0`, so uv must be told to install again.
     again = "" if e.torch == "missing" else "".join(f"--reinstall-package {name} " for name in names)
     before, uv = _uv(e, shell)
-    begin = (
-        f"{shell.mark}uv pip install --python {shell.python(first=False)}"
-        if uv == "uv"
-        else f"{uv} pip install"
-    )
-    return [*before, f"{begin} --torch-backend={build.tag} {again}{' '.join([build.package, *names[1:]])}"]
+    there = f" --python {shell.python(first=False)}" if uv == "uv" else ""
+    begin = f"{shell.mark if there else ''}{uv} pip install{there} --torch-backend={build.tag}"
+    return [*before, f"{begin} {again}{' '.join([build.package, *names[1:]])}"]
 
 
 # --- into a project, whose lock file would bring the old build back -----------------------------------
@@ -86,11 +84,8 @@ def _project(e: Evidence, shell: Shell, build: Build) -> list[str]:
     if tool == "uv":
         return _with_index(e, shell, "uv", tag, f"uv add --index {name}=$torch_index {' '.join(names)}")
     if tool == "pixi":  # https://pixi.sh/latest/python/pytorch
-        major = (e.driver_cuda or 12000) // 1000
-        return [
-            f"{shell.mark}pixi workspace system-requirements add cuda {major}",
-            f"{shell.mark}pixi add pytorch-gpu",
-        ]
+        cuda = f"workspace system-requirements add cuda {(e.driver_cuda or 12000) // 1000}"
+        return [f"{shell.mark}pixi {command}" for command in (cuda, "add pytorch-gpu")]
     before, uv = _uv(e, shell)
     # Without a version, poetry skips a package that the project has already.
     wanted = " ".join(one if "==" in one else f"'{one}>=0'" for one in names)
@@ -118,24 +113,21 @@ def fresh(e: Evidence, shell: Shell, build: Build) -> list[str]:
     ready = [version for version in e.get("interpreter.pythons", []) if version in GOOD_PYTHONS]
     if e.get("interpreter.bits") == 32:  # uv for 32 bits would take a Python for 32 bits
         new, ready = f"cpython-{new}-{e.os}-x86_64", []
-    if has(e, "uv"):
+    get_uv = "{} -m pip install --upgrade uv".format
+    if has(e, "uv") or (other and not ready):  # uv brings a Python of its own
+        lines, uv = (
+            ([], shell.mark + "uv") if has(e, "uv") else ([get_uv(shell.python())], f"{shell.python()} -m uv")
+        )
         chosen = f"--python {new} " if other else ""
-        lines = [
-            f"{shell.mark}uv venv {chosen}{shell.path(place)}",
-            f"{shell.mark}uv pip install --python {shell.path(inside)} {wanted}",
-        ]
-    elif other and not ready:
-        # uv brings a Python of its own.
-        lines = [
-            f"{shell.python()} -m pip install --upgrade uv",
-            f"{shell.python()} -m uv venv --python {new} {shell.path(place)}",
-            f"{shell.python()} -m uv pip install --python {shell.path(inside)} {wanted}",
+        lines += [
+            f"{uv} venv {chosen}{shell.path(place)}",
+            f"{uv} pip install --python {shell.path(inside)} {wanted}",
         ]
     else:
         base = f"{shell.mark}python{ready[0]}" if other else shell.python()
         lines = [
             f"{base} -m venv {shell.path(place)}",
-            f"{python} -m pip install --upgrade uv",
+            get_uv(python),
             f"{python} -m uv pip install {wanted}",
         ]
         if (
@@ -204,16 +196,9 @@ def other_environment(e: Evidence) -> dict[str, Any]:
 
 def _start_fresh(e: Evidence, shell: Shell) -> dict[str, object]:
     """Return the sentences that say how the new environment is used."""
-    if shell.notebook:
-        return {
-            "start_fresh_en": "Then choose the kernel `torch-env` at the upper right of the notebook.",
-            "start_fresh_zh": "接著在筆記本右上角選擇名為 `torch-env` 的 Jupyter 核心（kernel）。",
-        }
-    python = shell.path(shell.python_of(_home(e)), first=True)
-    return {
-        "start_fresh_en": f"Then start your programs with `{python}`.",
-        "start_fresh_zh": f"之後改用 `{python}` 來執行程式。",
-    }
+    said = screen("command_line", "fresh")["notebook" if shell.notebook else "terminal"]
+    said = said.format(python=shell.path(shell.python_of(_home(e)), first=True))
+    return {"start_fresh_en": said.en, "start_fresh_zh": said.zh}
 
 
 def placeholders(e: Evidence, shell: Shell) -> dict[str, object]:

@@ -54,34 +54,34 @@ def places_of(e: Evidence) -> frozenset[str]:
         **{flag: e.get(f"bus.{flag}") for flag in ("colab", "kaggle", "slurm", "jupyterhub")},
     }
     tool = e.get("interpreter.project.tool")  # its next run installs again what its lock file says
-    names = (
+    names = [
         "macos" if e.os == "darwin" else e.os,
         e.shell,
         e.container,
         "uvproject" if tool == "uv" else tool,
-    )
-    return _holding(found, *names) | (_linux_places(e) if e.os == "linux" else frozenset())
-
-
-def _holding(found: Mapping[str, object], *names: str | None) -> frozenset[str]:
-    """Return the keys of what holds in `found`, and those of the `names` that are one."""
+    ]
+    if e.os == "linux":
+        found |= _linux_places(e)
+        names += [e.get("bus.family"), e.get("bus.switched_off")]
     return frozenset([name for name, holds in found.items() if holds] + [name for name in names if name])
 
 
 def _root_only(e: Evidence) -> bool:
     """Return whether no group but that of root may read and write the GPUs' device files: there is none to join."""
     rights = [text.split() for text in e.get("bus.node_owners", {}).values()]
-    closed = [
-        mode[-1:] not in "67" and (group == "0" or mode[-2:-1] not in "67") for mode, _, group in rights
+    open_ones = [
+        mode for mode, _, group in rights if mode[-1:] in "67" or (group != "0" and mode[-2:-1] in "67")
     ]
-    return bool(closed) and all(closed)
+    return bool(rights) and not open_ones
 
 
-def _linux_places(e: Evidence) -> frozenset[str]:
-    """Return distribution and hardware, what NVIDIA's module needs here, and the tool that switched the card off."""
+def _linux_places(e: Evidence) -> dict[str, object]:
+    """Return of what kind the machine is, and what NVIDIA's module needs here."""
     cards = [number for number in map(card_number, e.cards()) if number] or [TURING]
     said = e.get("bus.kernel_log", {})
-    found = {
+    open_only = min(cards) >= BLACKWELL or "needs-open" in said
+    legacy_only = MAXWELL <= max(cards) < TURING or "needs-closed" in said
+    return {
         "vm": e.get("bus.vm"),
         "proxmox": "pve" in str(e.get("bus.kernel")),
         "dkms": e.get("bus.dkms"),
@@ -91,11 +91,10 @@ def _linux_places(e: Evidence) -> frozenset[str]:
         "source-only": e.get("bus.driver_source") and not e.get("bus.dkms"),
         "gpus-asked": e.environment("NVIDIA_VISIBLE_DEVICES") not in (None, "", "void", "none"),
         "missing-symbol": "missing-symbol" in said,
-        "open-only": min(cards) >= BLACKWELL or "needs-open" in said,
-        "legacy-only": MAXWELL <= max(cards) < TURING or "needs-closed" in said,
+        "open-only": open_only,
+        "before-blackwell": not open_only,
+        "legacy-only": legacy_only,
+        "no-legacy": not legacy_only,
         "kepler": max(cards) < MAXWELL,
+        "root-only": _root_only(e),
     }
-    found["no-legacy"] = not found["legacy-only"]
-    found["before-blackwell"] = not found["open-only"]
-    found["root-only"] = _root_only(e)
-    return _holding(found, e.get("bus.family"), e.get("bus.switched_off"))

@@ -48,10 +48,10 @@ class _Text:
         """Yield the evidence in two columns: the probe and the fact. In both languages, each has a line of its own."""
         rows = []
         for line in lines:
-            first = "zh" if self.language == "zh" else "en"
-            rows.append((getattr(PROBES[line.probe], first), line.said(first)))
-            if self.language == "both" and line.zh:
-                rows.append((PROBES[line.probe].zh, line.zh))
+            if self.language != "zh":
+                rows.append((PROBES[line.probe].en, line.fact))
+            if self.language == "zh" or (self.language == "both" and line.zh):
+                rows.append((PROBES[line.probe].zh, line.said("zh")))
         margin = max((columns(name) for name, _ in rows), default=0)
         for name, fact in rows:
             start = indent + name + " " * (margin - columns(name) + 2)
@@ -75,12 +75,8 @@ class _Text:
     def section(self, section: Section) -> Iterator[str]:
         yield self.heading(section.label)
         for number, item in enumerate(section.items, 1):
-            indent, first = {
-                "plain": ("  ", "  "),
-                "numbers": ("     ", f"  {number}. "),
-                "bullets": ("    ", "  - "),
-            }[section.form]
-            yield from self.item(item, indent, first)
+            first = {"plain": "  ", "numbers": f"  {number}. ", "bullets": "  - "}[section.form]
+            yield from self.item(item, " " * len(first), first)
 
     def verdict(self, diagnosis: Diagnosis, why: bool) -> Iterator[str]:
         cause = diagnosis.first.cause
@@ -103,11 +99,10 @@ class _Text:
 
     def report(self, diagnosis: Diagnosis, everything: bool) -> Iterator[str]:
         """Yield the whole report; without `everything`, what matters least is left out until it fits a terminal."""
+        most = MOST_LINES * (2 if self.language == "both" else 1)
         for left_out in range(5):
             lines = list(self._report(diagnosis, everything, left_out))
-            if everything or sum(line.count("\n") + 1 for line in lines) <= MOST_LINES * (
-                2 if self.language == "both" else 1
-            ):
+            if everything or sum(line.count("\n") + 1 for line in lines) <= most:
                 break
         yield from lines
 
@@ -115,12 +110,8 @@ class _Text:
         parts = sections(diagnosis)
         if left_out > 1:  # of other causes, their first step, then only their titles
             kept = max(3 - left_out, 0)
-            parts = [
-                replace(part, items=tuple(replace(item, items=item.items[:kept]) for item in part.items))
-                if part.form == "bullets"
-                else part
-                for part in parts
-            ]
+            shorter = [tuple(replace(item, items=item.items[:kept]) for item in part.items) for part in parts]
+            parts = [replace(part, items=items) for part, items in zip(parts, shorter)]
         explained = [] if left_out else words(diagnosis, parts, self.language)
         yield from (*self.verdict(diagnosis, left_out < 4), "")
         # Headings stand out by themselves: what is below them is indented.

@@ -93,10 +93,9 @@ class Running:
 
     def stop(self) -> None:
         """Kill the probe and everything that it started; leave it behind if it cannot be killed."""
-        if self.ended or self.process is None:
-            return
-        self._stop_clock()
-        self.ended = "slow" if subprocesses.kill(self.process, AFTER_KILL) else "stuck"
+        if not self.ended and self.process is not None:
+            self._stop_clock()
+            self.ended = "slow" if subprocesses.kill(self.process, AFTER_KILL) else "stuck"
 
     def _stop_clock(self) -> None:
         self.seconds = round(time.monotonic() - self._start, 2)
@@ -114,9 +113,8 @@ class Running:
         if self.ended == "failed":
             last = [line.strip() for line in self.err if line.strip()][-1:]
             status = self.process.returncode if self.process else None
-            ending = (
-                f"status {status}" if status is None or status >= 0 else f"Python crashed (signal {-status})"
-            )
+            crashed = status is not None and status < 0
+            ending = f"Python crashed (signal {-status})" if crashed else f"status {status}"
             found.setdefault("exit", ": ".join([ending, *(line[:300] for line in last)]))
         return found | {"ended": self.ended, "seconds": self.seconds}
 
@@ -207,18 +205,16 @@ def run_probes(
     if "CUDA_VISIBLE_DEVICES" in variables:
         unmasked = {name: value for name, value in variables.items() if name != "CUDA_VISIBLE_DEVICES"}
         running["unmasked"] = begin("unmasked", "driver", unmasked)
-    if sys.platform == "win32" or any(
-        os.path.exists(os.path.join(root, "dev", node)) for node in DRIVER_NODES
-    ):
+    nodes = [os.path.join(root, "dev", node) for node in DRIVER_NODES]
+    if sys.platform == "win32" or any(map(os.path.exists, nodes)):
         running["usable"] = begin("usable")  # there may be a GPU; initializing it takes time
     if question == "hang":
         running["job"] = begin("job")
     try:
-        while not all([probe.poll() for probe in running.values()]):
-            _start_followers(running, question, begin)
-            time.sleep(0.02)
-        _start_followers(running, question, begin)
-        while not all([probe.poll() for probe in running.values()]):
+        while True:
+            ended = all([probe.poll() for probe in running.values()])
+            if not _start_followers(running, question, begin) and ended:
+                break
             time.sleep(0.02)
     finally:
         for probe in running.values():
@@ -227,11 +223,11 @@ def run_probes(
     return {"caller": dict(caller or {}), **found}
 
 
-def _start_followers(running: dict[str, Running], question: str, begin: Callable[[str], Running]) -> None:
-    """Start the probes that depend on torch: the small job on each GPU, and the measurement."""
-    torch = running["pytorch"]
+def _start_followers(running: dict[str, Running], question: str, begin: Callable[[str], Running]) -> bool:
+    """Start the probes that depend on torch (the small job on each GPU, the measurement), and return whether one began."""
+    torch, before = running["pytorch"], len(running)
     if torch.ended != "answered":
-        return
+        return False
     found = torch.found()
     if "usable" not in running and found.get("count"):
         running["usable"] = begin("usable")
@@ -239,3 +235,4 @@ def _start_followers(running: dict[str, Running], question: str, begin: Callable
     free = "usable" not in running or running["usable"].ended
     if question == "slow" and "speed" not in running and found.get("imported") and free:
         running["speed"] = begin("speed")
+    return len(running) > before

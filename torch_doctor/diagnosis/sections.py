@@ -66,9 +66,8 @@ def _check(verdict: Verdict, notebook: bool) -> Item | None:
     cause = verdict.cause
     if not cause.check or cause.check in [step.run for step in cause.steps]:
         return None
-    return Item(
-        LABELS["check"], place=typed_in(cause.check, notebook), command=cause.check, then=cause.check_text
-    )
+    place = typed_in(cause.check, notebook)
+    return Item(LABELS["check"], place=place, command=cause.check, then=cause.check_text)
 
 
 def actions(verdict: Verdict, notebook: bool = False) -> list[Item]:
@@ -79,10 +78,8 @@ def actions(verdict: Verdict, notebook: bool = False) -> list[Item]:
     """
     steps = verdict.cause.steps
     check = _check(verdict, notebook) if verdict.sure < 3 or any(step.costs for step in steps) else None
-    items = [
-        Item(step.text, None, (), typed_in(step.run, notebook, step.text.en), step.run, step.then)
-        for step in steps
-    ]
+    places = [typed_in(step.run, notebook, step.text.en) for step in steps]
+    items = [Item(one.text, place=at, command=one.run, then=one.then) for one, at in zip(steps, places)]
     return [check, *items] if check else items
 
 
@@ -94,23 +91,17 @@ def sections(diagnosis: Diagnosis) -> list[Section]:
     if not steps and first.cause.kind == "fine":
         parts = [Section(LABELS["next"], (Item(LABELS["nothing"]),))]
     parts.append(Section(LABELS["evidence"], (Item(lines=first.lines[: _facts(first)]),)))
-    for name, chosen in (
-        ("beside", [verdict for verdict in others if verdict.sure > 1]),
-        (
-            "others" if first.cause.kind == "fault" else "possible",
-            [verdict for verdict in others if verdict.sure == 1],
-        ),
+    possible = "others" if first.cause.kind == "fault" else "possible"
+    for name, chosen, count in (
+        ("beside", [verdict for verdict in others if verdict.sure > 1], STEPS_OF_OTHERS),
+        (possible, [verdict for verdict in others if verdict.sure == 1], STEPS_OF_OTHERS),
+        ("remarks", diagnosis.remarks, None),
     ):
         items = [
-            Item(one.cause.title, sureness(one), items=tuple(actions(one, notebook)[:STEPS_OF_OTHERS]))
+            Item(one.cause.title, sureness(one), items=tuple(actions(one, notebook)[:count]))
             for one in chosen
         ]
         parts += [Section(LABELS[name], tuple(items), "bullets")] if items else []
-    if diagnosis.remarks:
-        remarks = tuple(
-            Item(one.cause.title, items=tuple(actions(one, notebook))) for one in diagnosis.remarks
-        )
-        parts.append(Section(LABELS["remarks"], remarks, "bullets"))
     return parts
 
 
@@ -148,12 +139,13 @@ def details(diagnosis: Diagnosis, language: str) -> list[Section]:
         command = typed(f"{{command}} errors {errors[0].name}", placeholders(diagnosis.evidence))
         messages.append(Item(LABELS["card"], place=typed_in(command, notebook), command=command))
     probes = probes_asked(diagnosis, language)
+    asked = (Item(Bilingual(probes, probes)),) if probes else ()
     found = (
-        Section(LABELS["all"], tuple(causes), "bullets"),
-        Section(LABELS["errors"], tuple(messages), "bullets"),
-        Section(LABELS["asked"], (Item(Bilingual(probes, probes)),) if probes else ()),
+        ("all", tuple(causes), "bullets"),
+        ("errors", tuple(messages), "bullets"),
+        ("asked", asked, "plain"),
     )
-    return [section for section in found if section.items]
+    return [Section(LABELS[name], items, form) for name, items, form in found if items]
 
 
 def words(diagnosis: Diagnosis, parts: list[Section], language: str) -> list[Word]:
@@ -170,11 +162,8 @@ def words(diagnosis: Diagnosis, parts: list[Section], language: str) -> list[Wor
             yield from said(inner, side)
 
     cause = diagnosis.first.cause
-    every = [Item(cause.title, then=cause.why), *[item for part in parts for item in part.items]]
-    english, chinese = (
-        "\n".join(text for item in every for text in said(item, side)) for side in ("en", "zh")
-    )
-    return words_of(english, chinese, language)
+    whole = Item(cause.title, then=cause.why, items=tuple(item for part in parts for item in part.items))
+    return words_of("\n".join(said(whole, "en")), "\n".join(said(whole, "zh")), language)
 
 
 def in_notebook(diagnosis: Diagnosis) -> bool:

@@ -39,7 +39,7 @@ def gone(folder: str) -> bool:
 
 
 def cards(root: str) -> list[dict[str, Any]]:
-    """Return the graphics cards and accelerators on the PCI bus: vendor, device, kernel driver, power."""
+    """Return the graphics cards and accelerators on the PCI bus: vendor, device, kernel driver, whether it is gone."""
     found = []
     for folder in sorted(glob.glob(os.path.join(root, "sys/bus/pci/devices/*"))):
         kind = read(folder, "class")
@@ -48,26 +48,19 @@ def cards(root: str) -> list[dict[str, Any]]:
         if not kind.startswith(("0x03", "0x12")) or vendor not in ("0x10de", "0x1002", "0x8086"):
             continue
         link = os.path.join(folder, "driver")
+        driver = os.path.basename(os.path.realpath(link)) if os.path.islink(link) else ""
         found.append(
-            {
-                "vendor": vendor,
-                "device": read(folder, "device"),
-                "driver": os.path.basename(os.path.realpath(link)) if os.path.islink(link) else "",
-                "power": read(folder, "power/runtime_status"),
-                "gone": gone(folder),
-            }
+            {"vendor": vendor, "device": read(folder, "device"), "driver": driver, "gone": gone(folder)}
         )
     return found
 
 
-def services(root: str) -> set[str]:
-    """Return the names of the driver's running services (Linux cuts them to 15 characters)."""
-    found = set()
-    for file in glob.glob(os.path.join(root, "proc/[0-9]*/comm")):
-        name = read(os.path.dirname(file), "comm")
-        if name.startswith(("nv-fabricmanage", "nvidia-cuda-mps")):
-            found.add(name)
-    return found
+def fabric_manager(root: str) -> bool:
+    """Return whether the service of NVSwitch runs (Linux cuts names to 15 characters)."""
+    names = (
+        read(os.path.dirname(file), "comm") for file in glob.glob(os.path.join(root, "proc/[0-9]*/comm"))
+    )
+    return "nv-fabricmanage" in names
 
 
 def run_command(*command: str, seconds: float = 2.0) -> str | None:
@@ -98,23 +91,19 @@ def cpu_quota(root: str) -> float | None:
 
 def hardware(root: str) -> dict[str, Any]:
     """Return the cards on the PCI bus, and the state of the driver's kernel module (Linux)."""
-    model, kernel = (
-        read(root, "proc/device-tree/model"),
-        read(root, "proc/sys/kernel/osrelease") or platform.release(),
-    )
+    model = read(root, "proc/device-tree/model")
+    kernel = read(root, "proc/sys/kernel/osrelease") or platform.release()
     flags = re.search(r"(?m)^flags\s*:.*", read(root, "proc/cpuinfo"))
-    module = re.search(
-        r"Kernel Module.*?\s(\d{3}\.\d+(?:\.\d+)?)\b", read(root, "proc/driver/nvidia/version")
-    )
+    loaded = read(root, "proc/driver/nvidia/version")
+    module = re.search(r"Kernel Module.*?\s(\d{3}\.\d+(?:\.\d+)?)\b", loaded)
+    # A container on a Jetson has no such file, but runs on the host's kernel.
+    tegra = os.path.exists(os.path.join(root, "etc/nv_tegra_release")) or "-tegra" in kernel
     return {
         "kernel": kernel,
         "pci": len(glob.glob(os.path.join(root, "sys/bus/pci/devices/*"))),
         "cards": cards(root),
         "dxg": os.path.exists(os.path.join(root, "dev/dxg")),
-        # A container on a Jetson has no such file, but runs on the host's kernel.
-        "jetson": (model or "yes")
-        if os.path.exists(os.path.join(root, "etc/nv_tegra_release")) or "-tegra" in kernel
-        else "",
+        "jetson": (model or "yes") if tegra else "",
         "tegra_nodes": any(os.path.exists(os.path.join(root, "dev", name)) for name in TEGRA),
         "module": module[1] if module else "",
         "laptop": read(root, "sys/class/dmi/id/chassis_type") in LAPTOPS,
@@ -124,7 +113,7 @@ def hardware(root: str) -> dict[str, Any]:
         "label": read(root, "proc/self/attr/current").partition(":s0")[0],
         "cpu_quota": cpu_quota(root),
         "lspci": shutil.which("lspci") is not None,
-        "fabric_manager": "nv-fabricmanage" in services(root),
+        "fabric_manager": fabric_manager(root),
     }
 
 

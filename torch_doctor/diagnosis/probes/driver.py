@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-ATTRIBUTES = {"major": 75, "minor": 76, "compute_mode": 20}  # CUdevice_attribute in cuda.h
+ATTRIBUTES = {"major": 75, "minor": 76}  # CUdevice_attribute in cuda.h
 
 # Where libcuda may lie without being found: GKE and images of that kind, WSL, NixOS, Apptainer, then the usual folders,
 # which the linker's cache may not know yet, and those of Jetson.
@@ -36,12 +36,9 @@ def loaded_from(name: str) -> str:
 
 def elsewhere(root: str) -> list[str]:
     """Return the files named libcuda.so.1 on this machine, wherever the linker does not look; empty ones do not count."""
-    found = [
-        file for folder in FOLDERS for file in sorted(glob.glob(os.path.join(root, folder, "libcuda.so.1")))
-    ]
-    return [
-        file for file in found if os.path.isfile(file) and os.path.getsize(file) > 0
-    ]  # a link may lead nowhere
+    found = [file for top in FOLDERS for file in sorted(glob.glob(os.path.join(root, top, "libcuda.so.1")))]
+    # a link may lead nowhere
+    return [file for file in found if os.path.isfile(file) and os.path.getsize(file) > 0]
 
 
 def shown(root: str, path: str) -> str:
@@ -59,13 +56,13 @@ def mounted(root: str, path: str) -> bool | None:
     return any(path == point or path.startswith(point + "/") for point in points)
 
 
-def parameter(root: str, path: str) -> str | None:
-    """Return the text of a small file below /sys, or None."""
+def parameter(root: str, path: str) -> str:
+    """Return the text of a small file below /sys, or ``""``."""
     try:
         with open(os.path.join(root, path), encoding="ascii", errors="replace") as file:
             return file.read(100).strip()
     except OSError:
-        return None
+        return ""
 
 
 def start_from(file: str) -> int | None:
@@ -89,15 +86,14 @@ def probe(root: str, emit: Callable[..., None]) -> None:
         return
     path = shown(root, loaded_from("libcuda.so"))
     suffix = re.search(r"libcuda\.so\.(\d{3}\.[\d.]+)$", path)
+    hmm = parameter(root, "sys/module/nvidia_uvm/parameters/uvm_disable_hmm")
     emit(
         loaded=True,
         path=path,
         file_version=suffix[1] if suffix else "",
         mounted=mounted(root, path) if path else None,
         windows_library=os.path.exists(os.path.join(root, "usr/lib/wsl/lib/libcuda.so.1")),
-        hmm_disabled={"Y": True, "N": False}.get(
-            parameter(root, "sys/module/nvidia_uvm/parameters/uvm_disable_hmm") or ""
-        ),
+        hmm_disabled={"Y": True, "N": False}.get(hmm),
     )
     number = ctypes.c_int(0)
     if cuda.cuDriverGetVersion(ctypes.byref(number)) == 0:  # works even if cuInit fails
@@ -119,11 +115,6 @@ def probe(root: str, emit: Callable[..., None]) -> None:
             value = ctypes.c_int(0)
             if cuda.cuDeviceGetAttribute(ctypes.byref(value), attribute, handle) == 0:
                 values[key] = value.value
-        devices.append(
-            {
-                "name": name.value.decode("utf-8", "replace"),
-                "capability": 10 * values.get("major", 0) + values.get("minor", 0),
-                "compute_mode": values.get("compute_mode"),
-            }
-        )
+        capability = 10 * values.get("major", 0) + values.get("minor", 0)
+        devices.append({"name": name.value.decode("utf-8", "replace"), "capability": capability})
     emit(devices=devices)

@@ -52,10 +52,9 @@ def nccl_files(root: str) -> dict[str, list[str]]:
 def torch_in(prefix: str) -> dict[str, Any]:
     """Return the version of torch and of its CUDA in the environment `prefix`, read from its files, and its Python."""
     pythons = [
-        os.path.join(prefix, *parts)
-        for parts in (("bin", "python"), ("Scripts", "python.exe"), ("python.exe",))
+        os.path.join(prefix, *path.split("/")) for path in ("bin/python", "Scripts/python.exe", "python.exe")
     ]
-    there = {"python": next((path for path in pythons if os.path.exists(path)), pythons[0])}
+    python = next((path for path in pythons if os.path.exists(path)), pythons[0])
     for folder in ("lib/python3*/site-packages", "Lib/site-packages"):
         for file in glob.glob(os.path.join(glob.escape(prefix), folder, "torch", "version.py")):
             try:
@@ -66,12 +65,8 @@ def torch_in(prefix: str) -> dict[str, Any]:
             version = re.search(r"__version__ = '([^']+)'", text)
             cuda = re.search(r"^cuda\b[^=]*= '([^']+)'", text, re.M)
             kernel = os.path.isdir(os.path.join(os.path.dirname(os.path.dirname(file)), "ipykernel"))
-            return {
-                **there,
-                "torch": version[1] if version else "?",
-                "cuda": cuda[1] if cuda else "",
-                "ipykernel": kernel,
-            }
+            torch = version[1] if version else "?"
+            return {"python": python, "torch": torch, "cuda": cuda[1] if cuda else "", "ipykernel": kernel}
     return {}
 
 
@@ -89,13 +84,9 @@ def kernels() -> list[str]:
                     first = json.loads(source.read(100_000))["argv"][0]
             except (OSError, ValueError, KeyError, IndexError, TypeError):
                 continue
-            if (
-                isinstance(first, str)
-                and os.path.isabs(first)
-                and "python" in os.path.basename(first).lower()
-            ):
+            if isinstance(first, str):
                 found.append(first)
-    return found
+    return [path for path in found if os.path.isabs(path) and "python" in os.path.basename(path).lower()]
 
 
 def others() -> list[dict[str, Any]]:
@@ -133,11 +124,8 @@ def word() -> str:
     folder = os.path.realpath(os.path.dirname(sys.executable))
     for name in ("python", "python3"):
         found = shutil.which(name)
-        if (
-            found
-            and os.path.realpath(os.path.dirname(found)) == folder
-            and os.path.samefile(found, sys.executable)
-        ):
+        there = found and os.path.realpath(os.path.dirname(found)) == folder
+        if found and there and os.path.samefile(found, sys.executable):
             return name
     return ""
 
@@ -228,24 +216,17 @@ def probe(root: str, emit: Callable[..., None]) -> None:
         real = spec.origin is not None and bool(spec.submodule_search_locations) and (
             bool(glob.glob(os.path.join(folder, "_C*"))) or os.path.exists(os.path.join(folder, "version.py"))
         )  # fmt: skip
-        emit(torch_file=file, torch_is_real=real)
         # PyTorch's own source code, which is no PyTorch until it is built.
-        emit(
-            torch_source=all(
-                os.path.exists(os.path.join(folder, *part)) for part in (("..", "setup.py"), ("nn",))
-            )
+        source = all(
+            os.path.exists(os.path.join(folder, path)) for path in (os.path.join("..", "setup.py"), "nn")
         )
+        emit(torch_file=file, torch_is_real=real, torch_source=source)
     known = installed()
-    packages = {
-        name: version
-        for name, version in known
-        if name.startswith("nvidia-")
-        or name in ("torch", "torchvision", "torchaudio", "triton", "jax", "tensorflow")
-    }
-    conda = [
-        os.path.basename(file)[: -len(".json")]
-        for pattern in ("pytorch-[0-9]*", "libtorch-[0-9]*")
-        for file in glob.glob(os.path.join(sys.prefix, "conda-meta", pattern + ".json"))
-    ]
-    emit(packages=packages, torch_copies=[version for name, version in known if name == "torch"], conda_torch=sorted(conda),
-         conda=os.path.isdir(os.path.join(sys.prefix, "conda-meta")))  # fmt: skip
+    names = ("torch", "torchvision", "torchaudio", "triton", "jax", "tensorflow")
+    packages = {name: version for name, version in known if name.startswith("nvidia-") or name in names}
+    meta = os.path.join(sys.prefix, "conda-meta")
+    conda = glob.glob(os.path.join(meta, "pytorch-[0-9]*.json")) + glob.glob(
+        os.path.join(meta, "libtorch-[0-9]*.json")
+    )
+    emit(packages=packages, torch_copies=[version for name, version in known if name == "torch"],
+         conda_torch=sorted(os.path.basename(file)[: -len(".json")] for file in conda), conda=os.path.isdir(meta))  # fmt: skip

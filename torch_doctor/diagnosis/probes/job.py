@@ -42,14 +42,10 @@ def worker(rank: int, port: int, scale: float) -> None:
     limit = timedelta(seconds=STEP_SECONDS * scale)
     # On a slow disk workers take minutes to start; exchanging data takes seconds.
     # The wheels for Windows have no libuv, which torch 2.4 and newer take for the store by default (pytorch#139990).
-    without = (
-        {"use_libuv": False}
-        if sys.platform == "win32" and "use_libuv" in (dist.TCPStore.__init__.__doc__ or "")
-        else {}
-    )
-    store = dist.TCPStore(
-        "127.0.0.1", port, 2, rank == 0, timedelta(seconds=60 * scale), wait_for_workers=False, **without
-    )
+    known = "use_libuv" in (dist.TCPStore.__init__.__doc__ or "")
+    options: dict[str, Any] = {"use_libuv": False} if sys.platform == "win32" and known else {}
+    options.update(timeout=timedelta(seconds=60 * scale), wait_for_workers=False)
+    store = dist.TCPStore("127.0.0.1", port, 2, rank == 0, **options)
     if rank == 0:
         report(port=store.port)
     store.set(f"ready{rank}", "1")

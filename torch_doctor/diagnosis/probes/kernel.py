@@ -54,9 +54,8 @@ def module_files(root: str) -> list[str]:
 def log(run_command: Any) -> dict[str, str]:
     """Return the lines about the driver that the kernel logged, of those in `LOG`; needs no rights on many systems."""
     text = run_command("dmesg") or ""
-    if not re.search(
-        "NVRM|nvidia", text
-    ):  # not for this user, or the machine has run for so long that it is gone
+    # not for this user, or the machine has run for so long that it is gone
+    if not re.search("NVRM|nvidia", text):
         text = run_command("journalctl", "-k", "-q", "--no-pager", "-o", "cat") or text
     # One message of the driver has several lines, each with its own time stamp and prefix.
     flat = re.sub(r"\s*\n\s*(?:\[[^\]\n]*\]\s*)?(?:NVRM:\s*)?", " ", text)
@@ -82,16 +81,13 @@ def modinfo(run_command: Any) -> dict[str, str]:
 
 def forbidden(root: str, read: Any) -> list[str]:
     """Return the configuration files that keep the module ``nvidia`` from being loaded."""
-    found = []
-    for folder in ("etc/modprobe.d", "run/modprobe.d", "usr/lib/modprobe.d", "lib/modprobe.d"):
-        for file in sorted(glob.glob(os.path.join(root, folder, "*.conf"))):
-            text = read(os.path.dirname(file), os.path.basename(file))
-            if re.search(
-                r"(?m)^\s*(?:blacklist nvidia\s*$|alias nvidia off|install nvidia /\S*bin/(?:true|false))",
-                text,
-            ):
-                found.append("/" + os.path.relpath(file, root).replace(os.sep, "/"))
-    return found
+    forbids = r"(?m)^\s*(?:blacklist nvidia\s*$|alias nvidia off|install nvidia /\S*bin/(?:true|false))"
+    folders = ("etc/modprobe.d", "run/modprobe.d", "usr/lib/modprobe.d", "lib/modprobe.d")
+    files = [file for top in folders for file in sorted(glob.glob(os.path.join(root, top, "*.conf")))]
+    found = [
+        file for file in files if re.search(forbids, read(os.path.dirname(file), os.path.basename(file)))
+    ]
+    return ["/" + os.path.relpath(file, root).replace(os.sep, "/") for file in found]
 
 
 def switched_off(root: str, read: Any, run_command: Any) -> str:
@@ -104,9 +100,8 @@ def switched_off(root: str, read: Any, run_command: Any) -> str:
     if run_command("prime-select", "query") == "intel":
         return "prime-select"
     rules = [os.path.join(root, top, "udev/rules.d/50-remove-nvidia.rules") for top in ("etc", "lib")]
-    if any(map(os.path.exists, rules)) and os.path.exists(
-        os.path.join(root, "etc/modprobe.d/blacklist-nvidia.conf")
-    ):
+    forbidden = os.path.join(root, "etc/modprobe.d/blacklist-nvidia.conf")
+    if any(map(os.path.exists, rules)) and os.path.exists(forbidden):
         return "envycontrol"
     if re.search(r'"mode"\s*:\s*"Integrated"', read(root, "etc/supergfxd.conf")):
         return "supergfxctl"

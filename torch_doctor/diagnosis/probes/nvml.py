@@ -59,9 +59,9 @@ def confidential(nvml: Any) -> dict[str, Any]:
     return {"confidential": bool(answer.feature), "ready": None if ready is None else bool(ready)}
 
 
-def _first(nvml: Any, *names: str) -> Any:
-    """Return the first of these functions that this release of NVML has, the newest name first, or None."""
-    return next((getattr(nvml, name) for name in names if hasattr(nvml, name)), None)
+def _newest(nvml: Any, name: str, *endings: str) -> Any:
+    """Return the function `name` with the first of the `endings`, the newest one first, that this NVML has, or None."""
+    return next((getattr(nvml, name + end) for end in endings if hasattr(nvml, name + end)), None)
 
 
 def partitions(nvml: Any, handle: Any) -> dict[str, Any]:
@@ -95,14 +95,10 @@ def device(nvml: Any, index: int) -> tuple[int, dict[str, Any]]:
     if nvml.nvmlDeviceGetUtilizationRates(handle, ctypes.byref(busy)) == 0:
         values["busy"] = busy.gpu
     values["temperature"] = _number(nvml.nvmlDeviceGetTemperature, handle, ctypes.c_int(0))
-    reasons = _first(
-        nvml, "nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"
-    )
+    reasons = _newest(nvml, "nvmlDeviceGetCurrentClocks", "EventReasons", "ThrottleReasons")
     if reasons:
         values["throttle"] = _number(reasons, handle, kind=ctypes.c_ulonglong) or 0
-    running = _first(
-        nvml, "nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2"
-    )
+    running = _newest(nvml, "nvmlDeviceGetComputeRunningProcesses", "_v3", "_v2")
     count = ctypes.c_uint(0)  # an array of length 0: only the number of processes is returned
     if running and running(handle, ctypes.byref(count), None) in (0, 7):
         values["processes"] = count.value

@@ -12,15 +12,11 @@ import shutil
 import sys
 from typing import Any
 
+# The names that a family's distributions use as ID or ID_LIKE, besides that of the family.
 FAMILIES = {
-    "ubuntu": "ubuntu",
-    "debian": "debian raspbian",
-    "fedora": "fedora rhel centos rocky almalinux ol amzn",
-    "arch": "arch manjaro",
-    "suse": "suse opensuse sles opensuse-leap opensuse-tumbleweed",
-    "nixos": "nixos",
-    "alpine": "alpine",
-}  # the names that a family's distributions use as ID or ID_LIKE
+    "ubuntu": "", "debian": "raspbian", "fedora": "rhel centos rocky almalinux ol amzn", "arch": "manjaro", "nixos": "",
+    "suse": "opensuse sles opensuse-leap opensuse-tumbleweed", "alpine": "",
+}  # fmt: skip
 
 
 def family(root: str, read: Any) -> str:
@@ -31,7 +27,7 @@ def family(root: str, read: Any) -> str:
     fields = dict(re.findall(r"(?m)^(ID|ID_LIKE)=[\"']?([^\"'\n]*)", read(root, "etc/os-release")))
     for name in f"{fields.get('ID', '')} {fields.get('ID_LIKE', '')}".lower().split():
         for known, names in FAMILIES.items():
-            if name in names.split():
+            if name in (known, *names.split()):
                 return known
     return ""
 

@@ -97,19 +97,12 @@ def probe(root: str, emit: Callable[..., None]) -> None:
             missing = isinstance(error, ModuleNotFoundError) and error.name == "torch"
             emit(error=first_line(error), missing=missing)
             return
-        version = getattr(torch, "version", None)
+        version, file = getattr(torch, "version", None), getattr(torch, "__file__", None)
         if not hasattr(torch, "__version__") or version is None:
-            emit(error=f"module 'torch' has no attribute '__version__' ({getattr(torch, '__file__', None)})")
+            emit(error=f"module 'torch' has no attribute '__version__' ({file})")
             return
-        emit(
-            imported=True,
-            version=str(torch.__version__),
-            cuda=getattr(version, "cuda", None),
-            hip=getattr(version, "hip", None),
-            xpu=getattr(version, "xpu", None),
-            file=getattr(torch, "__file__", None),
-            foreign=foreign(),
-        )
+        kinds = {kind: getattr(version, kind, None) for kind in ("cuda", "hip", "xpu")}
+        emit(imported=True, version=str(torch.__version__), file=file, foreign=foreign(), **kinds)
         cuda = torch.cuda
         releases = getattr(cuda, "PYTORCH_RELEASES_CODE_CC", None)
         emit(
@@ -121,14 +114,11 @@ def probe(root: str, emit: Callable[..., None]) -> None:
             mps=bool(attempt(lambda: torch.backends.mps.is_available(), False)),
             xpu_available=bool(attempt(lambda: torch.xpu.is_available(), False)),
         )
-        built = getattr(version, "cuda", None) or getattr(version, "hip", None)
+        built = kinds["cuda"] or kinds["hip"]
         available = bool(attempt(lambda: cuda.is_available(), False))
         emit(available=available, count=attempt(lambda: cuda.device_count(), 0) if available else 0)
-        emit(
-            warnings=[
-                str(warning.message)[:600] for warning in caught if "cuda" in str(warning.message).lower()
-            ]
-        )
+        said = [str(warning.message)[:600] for warning in caught]
+        emit(warnings=[text for text in said if "cuda" in text.lower()])
         if built and not available:
             try:
                 cuda.init()

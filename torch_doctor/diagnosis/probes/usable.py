@@ -46,9 +46,7 @@ def _fits(torch: Any, capability: int) -> bool | None:
     if rule is None or extract is None or not torch.version.cuda:
         return None
     codes = [(entry, extract(entry)) for entry in torch.cuda.get_arch_list()]
-    if not codes:
-        return None
-    return any(
-        rule(capability, code) or (entry.startswith("compute_") and code <= capability)
-        for entry, code in codes
-    )
+    fits = [
+        rule(capability, code) or (entry[:8] == "compute_" and code <= capability) for entry, code in codes
+    ]
+    return any(fits) if codes else None
