@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from torch_doctor.diagnosis.evidence import Evidence, Line, mentions
 
-from .base import LIKELY, POSSIBLE, SURE, Rule, RuleResult, rule
-from .machine import batch_system, no_gpu_runtime, traces
+from .base import LIKELY, POSSIBLE, SURE, Rule, RuleResult, rule, when
+from .machine import batch_system, holding, no_gpu_runtime, traces
 from .shown import bus_line, cuinit_line, library_line, node_line, node_lines, nvml_line
 
 RULES: dict[str, Rule] = {}
@@ -68,16 +68,12 @@ def container_without_gpu(e: Evidence) -> RuleResult:
     return (LIKELY, [lines, traces]) if wanted or traces(e) else None
 
 
-@rule(RULES, "nodes-missing")
-def nodes_missing(e: Evidence) -> RuleResult:
-    """The driver runs and holds the card, but /dev has no file for it: on a server nothing but nvidia-modprobe makes them.
-
-    Only likely: a service that systemd starts with PrivateDevices= sees a /dev without them, too.
-    """
-    runs = e.get("bus.module") and any(card.get("driver") == "nvidia" for card in e.cards())
-    if not runs or e.gpu_nodes or e.container or e.wsl or e.works or e.cuinit == 0:
-        return None
-    return LIKELY, [bus_line, "bus.no-nvidia0", cuinit_line]
+# The driver runs and holds the card, but /dev has no file for it: on a server nothing but nvidia-modprobe makes them.
+# Only likely: a service that systemd starts with PrivateDevices= sees a /dev without them, too.
+RULES["nodes-missing"] = when(
+    lambda e: e.get("bus.module") and holding(e) and e.cuinit != 0 and not (e.gpu_nodes or e.container or e.wsl or e.works),
+    LIKELY, bus_line, "bus.no-nvidia0", cuinit_line,
+)  # fmt: skip
 
 
 @rule(RULES, "container-lost")

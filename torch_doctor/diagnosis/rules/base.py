@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Optional
 
-from torch_doctor.diagnosis import cuda_tables
 from torch_doctor.diagnosis.evidence import Evidence, Line, mentions
 
 SURE, LIKELY, POSSIBLE = 3, 2, 1
@@ -35,6 +34,11 @@ def rule(table: dict[str, Rule], cause: str) -> Callable[[Rule], Rule]:
 def when(condition: Callable[[Evidence], object], sure: int, *shown: Any) -> Rule:
     """Return the rule of a cause that is always as sure: where `condition` is true of the evidence, it shows `shown`."""
     return lambda e: (sure, shown) if condition(e) else None
+
+
+def said(sure: int, probe: str, text: Callable[[Evidence], str], *patterns: str) -> Rule:
+    """Return the rule of a cause that a message proves, which it shows: the first line with one of the `patterns`."""
+    return lambda e: (sure, Line(probe, line)) if (line := mentions(text(e), *patterns)) else None
 
 
 def lines(e: Evidence, shown: Any) -> Iterator[Line]:
@@ -72,25 +76,6 @@ def nothing_here(e: Evidence) -> bool:
 def explained(e: Evidence, *rules: Rule) -> bool:
     """Return whether one of `rules` is at least likely."""
     return any((found := rule(e)) and found[0] >= LIKELY for rule in rules)
-
-
-def without_code(e: Evidence) -> list[dict[str, Any]]:
-    """Return the GPUs for which this torch contains no machine code."""
-    arch = e.get("pytorch.arch", [])
-    found = []
-    for gpu in e.tried or e.get("unmasked.devices", e.get("driver.devices", [])):
-        error = no_kernel_image(gpu)
-        fits = gpu.get("fits")
-        if fits is None and gpu.get("capability") and arch:
-            fits = cuda_tables.has_code_for(int(gpu["capability"]), arch)
-        if not gpu.get("right") and (error or fits is False):
-            found.append(gpu)
-    return found
-
-
-def no_kernel_image(gpu: dict[str, Any]) -> str:
-    """Return the line in which CUDA or torch says that there is no machine code for `gpu`, or ``""``."""
-    return mentions(str(gpu.get("error", "")), r"no kernel image", r"does not include kernels")
 
 
 # --- pieces of commands and texts ---------------------------------------------------------------------

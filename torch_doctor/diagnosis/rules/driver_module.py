@@ -10,7 +10,7 @@ from torch_doctor.diagnosis.evidence import Evidence, Line, joined, mentions
 from torch_doctor.diagnosis.places import BLACKWELL, MAXWELL, TURING, card_number
 
 from .base import LIKELY, SURE, Rule, RuleResult, rule, when
-from .machine import integrated_mode, listed, traces
+from .machine import holding, integrated_mode, listed, traces
 from .shown import bus_line, library_line, node_lines, nvml_line
 
 RULES: dict[str, Rule] = {}
@@ -87,7 +87,7 @@ def card_not_started(e: Evidence) -> RuleResult:
         failed = [one for one in codes if one[1] in (10, 12, 31, 43) and "NVIDIA" in one[0]]
         codes_said = [e.line("bus.problem-code", name=name, code=code) for name, code in failed]
         return (SURE, codes_said) if failed and not e.works else None
-    bound = [card for card in e.cards() if card.get("driver") == "nvidia"]
+    bound = holding(e)
     if not bound or e.container or e.wsl or driver_not_for_card(e) or _stopped(e, bound):
         return None
     if e.get("bus.slurm") or node_lines(e, "EPERM", "EACCES"):

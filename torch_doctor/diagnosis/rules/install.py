@@ -8,7 +8,7 @@ from torch_doctor.diagnosis.evidence import Evidence, Line, joined, mentions
 from torch_doctor.diagnosis.releases import PYTHONS, has_wheels
 
 from . import other_gpus
-from .base import LIKELY, POSSIBLE, SURE, Rule, RuleResult, rule, when
+from .base import LIKELY, POSSIBLE, SURE, Rule, RuleResult, rule, said, when
 from .other_gpus import jetson
 from .shown import build_line, bus_line, cuinit_line
 
@@ -167,13 +167,11 @@ def two_cudas(e: Evidence) -> RuleResult:
     return sure, [Line("pytorch", message), Line("interpreter", f"nvidia-*: {joined(majors)}")]
 
 
-@rule(RULES, "windows-dll")
-def windows_dll(e: Evidence) -> RuleResult:
-    """Windows cannot load a DLL of torch."""
-    patterns = (r"WinError (?:126|127|1114|182)", r"Error loading .*\.dll", r"DLL load failed",
-                r"Could not find module .*\.dll")  # fmt: skip
-    message = mentions(e.import_error, *patterns)
-    return (SURE, [Line("pytorch", message)]) if message else None
+# Windows cannot load a DLL of torch.
+windows_dll = RULES["windows-dll"] = said(
+    SURE, "pytorch", lambda e: e.import_error, r"WinError (?:126|127|1114|182)", r"Error loading .*\.dll", r"DLL load failed",
+    r"Could not find module .*\.dll",
+)  # fmt: skip
 
 
 def _explained_import(e: Evidence) -> bool:

@@ -11,6 +11,11 @@ from .shown import bus_line, library_line, node_lines
 RULES: dict[str, Rule] = {}
 
 
+def holding(e: Evidence) -> list[dict[str, object]]:
+    """Return the cards that NVIDIA's driver holds."""
+    return [card for card in e.cards() if card.get("driver") == "nvidia"]
+
+
 # --- places that give GPUs out ------------------------------------------------------------------------
 
 
@@ -68,16 +73,12 @@ def batch_system(e: Evidence) -> RuleResult:
 # --- a card that is switched off ----------------------------------------------------------------------
 
 
-@rule(RULES, "integrated-mode")
-def integrated_mode(e: Evidence) -> RuleResult:
-    """A laptop uses its integrated graphics, and a tool has switched the NVIDIA GPU off.
-
-    Sure: each tool's own setting says so, and no driver reaches the card.
-    """
-    held = any(card.get("driver") == "nvidia" for card in e.cards())
-    if not e.get("bus.switched_off") or e.works or e.cuinit == 0 or held or e.container:
-        return None
-    return SURE, ["bus.switched-off", bus_line]
+# A laptop uses its integrated graphics, and a tool has switched the NVIDIA GPU off.
+# Sure: each tool's own setting says so, and no driver reaches the card.
+integrated_mode = RULES["integrated-mode"] = when(
+    lambda e: e.get("bus.switched_off") and not e.works and e.cuinit != 0 and not e.container and not holding(e),
+    SURE, "bus.switched-off", bus_line,
+)  # fmt: skip
 
 
 def listed(e: Evidence) -> bool:

@@ -1,15 +1,36 @@
-"""Rules about GPUs that are not ordinary NVIDIA cards: Jetson, Apple, AMD, Intel."""
+"""Rules about GPUs that are not ordinary NVIDIA cards (Jetson, Apple, AMD, Intel), and for which torch has no code."""
 
 from __future__ import annotations
 
 import re
+from typing import Any
 
-from torch_doctor.diagnosis.evidence import Evidence, Line
+from torch_doctor.diagnosis import cuda_tables
+from torch_doctor.diagnosis.evidence import Evidence, Line, mentions
 
-from .base import LIKELY, SURE, Rule, RuleResult, rule, when, without_code
+from .base import LIKELY, SURE, Rule, RuleResult, rule, when
 from .shown import build_line, bus_line
 
 RULES: dict[str, Rule] = {}
+
+
+def without_code(e: Evidence) -> list[dict[str, Any]]:
+    """Return the GPUs for which this torch contains no machine code."""
+    arch = e.get("pytorch.arch", [])
+    found = []
+    for gpu in e.tried or e.get("unmasked.devices", e.get("driver.devices", [])):
+        error = no_kernel_image(gpu)
+        fits = gpu.get("fits")
+        if fits is None and gpu.get("capability") and arch:
+            fits = cuda_tables.has_code_for(int(gpu["capability"]), arch)
+        if not gpu.get("right") and (error or fits is False):
+            found.append(gpu)
+    return found
+
+
+def no_kernel_image(gpu: dict[str, Any]) -> str:
+    """Return the line in which CUDA or torch says that there is no machine code for `gpu`, or ``""``."""
+    return mentions(str(gpu.get("error", "")), r"no kernel image", r"does not include kernels")
 
 
 @rule(RULES, "jetson")
@@ -34,9 +55,8 @@ _HIP = "pytorch: torch.version.hip = {pytorch.hip!r}, is_available() = False"
 @rule(RULES, "rocm-build")
 def rocm_build(e: Evidence) -> RuleResult:
     """A torch built for AMD, and an NVIDIA card, which this build never uses. Sure if there is no AMD card beside it."""
-    if e.build != "hip" or e.works or not e.card_here:
-        return None
-    return (LIKELY if e.cards("0x1002") else SURE), [_HIP, bus_line]
+    useless = e.build == "hip" and not e.works and e.card_here
+    return ((LIKELY if e.cards("0x1002") else SURE), [_HIP, bus_line]) if useless else None
 
 
 def _kfd_refused(e: Evidence) -> bool:
@@ -63,21 +83,16 @@ kfd_permission = RULES["kfd-permission"] = when(
 )
 
 
-@rule(RULES, "rocm-card")
-def rocm_card(e: Evidence) -> RuleResult:
-    """A torch built for AMD and an AMD card, but no GPU: likely one that ROCm does not serve; rocminfo tells."""
-    if e.build == "hip" and not (e.works or e.card_here) and e.cards("0x1002") and not _kfd_refused(e):
-        return LIKELY, [_HIP, Line("bus", f"open(/dev/kfd) = {e.nodes.get('kfd', 'ENOENT')}")]
-    return None
-
-
-@rule(RULES, "amd-card")
-def amd_card(e: Evidence) -> RuleResult:
-    """An AMD card with its driver, and a torch that was not built for it. Likely: perhaps no GPU was wanted."""
-    cards = e.cards("0x1002")
-    if cards and not e.card_here and e.build in ("cuda", "cpu") and e.nodes.get("kfd"):
-        return LIKELY, [e.line("bus.amd-cards", count=len(cards)), build_line]
-    return None
+# A torch built for AMD and an AMD card, but no GPU: likely one that ROCm does not serve; rocminfo tells.
+rocm_card = RULES["rocm-card"] = when(
+    lambda e: e.build == "hip" and not (e.works or e.card_here) and e.cards("0x1002") and not _kfd_refused(e),
+    LIKELY, _HIP, lambda e: Line("bus", f"open(/dev/kfd) = {e.nodes.get('kfd', 'ENOENT')}"),
+)  # fmt: skip
+# An AMD card with its driver, and a torch that was not built for it. Likely: perhaps no GPU was wanted.
+amd_card = RULES["amd-card"] = when(
+    lambda e: e.cards("0x1002") and not e.card_here and e.build in ("cuda", "cpu") and e.nodes.get("kfd"),
+    LIKELY, lambda e: e.line("bus.amd-cards", count=len(e.cards("0x1002"))), build_line,
+)  # fmt: skip
 
 
 def amd(e: Evidence) -> RuleResult:

@@ -5,18 +5,8 @@ from __future__ import annotations
 from torch_doctor.diagnosis.evidence import Evidence, Line, joined, mentions
 
 from . import access, driver_library, driver_module, driver_start, machine
-from .base import (
-    LIKELY,
-    SURE,
-    Rule,
-    RuleResult,
-    explained,
-    no_kernel_image,
-    place_of,
-    rule,
-    when,
-    without_code,
-)
+from .base import LIKELY, SURE, Rule, RuleResult, explained, place_of, rule, said, when
+from .other_gpus import no_kernel_image, without_code
 from .shown import cuinit_line, nvml_line
 
 RULES: dict[str, Rule] = {}
@@ -104,11 +94,8 @@ RULES["card-too-old"] = _without_code(newer=False)  # torch contains no machine 
 RULES["card-too-new"] = _without_code(newer=True)  # … yet
 
 
-@rule(RULES, "cudnn")
-def cudnn(e: Evidence) -> RuleResult:
-    """cuDNN does not support this GPU any more. Sure: it says so."""
-    message = mentions(e.complaints, r"not compatible with devices with SM")
-    return (SURE, [Line("usable", message)]) if message else None
+# cuDNN does not support this GPU any more. Sure: it says so.
+RULES["cudnn"] = said(SURE, "usable", lambda e: e.complaints, r"not compatible with devices with SM")
 
 
 # --- refused ------------------------------------------------------------------------------------------
