@@ -95,11 +95,6 @@ def test_options_stand_before_or_behind_the_question(order: list[str], printed: 
     assert "oom " in printed("errors", "--language", "en", "out", "of", "memory")
 
 
-def test_a_console_without_chinese_gets_question_marks_not_a_traceback(printed: Callable[..., str]) -> None:
-    out = printed("--language", "both", encoding="cp1252")
-    assert "CUDA works" in out and "??" in out
-
-
 @pytest.mark.parametrize("kind, status", {"fine": 0, "fault": 1, "unknown": 3}.items())
 def test_the_exit_status_tells_a_fault_from_what_is_not_known(
     kind: str, status: int, monkeypatch: pytest.MonkeyPatch

@@ -18,7 +18,7 @@ from made_up_evidence import NO_GPU, healthy
 from other_pythons import MINORS, python
 from wheels import wheel_of
 
-from torch_doctor import __version__, data
+from torch_doctor import __version__
 from torch_doctor.diagnosis import QUESTIONS
 
 ROOT = Path(__file__).parents[2]
@@ -176,11 +176,3 @@ def test_each_python_says_the_same(minor: int, installed: Path, said_here: list[
 def test_from_the_sources_an_old_python_is_told_what_to_do(minor: int) -> None:
     done = run(minor, ROOT, "-m", "torch_doctor")
     assert done.returncode == 1 and done.stderr.rstrip().endswith("python -m pip install ./torch_doctor")
-
-
-def test_the_readers_agree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("b.toml", "a.json", "notes.txt"):
-        (tmp_path / "data").mkdir(exist_ok=True)
-        (tmp_path / "data" / name).write_text('{"x": 1}' if name == "a.json" else "x = 1")
-    monkeypatch.setattr(data.resources, "files", lambda _: tmp_path)
-    assert list(data.read_folder("package", "data").items()) == [("a", {"x": 1}), ("b", {"x": 1})]

@@ -129,13 +129,9 @@ def test_a_remote_disk_is_known_by_the_longest_mount(tmp_path: Path) -> None:
 
 
 def test_a_try_ends_as_badly_as_for_its_worst_process() -> None:
-    def together(*how: str) -> str:
-        return job.worst({rank: {"how": one} for rank, one in enumerate(how)})["how"]
-
-    assert together("right", "right") == "right"
-    assert together("right", "slow") == "slow"
-    assert together("wrong", "right") == "wrong"
-    assert together("slow", "failed") == "failed"
+    tries = {"right right": "right", "right slow": "slow", "wrong right": "wrong", "slow failed": "failed"}
+    for how, worst in tries.items():
+        assert job.worst({rank: {"how": one} for rank, one in enumerate(how.split())})["how"] == worst
 
 
 def test_a_free_port_is_not_called_taken() -> None:

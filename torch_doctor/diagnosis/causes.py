@@ -119,7 +119,11 @@ class Cause:
         title = text("")
         assert title is not None, name
         # Some places have a check of their own, or (with an empty command) none.
-        check = next((f"check_{place}" for place in ("patient", "windows", "macos", "apptainer") if place in places
-                      and f"check_{place}" in entry), "check")  # fmt: skip
+        own = [
+            one
+            for one in ("patient", "windows", "macos", "apptainer")
+            if one in places and f"check_{one}" in entry
+        ]
+        check = f"check_{own[0]}" if own else "check"
         return cls(name, entry.get("kind", "fault"), title, text("why_"),
                    typed(entry.get(check, ""), values), text(f"{check}_"), tuple(map(step, _steps(entry, places))))  # fmt: skip

@@ -24,6 +24,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from torch_doctor.data import read_folder
 from torch_doctor.diagnosis import cuda_tables, install_command
 from torch_doctor.diagnosis.evidence import Evidence
 from torch_doctor.diagnosis.releases import fitting
@@ -89,14 +90,7 @@ def typed(run: str, values: dict[str, object]) -> str:
     return "\n".join(["import sys", *lines])
 
 
-# What a notebook calls it.
-_IN_A_NOTEBOOK = {
-    "Start Python again": "Restart the kernel",
-    "start Python again": "restart the kernel",
-    "start Python from this terminal": "start Jupyter from this terminal",
-    "重新啟動 Python": "重新啟動 Jupyter 核心（kernel）",
-    "從這個終端機啟動 Python。": "從這個終端機啟動 Jupyter。",
-}
+_IN_A_NOTEBOOK = read_folder("torch_doctor", "screen")["command_line"]["in-a-notebook"]
 
 
 def said(text: str, values: dict[str, object]) -> str:

@@ -62,9 +62,8 @@ class Diagnosis:
 def verdicts_of(e: Evidence, table: Mapping[str, Rule]) -> list[Verdict]:
     """Return a verdict for every rule of `table` that applies, the surest first."""
     results = ((name, rule(e)) for name, rule in table.items())
-    return sorted(
-        [Verdict.of(name, e, *result) for name, result in results if result], key=lambda one: -one.sure
-    )
+    found = [Verdict.of(name, e, *result) for name, result in results if result]
+    return sorted(found, key=lambda one: -one.sure)
 
 
 def about_cuda(e: Evidence) -> list[Verdict]:
@@ -75,12 +74,9 @@ def about_cuda(e: Evidence) -> list[Verdict]:
         return found
     if e.works:
         return [Verdict.of("healthy", e, SURE, [build_line, "usable.correct"])]
-    if all(
-        e.hung(probe) or e.ended(probe) == "absent" for probe in ("interpreter", "bus", "pytorch", "driver")
-    ):
-        return [
-            Verdict.of("no-answers", e, LIKELY, [no_answer(e, probe) for probe in PROBES if e.hung(probe)])
-        ]
+    needed = ("interpreter", "bus", "pytorch", "driver")
+    if all(e.hung(probe) or e.ended(probe) == "absent" for probe in needed):
+        return [Verdict.of("no-answers", e, LIKELY, _silent)]
     return [Verdict.of("unknown", e, LIKELY, [_overview, _driver_overview, _probes_without_answer]), *found]
 
 
@@ -90,9 +86,8 @@ def _overview(e: Evidence) -> list[Any]:
     if e.build == "cuda":
         shown.append(Line("pytorch", f"is_available() = {e.get('pytorch.available')}"))
     if e.container or e.wsl:
-        shown.append(
-            "bus: WSL {wsl}" if not e.container else "bus.container-in-wsl" if e.wsl else "bus.container"
-        )
+        inside = "bus.container-in-wsl" if e.wsl else "bus.container"
+        shown.append(inside if e.container else "bus: WSL {wsl}")
     return [*shown, bus_line, [node_line(e, name, how) for name, how in e.nodes.items() if how != "ok"][:3]]
 
 
@@ -111,11 +106,14 @@ def _driver_overview(e: Evidence) -> list[Any]:
     return shown
 
 
+def _silent(e: Evidence) -> list[Line]:
+    return [no_answer(e, probe) for probe in PROBES if e.hung(probe)]
+
+
 def _probes_without_answer(e: Evidence) -> list[Line]:
     died = [probe for probe in PROBES if e.ended(probe) == "failed" and e.get(f"{probe}.exit")]
-    silent = [no_answer(e, probe) for probe in PROBES if e.hung(probe)]
     said = [Line("pytorch", line[:200]) for line in e.complaints.splitlines()[:1] if line]
-    return [*silent, *[Line(probe, str(e.get(f"{probe}.exit"))[:200]) for probe in died], *said]
+    return [*_silent(e), *[Line(probe, str(e.get(f"{probe}.exit"))[:200]) for probe in died], *said]
 
 
 # What is worth knowing but is no fault: when, and the evidence for it.

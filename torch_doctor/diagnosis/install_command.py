@@ -207,6 +207,8 @@ def placeholders(e: Evidence, shell: Shell) -> dict[str, object]:
     names = " ".join(["torch", *companions(e)])
     python, uv_only = shell.python(), "no-pip" in places_of(e) and has(e, "uv")
     there = f"--python {shell.python(first=False)}"
+    release, bits = e.get("interpreter.python", "?"), e.get("interpreter.bits")
+    pip = f"{shell.mark}uv pip" if uv_only else f"{python} -m pip"
     builds = sorted({build.split("-")[0] for build in e.get("interpreter.conda_torch", [])}, reverse=True)
     wanted = f"{python} -m pip install torch" if e.os == "darwin" else install(e, shell, build)
     return {
@@ -218,16 +220,14 @@ def placeholders(e: Evidence, shell: Shell) -> dict[str, object]:
         "install_12_6": install(e, shell, Build(releases.package_with(e, "12.6"), "cu126")),
         "fresh": "\n".join(fresh(e, shell, build)),
         **_start_fresh(e, shell),
-        "uninstall": f"{shell.mark}uv pip uninstall {there} {names}"
-        if uv_only
-        else f"{python} -m pip uninstall -y {names}",
-        "pip_list": f"{shell.mark}uv pip list {there}" if uv_only else f"{python} -m pip list",
+        "uninstall": f"{pip} uninstall {there if uv_only else '-y'} {names}",
+        "pip_list": f"{pip} list {there}" if uv_only else f"{pip} list",
         "shadow": re.split(r"[\\/]", _shadow(e))[-1],
         "rename": _rename(e, shell),
         "other": Shell(e, notebook=False).path(other_environment(e).get("python", "python"), first=True),
         "other_kernel": _other_kernel(e),
-        "python_release_en": f"{e.get('interpreter.python', '?')}{' (32 bit)' if e.get('interpreter.bits') == 32 else ''}",
-        "python_release_zh": f"{'32 位元 ' if e.get('interpreter.bits') == 32 else ''}Python {e.get('interpreter.python', '?')}",
-        "pythons_en": releases.wheel_pythons("to"),
-        "pythons_zh": releases.wheel_pythons("到"),
+        "python_release_en": f"{release}{' (32 bit)' if bits == 32 else ''}",
+        "python_release_zh": f"{'32 位元 ' if bits == 32 else ''}Python {release}",
+        "pythons_en": "3.{} to 3.{}".format(*releases.PYTHONS),
+        "pythons_zh": "3.{} 到 3.{}".format(*releases.PYTHONS),
     }

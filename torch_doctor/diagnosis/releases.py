@@ -37,11 +37,6 @@ def _python_minor(e: Evidence) -> int | None:
     return 0 if e.get("interpreter.bits", 64) != 64 else int(found[1]) if found else None
 
 
-def wheel_pythons(to: str) -> str:
-    """Return for which Pythons the newest release has wheels: ``"3.11 to 3.15"``, with the word `to` between."""
-    return f"3.{PYTHONS[0]} {to} 3.{PYTHONS[1]}"
-
-
 def has_wheels(e: Evidence) -> bool:
     """Return whether the newest release has wheels for this Python."""
     minor = _python_minor(e)

@@ -122,7 +122,7 @@ def more(diagnosis: Diagnosis, cut: bool = False) -> Bilingual | None:
     if in_notebook(diagnosis) or (max(hidden) <= 0 and not cut):
         return None  # a notebook has them in its closed part
     command = f"`{placeholders(diagnosis.evidence)['command']} {diagnosis.question} --details`"
-    return Bilingual(f"There is more: {command}", f"查看其他資料：{command}")
+    return LABELS["more"].format(command=command)
 
 
 def details(diagnosis: Diagnosis, language: str) -> list[Section]:

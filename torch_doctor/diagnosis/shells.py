@@ -54,12 +54,9 @@ class Shell:
 
         def below(top: str) -> str | None:
             top = top.rstrip("/\\")
-            same = path[: len(top)].lower() == top.lower() if windows else path.startswith(top)
-            return (
-                path[len(top) + 1 :]
-                if top and same and path[len(top) : len(top) + 1] in ("/", "\\")
-                else None
-            )
+            begins, rest = path[: len(top)], path[len(top) + 1 :]
+            same = begins.lower() == top.lower() if windows else begins == top
+            return rest if top and same and path[len(top) : len(top) + 1] in ("/", "\\") else None
 
         # In PyTorch's source code, the first step leaves this folder.
         leaves = self.evidence.get("caller.notebook") or self.evidence.get("interpreter.torch_source")

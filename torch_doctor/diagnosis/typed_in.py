@@ -6,10 +6,9 @@ import ast
 import re
 
 from bilingual import Bilingual
+from torch_doctor.data import screen
 
-TERMINAL = Bilingual("in a terminal:", "在終端機執行：")
-CELL = Bilingual("in a cell of this notebook:", "在筆記本的儲存格執行：")
-PROGRAM = Bilingual("in your program:", "寫在程式裡：")
+TERMINAL, CELL, PROGRAM = screen("report", "typed-in").values()
 
 # A program at the beginning, perhaps behind variables; not an option, nor a line for a file (YAML, Nix, #SBATCH).
 _SHELL = re.compile(r"""(?:\w+=\S+ )*(?:& )?["'$~]?(?:[A-Za-z]:\\)?[\w./~(][^\s:=;]*(?:;| (?!=)|$)""")

@@ -85,13 +85,13 @@ def values(e: Evidence) -> dict[str, object]:
     """Return the values of the ``{placeholders}`` in the texts about the driver's library and about GPUs."""
     capability = e.capability
     hides = hiding_programs(e)
+    holders = [str(card.get("driver") or "") for card in e.cards()]
+    waited = [e.get(f"{one}.seconds", 0) for one in ("driver", "nvml", "smi", "usable") if e.hung(one)]
     return {
         "capability": f"{capability // 10}.{capability % 10}" if capability else "?",
         "driver_source": e.get("bus.driver_source") or "?",
         "built_for": (e.get("bus.module_files") or ["?"])[-1],
-        "free_driver": next(
-            (c["driver"] for c in e.cards() if c.get("driver") not in (None, "", "nvidia")), "nouveau"
-        ),
+        "free_driver": next((name for name in holders if name not in ("", "nvidia")), "nouveau"),
         "list_cards": LIST_CARDS if e.get("bus.lspci") is False else "lspci -nnk -d 10de:",
         "cuinit": e.cuinit if e.cuinit is not None else "?",
         "distro": e.environment("WSL_DISTRO_NAME") or "Ubuntu",
@@ -100,10 +100,7 @@ def values(e: Evidence) -> dict[str, object]:
         "free_gpu": free_gpu(e) or 0,
         "library_folder": next(iter(e.get("driver.found_in", [])), "/usr/lib/wsl/lib"),
         "library_file": e.get("driver.path") or "/usr/lib/x86_64-linux-gnu/libcuda.so.1",
-        "patience_seconds": max(
-            (e.get(f"{probe}.seconds", 0) for probe in ("driver", "nvml", "smi", "usable") if e.hung(probe)),
-            default="?",
-        ),
+        "patience_seconds": max(waited, default="?"),
     }
 
 

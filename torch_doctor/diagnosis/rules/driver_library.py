@@ -238,6 +238,10 @@ def mismatch(e: Evidence) -> RuleResult:
     return (SURE if _smi_disagrees(e) or _apart(e) else LIKELY), [said, _versions, cuinit_line]
 
 
+# What says that the parts of the driver do not belong together.
+MIXED = (mismatch, driver_in_container, module_not_rebuilt, library_left_over, compat)
+
+
 def _newest(e: Evidence) -> Line:
     """Return which CUDA the driver serves: ``CUDA 12.8 at most (cuDriverGetVersion() = 12080)``."""
     serves = e.driver_cuda

@@ -11,14 +11,7 @@ from torch_doctor.diagnosis.places import places_of
 
 from .access import container_lost, no_permission
 from .base import LIKELY, POSSIBLE, SURE, Rule, RuleResult, explained, failing, rule, when
-from .driver_library import (
-    compat,
-    driver_in_container,
-    library_left_over,
-    mismatch,
-    module_not_rebuilt,
-    wsl_shadowed,
-)
+from .driver_library import MIXED, wsl_shadowed
 from .shown import bus_line, cuinit_line, node_line, nvml_line
 
 RULES: dict[str, Rule] = {}
@@ -66,8 +59,7 @@ def uvm_missing(e: Evidence) -> RuleResult:
     Sure for the codes that CUDA returns without it. With others, CUDA may have stopped before it made the file itself.
     """
     there = e.nodes.get("nvidiactl") == "ok" and e.nodes.get("nvidia-uvm") == "ENOENT"
-    others = (mismatch, driver_in_container, module_not_rebuilt, library_left_over, compat)
-    if not there or not failing(e) or e.wsl or explained(e, *others) or fabric(e) or confidential_vm(e):
+    if not there or not failing(e) or e.wsl or explained(e, *MIXED) or fabric(e) or confidential_vm(e):
         return None
     lines = [node_line(e, "nvidia-uvm", "ENOENT"), node_line(e, "nvidiactl", "ok"), cuinit_line]
     return (SURE if e.cuinit in (3, 304, 999) else LIKELY), lines
@@ -170,8 +162,7 @@ RULES["sandbox"] = when(
 @rule(RULES, "after-sleep")
 def after_sleep(e: Evidence) -> RuleResult:
     """Unknown error (999), typically after the machine slept."""
-    others = (uvm_missing, no_permission, container_lost, mismatch, driver_in_container, module_not_rebuilt,
-              library_left_over, wsl_shadowed, compat, gpu_lost)  # fmt: skip
+    others = (*MIXED, uvm_missing, no_permission, container_lost, wsl_shadowed, gpu_lost)
     if e.cuinit != 999 or explained(e, *others):
         return None
     return (

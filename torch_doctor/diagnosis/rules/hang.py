@@ -61,11 +61,8 @@ def wrong_interface(e: Evidence) -> str:
     for name, message in messages.items():
         variable = f"{name.upper()}_SOCKET_IFNAME"
         said = f"{error(e, name)}\n{e.get('job.nccl_says', '')}"
-        if (
-            (e.environment(variable) or in_nccl_file(e, variable))
-            and attempt(e, name) == "failed"
-            and mentions(said, message)
-        ):
+        named = e.environment(variable) or in_nccl_file(e, variable)
+        if named and attempt(e, name) == "failed" and mentions(said, message):
             return variable
     return ""
 
