@@ -64,7 +64,7 @@ def warn() -> None:
 
 
 def opened(name: str, language: str, *, repo: str | None = None) -> dict[str, str]:
-    """Return the addresses that open a lesson ("01_cuda_check.ipynb"), by service; `repo` is by default the course's."""
+    """Return the addresses opening a lesson ("01_cuda_check.ipynb"), by service; `repo` is by default the course's."""
     repo = repo or repository()
     if repo == UNKNOWN:
         return dict(HOMES)
