@@ -97,6 +97,7 @@ def said(text: str, values: dict[str, object]) -> str:
     """Fill in the placeholders of a sentence, which names the function and the kernel where a notebook asks."""
     if KERNEL in str(values["command"]):
         values = {**values, "command": "doctor()", "python": "python"}
-        for words, notebook in _IN_A_NOTEBOOK.items():
-            text = text.replace(words, notebook)
+        for words in _IN_A_NOTEBOOK:
+            for language, terminal in words["terminal"].items():
+                text = text.replace(terminal, words["notebook"][language])
     return fill(text, values)
