@@ -2,7 +2,6 @@
 
 import json
 import math
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
@@ -12,12 +11,10 @@ from typing import Any
 
 from bilingual import Bilingual, Block, measured_spans
 from course_utils.tables import html_table
+from course_utils.texts import texts
 from course_utils.units import number
 
-_TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-HEAD, CRITERIA, REASONS, REFUSALS = (
-    {name: Bilingual(**text) for name, text in texts.items()} for texts in _TEXTS.values()
-)
+HEAD, CRITERIA, REASONS, REFUSALS = texts(__file__).values()
 POINTS = {
     "complete": 6, "tested": 7, "learned": 4, "simple": 5, "linear": 3, "fast": 10, "repeatable": 8, "resumed": 7,
 }  # fmt: skip

@@ -23,16 +23,15 @@ from lesson_08.journey_measuring import counted_on as counted_on
 from lesson_08.journey_measuring import rate as rate
 from lesson_08.journey_measuring import waits as waits
 from lesson_08.journey_picture import LIMITS, STEPS, Row, board, table_of
-from lesson_08.words import words
+from lesson_08.words import WORDS
 from shared import kept_rates
-from shared.scoreboard import quiet
 from shared.scoreboard_picture import measured_both
 
 RULE = 1  # raise it when other numbers than before would come out
 FILE = "journey"
 SAME_LOSSES = ("slow", "loader")  # shown to be equal, loss by loss, to the program that gathers
 ON_CPU = ("slow",)
-_SAID, _COMPILED = words("journey"), words("compiled")
+_SAID, _COMPILED = WORDS["journey"], WORDS["compiled"]
 
 
 def try_compile(
@@ -65,7 +64,7 @@ def try_compile(
         except Exception as error:  # whatever a compiler may lack
             text = str(error).strip().splitlines() or [type(error).__name__]
             why = _COMPILED["failed"].format(why=text[0][:90])
-    *names, here = words("compiling").values()
+    *names, here = WORDS["compiling"].values()
     return facts(dict(zip(names, shown, strict=True)) | {here: why or _COMPILED["yes"]})
 
 
@@ -129,16 +128,13 @@ def add(
 _last: dict[str, Row] = {}  # of this session, in case that nothing can be saved
 
 
-def measure(key: str, train: Train, **part: Any) -> float:
+def measure(key: str, train: Train, **part: Any) -> None:
     """Time ``train(device, order, **part)``, look at what it learned, keep the row, and say what limits now.
 
     Args:
         key: Which step of the journey this is.
         train: Trains with the windows in `order`, and returns the model and the losses.
         part: What it gets besides: `batches`, `loop`, `batch`, `rate`, `dtype`, `wrap`.
-
-    Returns:
-        Windows per second.
     """
     device = torch.device("cpu") if key in ON_CPU else try_gpu()
     speed, error = rate(train, device, learn=key not in SAME_LOSSES, **part)
@@ -147,7 +143,6 @@ def measure(key: str, train: Train, **part: Any) -> float:
     add(key, speed, error=error, waits=held, limit=what, device=device)
     if key != "slow":  # its timeline was just looked at
         _say(_SAID["now"].format(name=STEPS[key], rate=number(speed), limit=LIMITS[what]))
-    return quiet(speed)
 
 
 def known() -> Mapping[str, Row]:

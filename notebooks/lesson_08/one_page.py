@@ -8,9 +8,9 @@ from typing import Any
 from bilingual import Bilingual, Block, markup
 from course_utils import lesson
 from course_utils.tables import html_table
-from lesson_08.words import words
+from lesson_08.words import WORDS
 
-_TEXTS = words("one_page")
+_TEXTS = WORDS["one_page"]
 _STYLE = """
 @page { size: A4; margin: 9mm; }
 body { font: 7.6pt/1.25 "Noto Sans", "Segoe UI", "Noto Sans CJK TC", "Microsoft JhengHei", "PingFang TC", sans-serif;

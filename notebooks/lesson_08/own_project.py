@@ -8,12 +8,12 @@ from pathlib import Path
 
 from IPython.display import display
 
-from lesson_08.words import words
+from lesson_08.words import WORDS
 
 COURSE, MINE = Path("workers/forecast"), Path("mine/forecast")
 SERIES = Path("mine/series.csv")
 # tensorboard, nvidia-ml-py and psutil are looked for where they are used.
-_TEXTS = words("own")
+_TEXTS = WORDS["own"]
 NEEDED = ("numpy", "pandas", "matplotlib")
 
 

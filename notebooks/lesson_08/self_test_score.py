@@ -19,11 +19,11 @@ from bilingual import Bilingual
 from course_utils import lesson, settings
 from course_utils.questions import Question, mixed, parsed
 from course_utils.tables import html_table
-from lesson_08.words import words
+from lesson_08.words import WORDS
 
 FILE = "self_test"  # beside the progress, see course_utils.settings
 
-_TEXTS, _HEAD = words("self_test_score"), words("self_test_head")
+_TEXTS, _HEAD = WORDS["self_test_score"], WORDS["self_test_head"]
 
 
 @dataclass(frozen=True)

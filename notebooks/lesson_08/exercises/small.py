@@ -12,6 +12,7 @@ from course_utils import facts
 from course_utils.exercises import Mistakes
 from course_utils.torch_state import preserved_state
 from informer import SMALL, Informer
+from lesson_08 import programs
 from lesson_08.programs import AHEAD, PAST, ready
 from mlp import Model
 
@@ -40,8 +41,7 @@ def error(answer: Any) -> float:
     """Train for 300 steps and return the error of every fourth validation window."""
     with preserved_state(threads=1):
         torch.manual_seed(0)
-        model, data = network(answer).train(), ready()
-        train, val = (data.windows("cpu", torch.float32, part) for part in ("train", "val"))
+        model, train = network(answer).train(), ready().windows("cpu", torch.float32)
         optimizer = torch.optim.AdamW(model.parameters())
         for step in range(STEPS):
             optimizer.param_groups[0]["lr"] = RATE * (1 - step / STEPS)
@@ -49,9 +49,7 @@ def error(answer: Any) -> float:
             optimizer.zero_grad()
             nn.functional.mse_loss(model(*known), future).backward()
             optimizer.step()
-        *known, future = val.batch(range(0, len(val), 4))
-        with torch.no_grad():
-            return nn.functional.mse_loss(model.eval()(*known), future).item()
+        return programs.error(model)
 
 
 def judge(answer: Any) -> Mistakes:
