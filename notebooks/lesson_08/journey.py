@@ -108,12 +108,10 @@ def add(
         device: Where it was measured; by default on the first GPU, or the CPU where there is none.
 
     Raises:
-        ValueError: There is no such step or limit, or the rate is no positive number.
+        ValueError: There is no such step, or the rate is no positive number.
     """
     if key not in STEPS:
         raise ValueError(f"journey.add({key!r}): the steps are {', '.join(STEPS)} · 步驟只有這些")
-    if limit not in LIMITS:
-        raise ValueError(f"journey.add(limit={limit!r}): choose one of {', '.join(LIMITS)} · 只能選這些")
     if not 0 < windows_per_second < math.inf:
         raise ValueError(f"journey.add(…, {windows_per_second!r}): not a number above 0 · 必須大於 0")
     place = try_gpu() if device is None else torch.device(device)
