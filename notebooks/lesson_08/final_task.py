@@ -225,14 +225,14 @@ def check_project(folder: str | Path = "results") -> Block:
         below = html_table(cells, [text.html() for text in head])
         page = f'<div class="course-card course-notyet">{title}{refused.reason.block()}{below}</div>'
         return Block(page, f"{HEAD['title']}: {refused.reason}")
-    reached = [
-        (CRITERIA[row.criterion], f"{row.points} / {POINTS[row.criterion]}", row.reason) for row in rows
-    ]
-    cells = [(name.html(), points, measured_spans(reason)) for name, points, reason in reached]
+    cells, lines = [], [str(HEAD["title"])]
+    for row in rows:
+        name, points = CRITERIA[row.criterion], f"{row.points} / {POINTS[row.criterion]}"
+        cells.append((name.html(), points, measured_spans(row.reason)))
+        lines.append(f"{name}: {points}, {row.reason}")
     total = HEAD["sum"].format(points=sum(row.points for row in rows), most=sum(POINTS.values()))
     page = (
         f'<div class="course-card course-exercise">{title}{html_table(cells, [t.html() for t in (*head, HEAD["why"])])}'
         f'<p class="course-verdict">{total.html()}</p></div>'
     )
-    lines = (f"{name}: {points}, {reason}" for name, points, reason in reached)
-    return Block(page, "\n".join([str(HEAD["title"]), *lines, str(total)]))
+    return Block(page, "\n".join([*lines, str(total)]))

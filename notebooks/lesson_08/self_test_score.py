@@ -58,8 +58,8 @@ def headings(path: Path) -> dict[str, tuple[str, str]]:
 @cache
 def questions() -> dict[str, tuple[Question, Place]]:
     """Return the questions by name, their choices as they are shown, and the place to read again."""
-    path = lesson.notebooks() / lesson.room("08") / "self_test.toml"
-    texts = tomllib.loads(path.read_text(encoding="utf-8"))["question"]
+    file = Path(__file__).with_name("self_test.toml")
+    texts = tomllib.loads(file.read_text(encoding="utf-8"))["question"]
     found = {}
     for name, data in texts.items():
         asked = parsed(name, data)

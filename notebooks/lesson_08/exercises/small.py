@@ -57,12 +57,8 @@ def judge(answer: Any) -> Mistakes:
     inputs, outputs = 5, 3
     layers = answer(inputs, outputs)
     yield not isinstance(layers, nn.Module), "no_module", {"kind": type(layers).__name__}
-    got = layers(torch.zeros(2, inputs))
-    yield (
-        tuple(got.shape) != (2, outputs),
-        "shape",
-        {"inputs": inputs, "outputs": outputs, "got": tuple(got.shape)},
-    )
+    got = tuple(layers(torch.zeros(2, inputs)).shape)
+    yield got != (2, outputs), "shape", {"inputs": inputs, "outputs": outputs, "got": got}
     most, used = operations(Informer(len(ready().columns), **SMALL)) // SHARE, operations(network(answer))
     yield used > most, "dear", {"used": used, "most": most}
     found = error(answer)
@@ -71,14 +67,10 @@ def judge(answer: Any) -> Mistakes:
 
 def show(answer: Any) -> Block:
     """Return operations and error beside the Informer's."""
-    found = {
-        Bilingual("the Informer", "Informer"): (
-            operations(Informer(len(ready().columns), **SMALL)),
-            INFORMER,
-        ),
-        Bilingual("yours", "你的網路"): (operations(network(answer)), error(answer)),
-    }
+    informer, yours = operations(Informer(len(ready().columns), **SMALL)), operations(network(answer))
     name = Bilingual("{who}: operations; validation error", "{who}：運算次數；驗證誤差")
-    return facts(
-        fixed={name.format(who=who): f"{count:,}; {value:.2f}" for who, (count, value) in found.items()}
-    )
+    rows = {
+        name.format(who=Bilingual("the Informer", "Informer")): f"{informer:,}; {INFORMER:.2f}",
+        name.format(who=Bilingual("yours", "你的網路")): f"{yours:,}; {error(answer):.2f}",
+    }
+    return facts(fixed=rows)
