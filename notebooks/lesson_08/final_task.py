@@ -1,6 +1,5 @@
 """The half of the final task's points that a program can give: it reads the results folder, and recomputes one error."""
 
-import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from bilingual import Bilingual, Block, measured_spans
 from course_utils.tables import html_table
 from course_utils.texts import texts
 from course_utils.units import number
+from lesson_08.run_log import read_json
 
 HEAD, CRITERIA, REASONS, REFUSALS = texts(__file__).values()
 POINTS = {
@@ -186,10 +186,7 @@ def _fast(runs: list[Any], best: Any) -> Row:
 
 def _repeatable(run: Any) -> Row:
     """Judge whether the folder says what it takes to repeat the run."""
-    try:
-        found = json.loads((run.folder / "environment.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        found = {}
+    found = read_json(run.folder / "environment.json") or {}
     have = {
         "seed": type(run.config.get("seed")) is int,
         "torch": bool(found.get("torch")) and bool(found.get("devices")),

@@ -87,25 +87,15 @@ def rows() -> dict[str, Row]:
 
 
 def add(
-    key: str,
-    windows_per_second: float,
-    *,
-    error: float | None = None,
-    waits: float | None = None,
-    limit: str = "",
-    note: str = "",
-    device: torch.device | str | None = None,
+    key: str, windows_per_second: float, *, device: torch.device | str | None = None, **known: Any
 ) -> None:
     """Keep a row that was measured elsewhere, such as by several processes.
 
     Args:
         key: Which step, one of `STEPS`.
         windows_per_second: Of all processes together.
-        error: Validation error, if it was measured.
-        waits: How often the host waits in a step, if it was counted.
-        limit: A key of `LIMITS`; empty: not known.
-        note: What the table adds to the step's name, such as ``"2 processes"``.
         device: Where it was measured; by default on the first GPU, or the CPU where there is none.
+        known: `error`, `waits`, `limit` and `note` of a :class:`Row`, as far as they are known.
 
     Raises:
         ValueError: There is no such step, or the rate is no positive number.
@@ -115,10 +105,9 @@ def add(
     if not 0 < windows_per_second < math.inf:
         raise ValueError(f"journey.add(…, {windows_per_second!r}): not a number above 0 · 必須大於 0")
     place = try_gpu() if device is None else torch.device(device)
-    cpu = machine_facts()["cpu"]
-    row = Row(
-        float(windows_per_second), error, waits, limit, note, cpu=cpu, **kept_rates.circumstances(place, RULE)
-    )
+    fields = {"error": None, "waits": None, "limit": "", "note": ""} | known
+    fields |= {"cpu": machine_facts()["cpu"]} | kept_rates.circumstances(place, RULE)
+    row = Row(float(windows_per_second), **fields)
     kept_rates.keep(FILE, key, row, "journey-")
     _last[key] = row
 

@@ -13,7 +13,8 @@ from course_utils.units import number
 from lesson_08.words import WORDS
 from shared.scoreboard_picture import draw_bars, measured_both, recorded
 
-STEPS, LIMITS = WORDS["steps"], WORDS["limits"]
+_COMPILE = WORDS["steps"]["compile"]  # a name: the same in both languages
+STEPS, LIMITS = WORDS["steps"] | {"compile": Bilingual(_COMPILE, _COMPILE)}, WORDS["limits"]
 _HEAD, _BOARD = WORDS["journey_head"], WORDS["journey_board"]
 NOTHING = "–"
 
