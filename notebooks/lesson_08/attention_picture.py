@@ -13,7 +13,7 @@ from bilingual import Bilingual
 from course_utils import figures
 from course_utils.torch_state import preserved_state
 from lesson_08 import programs
-from lesson_08.words import words
+from lesson_08.words import WORDS
 
 STEPS, BATCH, RATE = 30, 32, 4e-3
 COMPUTED, SAMPLED, SKIPPED = figures.YOURS, "#F0C9A8", "#EEF1F3"
@@ -98,8 +98,7 @@ def one_query(values: Tensor, weights: Tensor, collected: Tensor) -> figures.Pic
     below.set_ylabel(Bilingual("weight", "權重"))
     below.set_xlabel(Bilingual("key (hours)", "鍵（小時）"))
     below.set_xticks(range(-n, 1, 24), [str(hour).replace("-", "−") for hour in range(-n, 1, 24)])
-    texts = words("one_query")
-    return figures.Picture(figure, texts["caption"], texts["alternative"])
+    return figures.Picture(figure, **WORDS["one_query"])
 
 
 def cells(seen: Seen) -> Tensor:
@@ -133,7 +132,7 @@ def pictured(seen: Seen) -> figures.Picture:
     right.set_xticks([0, n - 1], [f"−{n}", "−1"])
     left.set_yticks([0, n - 1], [f"−{n}", "−1"])
     share = f"{seen.computed:,} / {n * n:,}"
-    texts, values = words("attention"), {"n": n, "u": u, "share": share}
+    texts, values = WORDS["attention"], {"n": n, "u": u, "share": share}
     return figures.Picture(figure, *(texts[name].format(**values) for name in ("caption", "alternative")))
 
 

@@ -3,34 +3,25 @@
 The errors on the test part are not shown: whoever chose by them would have no test any more.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import NamedTuple
 
 from bilingual import Bilingual, Block, markup, measured
 from course_utils import figures
 from course_utils.tables import html_table
 from lesson_08.run_log import Line, Lines, number, read_json
-from lesson_08.words import words
+from lesson_08.words import WORDS
 
-HEAD, TEXTS = words("runs_head"), words("runs")
+HEAD, TEXTS = WORDS["runs_head"], WORDS["runs"]
 
 
-@dataclass(frozen=True)
-class Summary:
-    """What the folder of one run says. What it does not say is None."""
+class Summary(NamedTuple):
+    """What the folder of one run says: the row of the table, and (seconds, validation error)."""
 
-    name: str
     state: Bilingual
-    device: str | None
-    precision: str | None
-    batch: float | None
-    ranks: int | None
-    rate: float | None
-    validation: float | None
-    seconds: float | None
-    curve: list[tuple[float, float]]  # (seconds, validation error)
+    cells: list[str]
+    curve: list[tuple[float, float]]
 
 
 def _devices(environment: Line | None) -> list[str]:
@@ -40,12 +31,12 @@ def _devices(environment: Line | None) -> list[str]:
     return [name.partition(" (")[2].removesuffix(")") or name for name in names]
 
 
-def summary(folder: Path) -> Summary:
-    """Return what the folder of a run says, whatever has happened to it.
+def _shown(value: float | None, form: str) -> str:
+    return "–" if value is None else format(value, form)
 
-    Args:
-        folder: The run's folder.
-    """
+
+def summary(folder: Path) -> Summary:
+    """Return what the folder of a run says, whatever has happened to it; what it does not say is a dash."""
     names = ("config.json", "environment.json", "metrics.json")
     config, environment, metrics = (read_json(folder / name) for name in names)
     damaged = [name for name, found in zip(names, (config, environment, metrics), strict=True)
@@ -65,81 +56,53 @@ def summary(folder: Path) -> Summary:
     curve = [(seconds, value) for seconds, value in pairs if seconds is not None and value is not None]
     devices, precision = _devices(environment), config.get("precision")
     rates = [value for line in log if (value := number(line, "windows_per_second")) is not None]
-    return Summary(
-        folder.name,
-        state,
-        ", ".join(dict.fromkeys(devices)) or None,
-        precision if isinstance(precision, str) else None,
-        number(config, "batch"),
-        len(devices) or None,
-        number(metrics or {}, "windows_per_second") or (median(rates) if rates else None),
-        min((value for _, value in curve), default=None),
-        number(last, "seconds"),
-        curve,
+    rate = number(metrics or {}, "windows_per_second") or (median(rates) if rates else None)
+    settings = (
+        precision if isinstance(precision, str) else "–",
+        _shown(number(config, "batch"), "g"),
+        _shown(len(devices) or None, "g"),
     )
-
-
-def summaries(results: str | Path) -> list[Summary]:
-    """Return all runs in a results folder, the oldest first."""
-    folders = [path for path in Path(results).glob("*/") if not path.name.startswith(".")]
-    return [summary(path) for path in sorted(folders, key=lambda path: (path.stat().st_mtime, path.name))]
-
-
-def _cells(run: Summary) -> list[str]:
-    """Return the cells of a run's row; what is not known is a dash."""
-
-    def shown(value: float | None, form: str) -> str:
-        return "–" if value is None else format(value, form)
-
-    return [
-        run.name,
-        run.device or "–",
-        f"{run.precision or '–'}, {shown(run.batch, 'g')}, {shown(run.ranks, 'g')}",
-        shown(run.rate, ",.0f"),
-        shown(run.validation, ".3f"),
-        shown(run.seconds, ".1f"),
+    cells = [
+        folder.name,
+        ", ".join(dict.fromkeys(devices)) or "–",
+        ", ".join(settings),
+        _shown(rate, ",.0f"),
+        _shown(min((value for _, value in curve), default=None), ".3f"),
+        _shown(number(last, "seconds"), ".1f"),
     ]
+    return Summary(state, cells, curve)
 
 
-class ComparedRuns:
-    """The table and the picture of some runs."""
-
-    def __init__(self, results: str | Path) -> None:
-        self.results, self.runs = Path(results), summaries(results)
-
-    def picture(self) -> figures.Picture | None:
-        """Return the errors over time, or None while there are none."""
-        figure, axes = figures.new()
-        for run in self.runs:
-            if run.curve:
-                axes.plot(*zip(*run.curve, strict=True), marker="o", label=run.name)
-        if not axes.lines:
-            return None
-        axes.set_xlabel("s")
-        axes.set_ylabel("MSE")
-        axes.legend(fontsize=8)
-        return figures.Picture(figure, TEXTS["caption"], TEXTS["alternative"])
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        if not self.runs:
-            text = TEXTS["none"].format(folder=self.results.as_posix())
-            return text._repr_mimebundle_()
-        rows = [[markup(measured(cell)) for cell in _cells(run)] for run in self.runs]
-        for row, run in zip(rows, self.runs, strict=True):
-            row[0] += f"<br>{run.state.html()}"  # a column of its own would be cut off on a projector
-        table, picture = html_table(rows, [title.html() for title in HEAD.values()]), self.picture()
-        lines = [f"{measured(' | '.join(_cells(run)))} | {run.state}" for run in self.runs]
-        block = Block(table + (picture.html() if picture else ""), "\n".join(lines))
-        return block._repr_mimebundle_()
+def _picture(runs: list[Summary]) -> str:
+    """Return the errors over time as HTML, or nothing while there are none."""
+    figure, axes = figures.new()
+    for run in runs:
+        if run.curve:
+            axes.plot(*zip(*run.curve, strict=True), marker="o", label=run.cells[0])
+    if not axes.lines:
+        return ""
+    axes.set_xlabel("s")
+    axes.set_ylabel("MSE")
+    axes.legend(fontsize=8)
+    return figures.Picture(figure, TEXTS["caption"], TEXTS["alternative"]).html()
 
 
-def compare_runs(results: str | Path) -> ComparedRuns:
-    """Compare all runs in a results folder, also unfinished and damaged ones.
+def compare_runs(results: str | Path) -> Block | Bilingual:
+    """Compare all runs in a results folder, the oldest first, also unfinished and damaged ones.
 
     Args:
         results: The folder that holds the runs' folders.
 
     Returns:
-        What a notebook shows as a table and a picture; `runs` holds what was read.
+        What a notebook shows: a table and a picture, or that there is no run.
     """
-    return ComparedRuns(results)
+    folders = [path for path in Path(results).glob("*/") if not path.name.startswith(".")]
+    runs = [summary(path) for path in sorted(folders, key=lambda path: (path.stat().st_mtime, path.name))]
+    if not runs:
+        return TEXTS["none"].format(folder=Path(results).as_posix())
+    rows = [[markup(measured(cell)) for cell in run.cells] for run in runs]
+    for row, run in zip(rows, runs, strict=True):
+        row[0] += f"<br>{run.state.html()}"  # a column of its own would be cut off on a projector
+    table = html_table(rows, [title.html() for title in HEAD.values()])
+    lines = [f"{measured(' | '.join(run.cells))} | {run.state}" for run in runs]
+    return Block(table + _picture(runs), "\n".join(lines))

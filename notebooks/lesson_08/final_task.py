@@ -1,8 +1,6 @@
 """The half of the final task's points that a program can give: it reads the results folder, and recomputes one error."""
 
-import json
 import math
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
@@ -12,12 +10,11 @@ from typing import Any
 
 from bilingual import Bilingual, Block, measured_spans
 from course_utils.tables import html_table
+from course_utils.texts import texts
 from course_utils.units import number
+from lesson_08.run_log import read_json
 
-_TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-HEAD, CRITERIA, REASONS, REFUSALS = (
-    {name: Bilingual(**text) for name, text in texts.items()} for texts in _TEXTS.values()
-)
+HEAD, CRITERIA, REASONS, REFUSALS = texts(__file__).values()
 POINTS = {
     "complete": 6, "tested": 7, "learned": 4, "simple": 5, "linear": 3, "fast": 10, "repeatable": 8, "resumed": 7,
 }  # fmt: skip
@@ -189,10 +186,7 @@ def _fast(runs: list[Any], best: Any) -> Row:
 
 def _repeatable(run: Any) -> Row:
     """Judge whether the folder says what it takes to repeat the run."""
-    try:
-        found = json.loads((run.folder / "environment.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        found = {}
+    found = read_json(run.folder / "environment.json") or {}
     have = {
         "seed": type(run.config.get("seed")) is int,
         "torch": bool(found.get("torch")) and bool(found.get("devices")),
@@ -228,14 +222,14 @@ def check_project(folder: str | Path = "results") -> Block:
         below = html_table(cells, [text.html() for text in head])
         page = f'<div class="course-card course-notyet">{title}{refused.reason.block()}{below}</div>'
         return Block(page, f"{HEAD['title']}: {refused.reason}")
-    reached = [
-        (CRITERIA[row.criterion], f"{row.points} / {POINTS[row.criterion]}", row.reason) for row in rows
-    ]
-    cells = [(name.html(), points, measured_spans(reason)) for name, points, reason in reached]
+    cells, lines = [], [str(HEAD["title"])]
+    for row in rows:
+        name, points = CRITERIA[row.criterion], f"{row.points} / {POINTS[row.criterion]}"
+        cells.append((name.html(), points, measured_spans(row.reason)))
+        lines.append(f"{name}: {points}, {row.reason}")
     total = HEAD["sum"].format(points=sum(row.points for row in rows), most=sum(POINTS.values()))
     page = (
         f'<div class="course-card course-exercise">{title}{html_table(cells, [t.html() for t in (*head, HEAD["why"])])}'
         f'<p class="course-verdict">{total.html()}</p></div>'
     )
-    lines = (f"{name}: {points}, {reason}" for name, points, reason in reached)
-    return Block(page, "\n".join([str(HEAD["title"]), *lines, str(total)]))
+    return Block(page, "\n".join([*lines, str(total)]))

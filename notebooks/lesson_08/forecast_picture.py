@@ -1,7 +1,6 @@
 """A forecast beside the truth, and the error of each method by horizon, with a whole run that was recorded."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,7 @@ from matplotlib.ticker import MultipleLocator
 
 from bilingual import Bilingual
 from course_utils import figures
-from lesson_08.words import words
+from lesson_08.words import WORDS
 
 RECORDED = Path(__file__).with_name("whole_run.json")
 STYLES = {
@@ -19,7 +18,7 @@ STYLES = {
     "seasonal (168)": (figures.FOURTH, "-"),
     "linear, all columns": (figures.THIRD, "-"),
 }
-NAMES, _TEXTS = words("forecasts"), words("forecast_picture")
+NAMES, _TEXTS = WORDS["forecasts"], WORDS["forecast_picture"]
 
 
 def whole_run() -> dict[str, Any]:
@@ -27,8 +26,13 @@ def whole_run() -> dict[str, Any]:
     return json.loads(RECORDED.read_text(encoding="utf-8"))
 
 
-def draw(runs: Sequence[dict[str, Any]], recorded: dict[str, Any]) -> Any:
-    """Return the figure of the metrics of some runs, the first of which is drawn, beside the recorded ones."""
+def show(*runs: dict[str, Any]) -> None:
+    """Show the picture, with the recorded run beside the given ones.
+
+    Args:
+        runs: What the ``metrics.json`` of some runs hold; a forecast of the first is drawn.
+    """
+    recorded = whole_run()
     figure, (window, horizons) = figures.new(height=4.6, columns=2, width=9.2)
     example = runs[0]["examples"][0]
     past, hours = example["past"][-48:], range(1, len(example["truth"]) + 1)
@@ -42,28 +46,13 @@ def draw(runs: Sequence[dict[str, Any]], recorded: dict[str, Any]) -> Any:
         found = test[name]["per_horizon"]
         horizons.plot(range(1, len(found) + 1), found, line, color=colour, label=NAMES[name])
     found = recorded["test"]["informer"]["per_horizon"]
-    horizons.plot(
-        range(1, len(found) + 1),
-        found,
-        "--",
-        color=figures.RECORDED,
-        label=figures.lettering(_TEXTS["whole"]),
-    )
+    whole = figures.lettering(_TEXTS["whole"])
+    horizons.plot(range(1, len(found) + 1), found, "--", color=figures.RECORDED, label=whole)
     figures.logarithmic(horizons.yaxis)
     horizons.set_title("MSE")
     for axes in (window, horizons):
         axes.xaxis.set_major_locator(MultipleLocator(12 if axes is window else 6))
         axes.set_xlabel(Bilingual("hours ahead", "往後幾小時"))
         axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=(0, -0.18))  # below the curves
-    return figure
-
-
-def show(*runs: dict[str, Any]) -> None:
-    """Show the picture.
-
-    Args:
-        runs: What the ``metrics.json`` of some runs hold; a forecast of the first is drawn.
-    """
-    recorded = whole_run()
     caption = _TEXTS["caption"].format(made=Bilingual(**recorded["made"]))
-    figures.show(draw(runs, recorded), caption=caption, alternative=_TEXTS["alternative"])
+    figures.show(figure, caption=caption, alternative=_TEXTS["alternative"])

@@ -23,16 +23,15 @@ from lesson_08.journey_measuring import counted_on as counted_on
 from lesson_08.journey_measuring import rate as rate
 from lesson_08.journey_measuring import waits as waits
 from lesson_08.journey_picture import LIMITS, STEPS, Row, board, table_of
-from lesson_08.words import words
+from lesson_08.words import WORDS
 from shared import kept_rates
-from shared.scoreboard import quiet
 from shared.scoreboard_picture import measured_both
 
 RULE = 1  # raise it when other numbers than before would come out
 FILE = "journey"
 SAME_LOSSES = ("slow", "loader")  # shown to be equal, loss by loss, to the program that gathers
 ON_CPU = ("slow",)
-_SAID, _COMPILED = words("journey"), words("compiled")
+_SAID, _COMPILED = WORDS["journey"], WORDS["compiled"]
 
 
 def try_compile(
@@ -65,7 +64,7 @@ def try_compile(
         except Exception as error:  # whatever a compiler may lack
             text = str(error).strip().splitlines() or [type(error).__name__]
             why = _COMPILED["failed"].format(why=text[0][:90])
-    *names, here = words("compiling").values()
+    *names, here = WORDS["compiling"].values()
     return facts(dict(zip(names, shown, strict=True)) | {here: why or _COMPILED["yes"]})
 
 
@@ -88,40 +87,27 @@ def rows() -> dict[str, Row]:
 
 
 def add(
-    key: str,
-    windows_per_second: float,
-    *,
-    error: float | None = None,
-    waits: float | None = None,
-    limit: str = "",
-    note: str = "",
-    device: torch.device | str | None = None,
+    key: str, windows_per_second: float, *, device: torch.device | str | None = None, **known: Any
 ) -> None:
     """Keep a row that was measured elsewhere, such as by several processes.
 
     Args:
         key: Which step, one of `STEPS`.
         windows_per_second: Of all processes together.
-        error: Validation error, if it was measured.
-        waits: How often the host waits in a step, if it was counted.
-        limit: A key of `LIMITS`; empty: not known.
-        note: What the table adds to the step's name, such as ``"2 processes"``.
         device: Where it was measured; by default on the first GPU, or the CPU where there is none.
+        known: `error`, `waits`, `limit` and `note` of a :class:`Row`, as far as they are known.
 
     Raises:
-        ValueError: There is no such step or limit, or the rate is no positive number.
+        ValueError: There is no such step, or the rate is no positive number.
     """
     if key not in STEPS:
         raise ValueError(f"journey.add({key!r}): the steps are {', '.join(STEPS)} · 步驟只有這些")
-    if limit not in LIMITS:
-        raise ValueError(f"journey.add(limit={limit!r}): choose one of {', '.join(LIMITS)} · 只能選這些")
     if not 0 < windows_per_second < math.inf:
         raise ValueError(f"journey.add(…, {windows_per_second!r}): not a number above 0 · 必須大於 0")
     place = try_gpu() if device is None else torch.device(device)
-    cpu = machine_facts()["cpu"]
-    row = Row(
-        float(windows_per_second), error, waits, limit, note, cpu=cpu, **kept_rates.circumstances(place, RULE)
-    )
+    fields = {"error": None, "waits": None, "limit": "", "note": ""} | known
+    fields |= {"cpu": machine_facts()["cpu"]} | kept_rates.circumstances(place, RULE)
+    row = Row(float(windows_per_second), **fields)
     kept_rates.keep(FILE, key, row, "journey-")
     _last[key] = row
 
@@ -129,16 +115,13 @@ def add(
 _last: dict[str, Row] = {}  # of this session, in case that nothing can be saved
 
 
-def measure(key: str, train: Train, **part: Any) -> float:
+def measure(key: str, train: Train, **part: Any) -> None:
     """Time ``train(device, order, **part)``, look at what it learned, keep the row, and say what limits now.
 
     Args:
         key: Which step of the journey this is.
         train: Trains with the windows in `order`, and returns the model and the losses.
         part: What it gets besides: `batches`, `loop`, `batch`, `rate`, `dtype`, `wrap`.
-
-    Returns:
-        Windows per second.
     """
     device = torch.device("cpu") if key in ON_CPU else try_gpu()
     speed, error = rate(train, device, learn=key not in SAME_LOSSES, **part)
@@ -147,7 +130,6 @@ def measure(key: str, train: Train, **part: Any) -> float:
     add(key, speed, error=error, waits=held, limit=what, device=device)
     if key != "slow":  # its timeline was just looked at
         _say(_SAID["now"].format(name=STEPS[key], rate=number(speed), limit=LIMITS[what]))
-    return quiet(speed)
 
 
 def known() -> Mapping[str, Row]:

@@ -19,7 +19,7 @@ from course_utils.lesson_gpus import ready
 from course_utils.measure import synchronize
 from course_utils.torch_state import preserved_state
 from lesson_08 import programs
-from lesson_08.words import words
+from lesson_08.words import WORDS
 from shared import timeline
 from shared.waiting import Waits
 
@@ -30,7 +30,7 @@ FEWEST, MOST = 64, 8192  # windows in a timed run
 BUSY, WAITING, OVERHEAD = 0.6, 0.2, 0.5  # shares from which on something limits
 
 Train = Callable[..., tuple[nn.Module, Any]]
-_MEASURING = words("journey")["measuring"]
+_MEASURING = WORDS["journey"]["measuring"]
 
 
 @contextmanager
@@ -141,12 +141,10 @@ def limit(train: Train, device: torch.device, wrap_alone: Any = None, **part: An
         host = [s for s in recorded.spans if s.lane.startswith("host") and s.name == "data"]
         share = sum(s.end - s.start for s in host) / whole
         if any(lane.startswith("GPU") and lane.endswith("work") for lane in recorded.lanes()):
-            return _named(share, recorded.busy("GPU work") / whole >= BUSY)
-        alone = part | {"batch": 1} | ({"wrap": wrap_alone} if wrap_alone else {})
-        small = min(timed(train, device, 4, **alone)[1] for _ in range(2))
-        large = min(timed(train, device, 4 * batch, **part)[1] for _ in range(2))
-    return _named(share, small / large < OVERHEAD)
-
-
-def _named(data: float, computing: bool) -> str:
-    return "data" if data >= WAITING else "compute" if computing else "launch"
+            computing = recorded.busy("GPU work") / whole >= BUSY
+        else:
+            alone = part | {"batch": 1} | ({"wrap": wrap_alone} if wrap_alone else {})
+            small = min(timed(train, device, 4, **alone)[1] for _ in range(2))
+            large = min(timed(train, device, 4 * batch, **part)[1] for _ in range(2))
+            computing = small / large < OVERHEAD
+    return "data" if share >= WAITING else "compute" if computing else "launch"

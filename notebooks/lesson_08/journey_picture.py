@@ -10,11 +10,12 @@ from bilingual import Bilingual, Block, measured, measured_spans
 from course_utils import figures, published, recordings
 from course_utils.tables import html_table
 from course_utils.units import number
-from lesson_08.words import words
+from lesson_08.words import WORDS
 from shared.scoreboard_picture import draw_bars, measured_both, recorded
 
-STEPS, LIMITS = words("steps"), words("limits")
-_HEAD, _BOARD = words("journey_head"), words("journey_board")
+_COMPILE = WORDS["steps"]["compile"]  # a name: the same in both languages
+STEPS, LIMITS = WORDS["steps"] | {"compile": Bilingual(_COMPILE, _COMPILE)}, WORDS["limits"]
+_HEAD, _BOARD = WORDS["journey_head"], WORDS["journey_board"]
 NOTHING = "–"
 
 

@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from bilingual import Bilingual, Block, markup
-from course_utils import lesson
 from course_utils.tables import html_table
-from lesson_08.words import words
+from lesson_08.words import WORDS
 
-_TEXTS = words("one_page")
+_TEXTS = WORDS["one_page"]
 _STYLE = """
 @page { size: A4; margin: 9mm; }
 body { font: 7.6pt/1.25 "Noto Sans", "Segoe UI", "Noto Sans CJK TC", "Microsoft JhengHei", "PingFang TC", sans-serif;
@@ -30,8 +29,7 @@ code { font: 7pt/1.25 "DejaVu Sans Mono", Consolas, Menlo, monospace; overflow-w
 
 def blocks() -> list[dict[str, Any]]:
     """Return the blocks of the page as they are written in ``one_page.toml``."""
-    path = lesson.notebooks() / lesson.room("08") / "one_page.toml"
-    return tomllib.loads(path.read_text(encoding="utf-8"))["block"]
+    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["block"]
 
 
 def _number(block: dict[str, Any]) -> Bilingual:

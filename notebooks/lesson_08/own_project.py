@@ -8,12 +8,12 @@ from pathlib import Path
 
 from IPython.display import display
 
-from lesson_08.words import words
+from lesson_08.words import WORDS
 
 COURSE, MINE = Path("workers/forecast"), Path("mine/forecast")
 SERIES = Path("mine/series.csv")
 # tensorboard, nvidia-ml-py and psutil are looked for where they are used.
-_TEXTS = words("own")
+_TEXTS = WORDS["own"]
 NEEDED = ("numpy", "pandas", "matplotlib")
 
 
@@ -33,8 +33,11 @@ def own_copy() -> Path:
         shutil.rmtree(whole, ignore_errors=True)
         shutil.copytree(COURSE, whole, ignore=shutil.ignore_patterns("__pycache__"))
         whole.rename(MINE)
-    elif names := ", ".join(f"`{name}`" for name in different()):
-        display(_TEXTS["differs"].format(names=names))
+    else:
+        files = [path.name for path in COURSE.iterdir() if path.is_file()]
+        _, changed, absent = filecmp.cmpfiles(COURSE, MINE, files, shallow=False)
+        if names := ", ".join(f"`{name}`" for name in sorted(changed + absent)):
+            display(_TEXTS["differs"].format(names=names))
     if str(MINE) not in sys.path:
         sys.path.insert(0, str(MINE))
     return MINE
@@ -50,10 +53,3 @@ def own_series() -> Path:
     same = SERIES.read_text(encoding="utf-8", errors="replace") == made
     display(_TEXTS["series_made" if same else "series_yours"])
     return SERIES
-
-
-def different() -> list[str]:
-    """Return the names of the course's files that are not, or not the same, in the learner's project."""
-    names = [path.name for path in COURSE.iterdir() if path.is_file()]
-    _, changed, absent = filecmp.cmpfiles(COURSE, MINE, names, shallow=False)
-    return sorted(changed + absent)

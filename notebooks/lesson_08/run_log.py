@@ -113,9 +113,7 @@ class Progress:
             if step is None:
                 continue
             for name, points in (("loss", self.points), ("val_mse", self.errors)):
-                if (
-                    step <= self.step
-                ):  # it goes on from an earlier step: what came after that is no longer true
+                if step <= self.step:  # it goes on from there: what came after is no longer true
                     points[:] = [point for point in points if point[0] < step]
                 value = number(line, name)
                 if value is not None:

@@ -1,7 +1,6 @@
 """The picture of a run while it goes on, and the card that stays when it has ended. Pure functions that return HTML."""
 
 import html
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,17 +8,14 @@ from bilingual import Bilingual, Block, markup, measured
 from course_utils import figures
 from course_utils.figures import GREY, PALE, RECORDED, THIRD, YOURS
 from course_utils.tables import html_table
+from course_utils.texts import texts
 from course_utils.units import amount
 from lesson_08.run_log import Line, Progress, number
 from notebook_torchrun.display import final_box
 from notebook_torchrun.result import Run
 from torch_doctor import explain
 
-_FILE = tomllib.loads(Path(__file__).with_name("live_run.toml").read_text(encoding="utf-8"))
-STOP = Bilingual(**_FILE.pop("stop"))
-STATE, TIME, DEVICE, FACT, CURVES = (
-    {name: Bilingual(**text) for name, text in texts.items()} for texts in _FILE.values()
-)
+STOP, STATE, TIME, DEVICE, FACT, CURVES = texts(Path(__file__).with_name("live_run")).values()
 WIDTH, HEIGHT, MOST_POINTS = 340, 150, 200
 
 

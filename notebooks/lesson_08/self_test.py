@@ -6,9 +6,9 @@ from typing import Any
 from bilingual import CHOICES, Bilingual, Block, Shown, by_language
 from course_utils.language import choice as chosen_language
 from lesson_08.self_test_score import answers, keep, questions, reply, score
-from lesson_08.words import words
+from lesson_08.words import WORDS
 
-_TEXTS = words("self_test")
+_TEXTS = WORDS["self_test"]
 
 
 class SelfTest:

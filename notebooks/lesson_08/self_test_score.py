@@ -19,11 +19,11 @@ from bilingual import Bilingual
 from course_utils import lesson, settings
 from course_utils.questions import Question, mixed, parsed
 from course_utils.tables import html_table
-from lesson_08.words import words
+from lesson_08.words import WORDS
 
 FILE = "self_test"  # beside the progress, see course_utils.settings
 
-_TEXTS, _HEAD = words("self_test_score"), words("self_test_head")
+_TEXTS, _HEAD = WORDS["self_test_score"], WORDS["self_test_head"]
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,8 @@ def headings(path: Path) -> dict[str, tuple[str, str]]:
 @cache
 def questions() -> dict[str, tuple[Question, Place]]:
     """Return the questions by name, their choices as they are shown, and the place to read again."""
-    path = lesson.notebooks() / lesson.room("08") / "self_test.toml"
-    texts = tomllib.loads(path.read_text(encoding="utf-8"))["question"]
+    file = Path(__file__).with_name("self_test.toml")
+    texts = tomllib.loads(file.read_text(encoding="utf-8"))["question"]
     found = {}
     for name, data in texts.items():
         asked = parsed(name, data)

@@ -4,9 +4,9 @@ from typing import Any
 
 from bilingual import Bilingual
 from course_utils import figures
-from lesson_08.words import words
+from lesson_08.words import WORDS
 
-_TEXTS = words("series")
+_TEXTS = WORDS["series"]
 
 
 def draw(frame: Any) -> None:

@@ -149,15 +149,12 @@ def test_a_step_is_measured_and_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """The whole way, with few windows."""
     for name, value in {"LEARN": 64, "FEWEST": 32, "SECONDS": 0.0, "RUNS": 1}.items():
         monkeypatch.setattr(journey_measuring, name, value)
-    speed = journey.measure("batch", programs.train, batches=programs.from_device, batch=32)
+    journey.measure("batch", programs.train, batches=programs.from_device, batch=32)
     row = journey.rows()["batch"]
-    assert row.rate == speed > 0 and row.waits == 2 and row.limit in LIMITS and row.rule == RULE
+    assert row.rate > 0 and row.waits == 2 and row.limit in LIMITS and row.rule == RULE
     assert row.error is not None and 0 < row.error < 10 and row.torch == torch.__version__
     journey.measure("slow", programs.train, batches=programs.from_device)
     assert journey.rows()["slow"].error is None and list(journey.rows()) == ["slow", "batch"]
-    from IPython.core.formatters import DisplayFormatter
-
-    assert DisplayFormatter().format(speed) == ({}, {})
 
 
 # --- compiling -----------------------------------------------------------------------------------------------
@@ -218,8 +215,6 @@ def test_what_cannot_be_a_row_is_refused() -> None:
     for key, rate, word in (("fast", 1.0, "fast"), *(("slow", x, str(x)) for x in (0.0, math.nan, math.inf))):
         with pytest.raises(ValueError, match=word):
             journey.add(key, rate)
-    with pytest.raises(ValueError, match="choose one of"):
-        journey.add("slow", 1.0, limit="nothing")
 
 
 @pytest.mark.parametrize(

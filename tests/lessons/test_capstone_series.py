@@ -110,22 +110,6 @@ def test_all_faults_are_told_at_once_and_ten_are_shown(tmp_path: Path) -> None:
     assert str(raised.value).endswith("... and 3 more")
 
 
-def test_a_column_that_must_be_there_is_missed(tmp_path: Path) -> None:
-    """A renamed column is found by its likeness; an unknown one is not used, which is noted."""
-    path = file_of(tmp_path, LINES)
-    with pytest.raises(series.SeriesError) as raised:
-        series.read_series(path, columns=["loads", "price"])
-    words = "column loads: it is missing. Is it 'load'.*\n.*column price: it is missing. Add it"
-    assert re.search(words, str(raised.value))
-    with pytest.raises(series.SeriesError, match="column date: it is missing"):
-        series.read_series(path, columns=["date"])
-    found = series.read_series(path, columns=["oil"])
-    assert found.columns == ["oil"]
-    assert found.values.shape == (24, 1)
-    assert found.notes == ["line 1, column load: not used."]
-    assert series.read_series(path, columns=["oil", "load"]).values[3].tolist() == [6, 3.5]
-
-
 HARMLESS: dict[str, Callable[[str], bytes]] = {
     "Excel's mark": lambda text: b"\xef\xbb\xbf" + text.encode(),
     "Windows lines": lambda text: text.replace("\n", "\r\n").encode(),

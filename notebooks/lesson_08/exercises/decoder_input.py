@@ -9,6 +9,7 @@ from bilingual import Bilingual
 from course_utils import figures
 from course_utils.exercises import Mistakes
 from course_utils.returned import tensor
+from lesson_08.words import WORDS
 
 
 def windows(length: int) -> Tensor:
@@ -45,14 +46,5 @@ def show(answer: Any) -> figures.Picture:
     axes.plot(range(8), past[0, :, 0].tolist(), "o-", color=figures.PALE)
     axes.plot(range(5, 5 + len(got)), got, "o-", color=figures.YOURS)
     axes.set_xlabel(Bilingual("step", "時間步"))
-    return figures.Picture(
-        figure,
-        Bilingual(
-            "Grey: a window of 8 steps. Blue: what you give the decoder, with start = 3 and ahead = 4, beginning at step 5.",
-            "灰色是 8 步的視窗；藍色是你交給解碼器的輸入（start = 3、ahead = 4），從第 5 步開始。",
-        ),
-        Bilingual(
-            f"A rising line of 8 points and your {len(got)} points from step 5 on.",
-            f"一條上升的 8 點折線，以及從第 5 步開始、你的 {len(got)} 個點。",
-        ),
-    )
+    texts = WORDS["decoder_input"]
+    return figures.Picture(figure, texts["caption"], texts["alternative"].format(count=len(got)))

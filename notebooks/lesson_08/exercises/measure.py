@@ -9,6 +9,7 @@ from bilingual import Bilingual
 from course_utils import figures
 from course_utils.exercises import Mistakes
 from course_utils.returned import tensor
+from lesson_08.words import WORDS
 
 
 def scores() -> Tensor:
@@ -46,13 +47,4 @@ def show(answer: Any) -> figures.Picture:
     axes.bar(range(len(got)), got, color=colours)
     axes.set_xlabel(Bilingual("query", "查詢"))
     axes.set_ylabel("M")
-    return figures.Picture(
-        figure,
-        Bilingual(
-            "Your M for the queries of head 0. With u = 2, the blue ones would be active.",
-            "你算出的 M（第 0 個頭）。如果 u = 2，也就是選兩個，藍色的就是入選的查詢。",
-        ),
-        Bilingual(
-            "Bars, one for each query; the two largest are blue.", "每個查詢一條長條，最大的兩條是藍色。"
-        ),
-    )
+    return figures.Picture(figure, **WORDS["measure"])

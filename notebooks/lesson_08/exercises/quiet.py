@@ -9,6 +9,7 @@ from bilingual import Block
 from course_utils.exercises import Mistakes, NotYet
 from course_utils.lesson_gpus import ready
 from course_utils.torch_state import preserved_state
+from lesson_08.programs import report_each
 from shared.waiting import Waits
 
 STEPS = 12
@@ -39,18 +40,6 @@ def given() -> tuple[nn.Module, torch.optim.Optimizer, list[list[Tensor]]]:
     return model, torch.optim.SGD(model.parameters(), lr=0.1), batches
 
 
-def as_before(model: nn.Module, optimizer: torch.optim.Optimizer, batches: list[list[Tensor]]) -> list[float]:
-    """Return the losses of the original loop."""
-    found = []
-    for *inputs, future in batches:
-        loss = nn.functional.mse_loss(model(*inputs), future)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        found.append(loss.item())
-    return found
-
-
 def trained(answer: Any) -> tuple[Any, Waits]:
     """Return the losses of the answer's loop, and where it waited."""
     with preserved_state():
@@ -62,7 +51,7 @@ def trained(answer: Any) -> tuple[Any, Waits]:
 def judge(answer: Any) -> Mistakes:
     """Compare the losses, then count the waits."""
     with preserved_state():
-        right = as_before(*given())
+        right = report_each(*given())
     got, waited = trained(answer)
     yield got is None, "returned_none"
     yield not isinstance(got, list), "no_list", {"kind": type(got).__name__}

@@ -12,6 +12,7 @@ from course_utils import facts
 from course_utils.exercises import Mistakes
 from course_utils.torch_state import preserved_state
 from informer import SMALL, Informer
+from lesson_08 import programs
 from lesson_08.programs import AHEAD, PAST, ready
 from mlp import Model
 
@@ -40,8 +41,7 @@ def error(answer: Any) -> float:
     """Train for 300 steps and return the error of every fourth validation window."""
     with preserved_state(threads=1):
         torch.manual_seed(0)
-        model, data = network(answer).train(), ready()
-        train, val = (data.windows("cpu", torch.float32, part) for part in ("train", "val"))
+        model, train = network(answer).train(), ready().windows("cpu", torch.float32)
         optimizer = torch.optim.AdamW(model.parameters())
         for step in range(STEPS):
             optimizer.param_groups[0]["lr"] = RATE * (1 - step / STEPS)
@@ -49,9 +49,7 @@ def error(answer: Any) -> float:
             optimizer.zero_grad()
             nn.functional.mse_loss(model(*known), future).backward()
             optimizer.step()
-        *known, future = val.batch(range(0, len(val), 4))
-        with torch.no_grad():
-            return nn.functional.mse_loss(model.eval()(*known), future).item()
+        return programs.error(model)
 
 
 def judge(answer: Any) -> Mistakes:
@@ -59,12 +57,8 @@ def judge(answer: Any) -> Mistakes:
     inputs, outputs = 5, 3
     layers = answer(inputs, outputs)
     yield not isinstance(layers, nn.Module), "no_module", {"kind": type(layers).__name__}
-    got = layers(torch.zeros(2, inputs))
-    yield (
-        tuple(got.shape) != (2, outputs),
-        "shape",
-        {"inputs": inputs, "outputs": outputs, "got": tuple(got.shape)},
-    )
+    got = tuple(layers(torch.zeros(2, inputs)).shape)
+    yield got != (2, outputs), "shape", {"inputs": inputs, "outputs": outputs, "got": got}
     most, used = operations(Informer(len(ready().columns), **SMALL)) // SHARE, operations(network(answer))
     yield used > most, "dear", {"used": used, "most": most}
     found = error(answer)
@@ -73,14 +67,10 @@ def judge(answer: Any) -> Mistakes:
 
 def show(answer: Any) -> Block:
     """Return operations and error beside the Informer's."""
-    found = {
-        Bilingual("the Informer", "Informer"): (
-            operations(Informer(len(ready().columns), **SMALL)),
-            INFORMER,
-        ),
-        Bilingual("yours", "你的網路"): (operations(network(answer)), error(answer)),
-    }
+    informer, yours = operations(Informer(len(ready().columns), **SMALL)), operations(network(answer))
     name = Bilingual("{who}: operations; validation error", "{who}：運算次數；驗證誤差")
-    return facts(
-        fixed={name.format(who=who): f"{count:,}; {value:.2f}" for who, (count, value) in found.items()}
-    )
+    rows = {
+        name.format(who=Bilingual("the Informer", "Informer")): f"{informer:,}; {INFORMER:.2f}",
+        name.format(who=Bilingual("yours", "你的網路")): f"{yours:,}; {error(answer):.2f}",
+    }
+    return facts(fixed=rows)

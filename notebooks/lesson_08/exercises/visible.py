@@ -8,6 +8,7 @@ from bilingual import Bilingual
 from course_utils import figures
 from course_utils.exercises import Mistakes
 from course_utils.returned import tensor
+from lesson_08.words import WORDS
 
 CASES = (([4, 1, 5], 6), ([0, 7], 8), ([2], 3))
 
@@ -46,11 +47,4 @@ def show(answer: Any) -> figures.Picture:
     axes.set_xlabel(Bilingual("key", "鍵"))
     axes.set_ylabel(Bilingual("query", "查詢"))
     axes.grid(visible=False)
-    return figures.Picture(
-        figure,
-        Bilingual(
-            "Your mask for the active queries 4, 1, 5: blue may be looked at.",
-            "入選的查詢是 4、1、5 時，你做出的遮罩。藍色表示可以看。",
-        ),
-        Bilingual("A grid of 3 queries and 6 keys.", "3 個查詢、6 個鍵的方格圖。"),
-    )
+    return figures.Picture(figure, **WORDS["visible"])

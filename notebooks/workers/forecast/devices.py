@@ -153,16 +153,10 @@ class Sampler:
         self.thread = threading.Thread(target=self.run, name="devices", daemon=True)
 
     def __enter__(self) -> "Sampler":
-        return self.start()
-
-    def __exit__(self, *error: object) -> None:
-        self.stop()
-
-    def start(self) -> "Sampler":
         self.thread.start()
         return self
 
-    def stop(self) -> None:
+    def __exit__(self, *error: object) -> None:
         self.done.set()
         self.thread.join(timeout=2)  # a driver that hangs must not hold the training
 

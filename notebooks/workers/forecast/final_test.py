@@ -51,14 +51,8 @@ def finish(
         flush=True,
     )
     if options.plots:
-        draw(folder)
+        import plots  # matplotlib takes a second, and other ranks need it not
 
-
-def draw(folder: Path) -> None:
-    """Draw what the folder holds."""
-    import plots  # matplotlib takes a second, and other ranks need it not
-
-    (folder / "plots").mkdir(exist_ok=True)
-    run = read_run(folder)
-    for name in ("loss", "forecast", "devices"):
-        getattr(plots, f"plot_{name}")(run, folder / "plots" / f"{name}.png")
+        run = read_run(folder)
+        for name in ("loss", "forecast", "devices"):
+            getattr(plots, f"plot_{name}")(run, folder / "plots" / f"{name}.png")

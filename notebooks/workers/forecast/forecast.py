@@ -10,7 +10,7 @@ import signal
 import time
 from argparse import Namespace
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
 
 import torch
@@ -248,13 +248,6 @@ def listen(options: Namespace) -> None:
         signal.signal(number, ask)
 
 
-def watching(folder: Path, options: Namespace) -> AbstractContextManager:
-    """Return what notes the use of CPU and GPUs meanwhile, once per run."""
-    if options.rank or not options.watch:
-        return nullcontext()
-    return Sampler(folder / "devices.jsonl", options.watch)
-
-
 def run(folder: Path, windows: dict[str, Windows], options: Namespace) -> None:
     """Train as far as is missing, and test."""
     listen(options)
@@ -262,7 +255,9 @@ def run(folder: Path, windows: dict[str, Windows], options: Namespace) -> None:
     progress = load(folder, parts, options)
     if decide((folder / "metrics.json").exists()):
         return say(options, "this run has ended already")
-    with watching(folder, options):
+    watched = options.rank == 0 and options.watch  # the devices, once per run
+    sampler = Sampler(folder / "devices.jsonl", options.watch) if watched else None
+    with sampler or nullcontext():
         if not train(folder, windows, parts, progress, options):
             return say(options, f"stopped: resume with --resume {folder}")
     parts["net"].load_state_dict(progress["best"]["net"])

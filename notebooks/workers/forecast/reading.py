@@ -5,9 +5,7 @@ The file's first column is `date`, the others are numbers; one row per step.
 
 import csv
 from codecs import BOM_UTF8
-from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from io import StringIO
 from pathlib import Path
 
@@ -100,7 +98,7 @@ def read_cells(path: Path) -> pd.DataFrame:
     return pd.DataFrame.from_dict(rows, "index", str, names)
 
 
-def name_faults(names: list[str], columns: Sequence[str] | None) -> list[str]:
+def name_faults(names: list[str]) -> list[str]:
     """Return what is wrong with the file's first line."""
     faults = []
     if names[0] != "date":
@@ -112,11 +110,6 @@ def name_faults(names: list[str], columns: Sequence[str] | None) -> list[str]:
             faults.append(f"line 1: column {number + 1} has no name. Give it one.")
         elif name in names[:number]:
             faults.append(f"line 1, column {name}: two are called so. Rename one.")
-    for name in columns or ():
-        if name not in names[1:]:
-            near = get_close_matches(name, names[1:], n=1, cutoff=0.5)
-            cure = f"Is it {near[0]!r}? Rename it." if near else "Add it."
-            faults.append(f"line 1, column {name}: it is missing. {cure}")
     return faults
 
 
@@ -200,23 +193,19 @@ def find_gaps(
                 notes.append(f"{where}, filled in between.")
 
 
-def read_series(
-    path: str | Path, fill: int = 6, columns: Sequence[str] | None = None
-) -> Series:
+def read_series(path: str | Path, fill: int = 6) -> Series:
     """Return what the file holds; gaps of up to `fill` steps are interpolated.
 
-    With `columns`, these are read, in this order. A file with faults raises a
-    SeriesError that names them all. An interpolated value knows the one after the gap:
-    who forecasts from within a gap does not have it yet.
+    A file with faults raises a SeriesError that names them all. An interpolated value
+    knows the one after the gap: who forecasts from within a gap does not have it yet.
     """
     rows = read_cells(Path(path))
-    faults, notes = name_faults(list(rows.columns), columns), []
+    faults, notes = name_faults(list(rows.columns)), []
     if not faults and len(rows) < 3:
         faults.append(f"it has {len(rows)} rows of values. It needs at least 3.")
     stop_if(faults, path)
-    times, wanted = read_times(rows.pop("date"), faults), list(columns or rows)
-    notes += [f"line 1, column {n}: not used." for n in rows if n not in wanted]
-    numbers, empty = read_numbers(rows[wanted], faults)
+    times = read_times(rows.pop("date"), faults)
+    numbers, empty = read_numbers(rows, faults)
     step = None if times is None else even_step(times, fill, faults, notes)
     stop_if(faults, path)
     grid = pd.date_range(times.iloc[0], times.iloc[-1], freq=step)
@@ -225,4 +214,5 @@ def read_series(
     find_gaps(empty, lines, fill, faults, notes)
     stop_if(faults, path)
     full = numbers.set_axis(times).reindex(grid).interpolate()
-    return Series(grid, torch.tensor(full.to_numpy("float32")), wanted, step, notes)
+    values = torch.tensor(full.to_numpy("float32"))
+    return Series(grid, values, list(rows), step, notes)
