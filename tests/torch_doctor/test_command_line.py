@@ -240,6 +240,7 @@ def test_what_is_no_python_is_refused_with_the_reason(tmp_path: Path) -> None:
         str(tmp_path): "no Python is there",
         str(broken): "does not start: libpython3.12.so.1.0: cannot open",
         str(script(tmp_path, "tool", "echo usage")): "does not start: usage",
+        str(script(tmp_path, "echo", 'echo "$@"')): "this is no Python",
         str(script(tmp_path, "python2", "echo 207")): "Python 2.7; 3.8 or newer",
         str(script(tmp_path, "python3.7", "echo 307")): "這是 Python 3.7",
     }.items():
@@ -271,11 +272,3 @@ def test_the_probes_run_in_every_python(minor: int, machine: Machine) -> None:
     assert set(how.values()) == {("answered", None)}, how
     assert found["interpreter"]["python"].startswith(f"3.{minor}.")
     assert diagnose(found).first.cause.name == "healthy"
-
-
-def test_a_program_that_is_no_python_is_not_examined() -> None:
-    with pytest.raises(ValueError, match=r"this is no Python|does not start"):
-        other_python.find("/bin/ls")
-    with pytest.raises(ValueError) as refused:
-        other_python.find("/bin/echo")
-    assert "version_info" not in str(refused.value)
