@@ -1,57 +1,27 @@
-"""The lessons as the unit tests read them: code cells without magics, and calls of our own functions in them."""
+"""The code cells of all lessons, and the calls in them; each notebook is read and parsed once."""
 
 import ast
-import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tools.written import script_in
+from tools.notebook_file import Cell
+from tools.notebook_file import cells as cells_of
 
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("[0-9][0-9]_*.ipynb"))
 
 
-@dataclass(frozen=True)
-class Cell:
-    """One cell: its lesson ("01"), its id, its kind ("code" or "markdown"), its text, and whether that is folded."""
-
-    lesson: str
-    id: str
-    kind: str
-    text: str
-    folded: bool
-
-
 @cache
-def everything() -> list[Cell]:
-    """Return all cells, in the order of the course; read once."""
-    return [
-        Cell(path.name[:2], c["id"], c["cell_type"], "".join(c["source"]), "jupyter" in c["metadata"])
-        for path in NOTEBOOKS
-        for c in json.loads(path.read_text(encoding="utf-8"))["cells"]
-    ]
-
-
-def cells(*kinds: str) -> list[Cell]:
-    """Return all cells of the given kinds, in the order of the course."""
-    return [cell for cell in everything() if cell.kind in kinds]
+def cells() -> list[Cell]:
+    """Return all code cells, in the order of the course."""
+    return [cell for path in NOTEBOOKS for cell in cells_of(path) if cell.code]
 
 
 @cache
 def every_call() -> list[tuple[str, Cell, ast.Call]]:
-    """Return the name, the cell and the node of every call in the lessons, not in the scripts they write; parsed once."""
-    return [
-        (ast.unparse(node.func), cell, node)
-        for cell in cells("code")
-        if not script_in(cell.text)
-        for node in ast.walk(ast.parse(without_magics(cell.text)))
-        if isinstance(node, ast.Call)
-    ]
-
-
-def without_magics(code: str) -> str:
-    return "\n".join("" if line.startswith(("%", "!")) else line for line in code.splitlines())
+    """Return the name, the cell and the node of every call in the lessons, not in the scripts they write."""
+    nodes = ((cell, node) for cell in cells() for node in ast.walk(ast.parse(cell.source)))
+    return [(ast.unparse(node.func), cell, node) for cell, node in nodes if isinstance(node, ast.Call)]
 
 
 def calls(*names: str) -> Iterator[tuple[Cell, ast.Call]]:

@@ -21,10 +21,9 @@ from pathlib import Path
 import grimp
 import pytest
 from hatchling.builders.wheel import WheelBuilder
-from lesson_cells import cells, without_magics
+from lesson_cells import cells
 
 import course_utils
-from tools.written import script_in
 
 ROOT = Path(__file__).parents[1]
 ROOMS = sorted(path.parent.name for path in (ROOT / "notebooks").glob("lesson_*/__init__.py"))
@@ -134,8 +133,8 @@ def test_the_project_imports_itself_and_libraries_only() -> None:
 
 def test_lessons_import_the_whole_face_and_nothing_behind_it() -> None:
     used: set[str] = set()
-    for cell in cells("code"):
-        for module, names in [] if script_in(cell.text) else imported(without_magics(cell.text)):
+    for cell in cells():
+        for module, names in imported(cell.source):
             if package(module) == "course_utils":
                 assert module == "course_utils" and names, f"{cell.id}: use `from course_utils import …`"
                 used |= set(names)

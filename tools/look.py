@@ -2,8 +2,8 @@
 
     python -m tools.look notebooks/01_cuda_check.ipynb --language zh --width 1280 --out FOLDER
 
-Several notebooks of a folder and several languages (``--language en zh both``) may be given; ``--no-run`` shows the
-notebook as it is on first opening (untrusted, nothing run). The notebook is never modified: a copy is served.
+Several notebooks of a folder and several languages (``--language en zh both``) may be given. The notebook is never
+modified: a copy is served.
 Exit status 1 when a cell raised, a widget failed, or the page reported an error.
 """
 
@@ -47,13 +47,10 @@ def screenshots(notebook: NotebookPage, folder: Path, prefix: str) -> list[Path]
 def look(lab: Lab, chromium: object, name: str, options: argparse.Namespace) -> bool:
     """Save the screens of one notebook; True when nothing is wrong with it."""
     with lab.open_notebook(chromium, name, options.width) as notebook:
-        if options.run:
-            complete = notebook.run_all(timeout=600)
-            print(f"{name}: {'ran to the end' if complete else 'STOPPED at an error'}")
-        # Without a run there is no switch yet: one look, both languages visible.
-        for language in options.language if options.run else ["not_run"]:
-            if options.run:
-                notebook.switch_language(language)
+        complete = notebook.run_all(timeout=600)
+        print(f"{name}: {'ran to the end' if complete else 'STOPPED at an error'}")
+        for language in options.language:
+            notebook.switch_language(language)
             prefix = f"{name.removesuffix('.ipynb')}_{language}_{options.width}"
             shots = screenshots(notebook, options.out, prefix)
             print(f"  {len(shots)} screens: {shots[0]} … {shots[-1].name}")
@@ -70,7 +67,6 @@ def main() -> int:
     parser.add_argument("--language", nargs="+", choices=["en", "zh", "both"], default=["both"])
     parser.add_argument("--width", type=int, default=1280, help="window width in CSS pixels")
     parser.add_argument("--out", type=Path, default=Path(tempfile.gettempdir()) / "course-screens")
-    parser.add_argument("--no-run", dest="run", action="store_false", help="as on first opening")
     options = parser.parse_args()
     folder, *others = {path.resolve().parent for path in options.notebooks}
     if others or not all(path.is_file() for path in options.notebooks):

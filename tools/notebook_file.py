@@ -42,10 +42,13 @@ def code_hash(source: str) -> str:
 class Cell:
     """A cell of a lesson."""
 
+    lesson: str  # "01"
     section: str  # "1.2", or "" before the first
     id: str
     code: bool
-    source: str  # without magics; "" where it writes a script
+    folded: bool
+    text: str
+    source: str  # its text without magics; "" where it writes a script
     script: Script | None = None  # that it writes into ``mine/``
 
 
@@ -63,7 +66,8 @@ def cells(path: Path) -> list[Cell]:
     """Return the cells of a notebook in order."""
     found, section = [], ""
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
-        source, code = "".join(cell["source"]), cell["cell_type"] == "code"
+        text = source = "".join(cell["source"])
+        code = cell["cell_type"] == "code"
         script = script_in(source) if code else None
         if script:
             source = ""
@@ -72,7 +76,8 @@ def cells(path: Path) -> list[Cell]:
         elif heading := re.match(r"## (.*)", source):
             number = re.match(r"\d+\.\d+", heading[1])
             section = number[0] if number else heading[1].partition(" · ")[0]
-        found.append(Cell(section, cell.get("id", ""), code, source, script))
+        about = (cell.get("id", ""), code, "jupyter" in cell.get("metadata", {}))
+        found.append(Cell(path.name[:2], section, *about, text, source, script))
     return found
 
 

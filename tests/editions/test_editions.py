@@ -182,11 +182,6 @@ def test_a_problem_is_found(language: str, cell: nbformat.NotebookNode, problem:
     assert problem in found
 
 
-def test_nothing_is_found_where_nothing_is_wrong() -> None:
-    cell = text("程序调用 `the function that is not here`，见 [下一课](01_cuda_check.ipynb)。")
-    assert problems(small(cell, shown("<code>a b c</code>"), language="zh-CN"), ROOT / "notebooks") == []
-
-
 def test_an_unknown_edition_is_refused() -> None:
     with pytest.raises(ValueError, match="'zh'"):
         edition(nbformat.v4.new_notebook(), "zh", "student")

@@ -54,7 +54,7 @@ def functions(source: str) -> dict[str, str]:
 
 def test_the_notebook_shows_the_slow_program_as_it_is() -> None:
     shown: dict[str, str] = {}
-    for cell in cells("code"):
+    for cell in cells():
         if cell.lesson == "08" and cell.id.startswith("slow-"):
             shown |= functions(cell.text)
     own = functions(inspect.getsource(programs))

@@ -163,7 +163,7 @@ def test_on_a_gpu_the_cpu_stands_beside_it(monkeypatch, shown):
 
 
 def test_the_first_training_is_timed_after_the_start_of_the_gpu(monkeypatch):
-    (cell,) = [cell for cell in cells("code") if cell.lesson == "00" and "timed(" in cell.text]
+    (cell,) = [cell for cell in cells() if cell.lesson == "00" and "timed(" in cell.text]
     done = []
     monkeypatch.setattr(scoreboard, "timed", lambda train, device, epochs: (done.append("timed"), 1.0))
     names = {"finished": lambda device, epochs: done.append(device), "try_gpu": lambda: "cuda:0"}

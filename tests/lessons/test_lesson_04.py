@@ -82,7 +82,7 @@ WAITS = {
 @pytest.mark.parametrize("without", [None, *WAITS])
 def test_the_lessons_pipeline_has_both_waits(without: str | None) -> None:
     """A missing wait need not show in the values; the practice GPU names the race all the same."""
-    (source,) = [cell.text for cell in cells("code") if (cell.lesson, cell.id) == ("04", "overlap-build")]
+    (source,) = [cell.text for cell in cells() if (cell.lesson, cell.id) == ("04", "overlap-build")]
     assert all(source.count(line) == 1 for line in WAITS.values())
     (device,) = ready()
     gpu, made = torch.get_device_module(device), {}

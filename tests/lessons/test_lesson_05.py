@@ -154,7 +154,7 @@ def test_what_gpus_do_and_send_is_shown_by_device() -> None:
 
 
 def test_devices_are_different_while_there_are_any() -> None:
-    (cell,) = [c for c in cells("code") if c.lesson == "05" and c.id == "setup"]
+    (cell,) = [c for c in cells() if c.lesson == "05" and c.id == "setup"]
     (function,) = [n for n in ast.parse(cell.text).body if getattr(n, "name", "") == "some_devices"]
     names: dict[str, Any] = {"gpus": lambda: ["cuda:0", "cuda:1"]}
     exec(compile(ast.Module([function], []), "<cell>", "exec"), names)

@@ -18,7 +18,7 @@ from tools.written import script_in
 
 ROOT = Path(__file__).parents[2]
 WORKERS = ROOT / "notebooks" / "workers"
-CELLS = [cell.text for cell in lesson_cells.cells("code") if cell.lesson == "06"]
+CELLS = [cell.text for cell in lesson_cells.cells() if cell.lesson == "06"]
 # What the lesson's cells write, by name: the last version of each.
 SCRIPTS = {found.name[:-3]: found.text for text in CELLS if (found := script_in(text))}
 
@@ -49,7 +49,7 @@ def test_whatever_can_choose_nccl_asks_whether_it_is_there() -> None:
     """PyTorch for Windows has none, however many GPUs there are."""
     files = [*WORKERS.rglob("*.py"), *(ROOT / "notebooks").glob("lesson_*/scripts/*.py")]
     texts = {path.name: path.read_text(encoding="utf-8") for path in files}
-    texts |= {cell.id: cell.text for cell in lesson_cells.cells("code")}
+    texts |= {cell.id: cell.text for cell in lesson_cells.cells()}
     choosing = {k for k, text in texts.items() if '"nccl"' in text and "init_process_group(" in text}
     assert {"train.py", "process_group.py", "distribute_solution.py", "scaling-script"} <= choosing
     assert {key for key in choosing if "is_nccl_available()" not in texts[key]} == set()
@@ -57,7 +57,7 @@ def test_whatever_can_choose_nccl_asks_whether_it_is_there() -> None:
 
 def test_launches_on_gpus_or_of_many_ranks_may_take_three_minutes() -> None:
     """Eight ranks that load PyTorch from a network's disk and start NCCL for the first time may need one."""
-    sources = {cell.text.partition("\n")[0][12:]: cell.text for cell in lesson_cells.cells("code")}
+    sources = {cell.text.partition("\n")[0][12:]: cell.text for cell in lesson_cells.cells()}
     found = []
     for cell, call in [(cell, c) for cell, c in lesson_cells.calls("launch") if cell.lesson in ("06", "07")]:
         given = {word.arg: ast.unparse(word.value) for word in call.keywords}

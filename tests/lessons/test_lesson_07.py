@@ -21,7 +21,7 @@ from lesson_07.scaling_efficiency import MEASURED, Scaling
 
 EXERCISE = exercises_of("07")["ring_all_reduce"]
 RIGHT = PUBLISHED["07/ring_all_reduce"].solution
-CELLS = {cell.id: cell.text for cell in cells("code") if cell.lesson == "07"}
+CELLS = {cell.id: cell.text for cell in cells() if cell.lesson == "07"}
 
 
 def answer(source: str) -> Any:

@@ -101,7 +101,7 @@ def function(source: str, name: str) -> str:
 
 
 def test_lesson_00_shows_the_beginners_program():
-    (cell,) = [cell for cell in cells("code") if cell.id == "beginner-program"]
+    (cell,) = [cell for cell in cells() if cell.id == "beginner-program"]
     ours = textwrap.dedent(inspect.getsource(program.beginner))
     assert function(cell.text, "beginner") == function(ours, "beginner")
 
@@ -153,7 +153,7 @@ def test_lenet_has_the_classic_sizes() -> None:
 
 def test_the_lenet_of_lesson_05_is_this_one() -> None:
     namespace: dict[str, Any] = {}
-    source = next(c.text for c in cells("code") if c.id == "hand-lenet")
+    source = next(c.text for c in cells() if c.id == "hand-lenet")
     function = next(n for n in ast.parse(source).body if isinstance(n, ast.FunctionDef) and n.name == "lenet")
     exec("import torch\nfrom torch import nn\n" + ast.unparse(function), namespace)
     torch.manual_seed(0)

@@ -20,7 +20,6 @@ from notebook_torchrun.result import Failure, Run
 from shared import kept_rates, program, score_rules, scoreboard, scoreboard_picture
 from shared.scoreboard import ScoreError, entries, score, score_ranks
 from shared.scoreboard_picture import Entry, board, gain
-from tools.written import script_in
 
 CPU = torch.device("cpu")
 ENTRY = Entry(100.0, 0.95, 1, "cpu", "A processor", "2.13.0", "2026-11-23", score_rules.RULE)
@@ -246,7 +245,7 @@ def test_a_strict_run_fails_and_a_lesson_without_a_place_on_the_board(train, mon
 
 # --- several processes ---------------------------------------------------------------------------------------
 
-SCRIPTS = [script_in(cell.text) for cell in cells("code")]
+SCRIPTS = [cell.script for cell in cells()]
 FASTER = next(script.text for script in SCRIPTS if script and script.name == "faster.py")  # of lesson 06
 
 

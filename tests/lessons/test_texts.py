@@ -35,7 +35,7 @@ def question_text(number: str, name: str) -> dict[str, Any]:
 
 
 def test_there_is_something_to_test() -> None:
-    assert len(LESSONS) >= 7 and len(cells("code")) > 350 and len(ENTRIES) > 150 and len(QUESTIONS) >= 50
+    assert len(LESSONS) >= 7 and len(cells()) > 350 and len(ENTRIES) > 150 and len(QUESTIONS) >= 50
 
 
 def drawn_in_rooms() -> set[tuple[str, str]]:
@@ -80,7 +80,7 @@ def test_what_only_a_gpu_measures_is_folded() -> None:
         words = {getattr(word.value, "value", "") for word in call.keywords if word.arg == "needs"}
         needs.setdefault(cell, []).append(bool(words & of_gpus))
     only_there = {cell for cell, found in needs.items() if all(found)}
-    folded = {cell for cell in cells("code") if cell.folded}
+    folded = {cell for cell in cells() if cell.folded}
     assert {cell for cell in only_there if "def " in cell.text} <= folded <= only_there
 
 

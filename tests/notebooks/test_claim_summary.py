@@ -108,6 +108,6 @@ def test_a_run_with_a_claim_that_stays_unclear_fails_in_ci(
     )
     record.execute(path, tmp_path / "journal.jsonl")
     monkeypatch.setenv("CI", "1")
-    status, failed, printed = run_nbval([path])
-    assert (status, failed) == (pytest.ExitCode.TESTS_FAILED, {}), printed
+    failed, printed = run_nbval([path])
+    assert failed == {}, printed
     assert "FAILED 01_a.ipynb: claim 9.1 was unclear; measured again, it is: unclear" in printed

@@ -385,7 +385,6 @@ def test_taking_evidence(
     other = H200 | {"torch": "2.12.0"}
     for manifest, found, words in (
         (manifest_of(H200, "rehearsal"), evidence_of(H200), "rehearsal"),
-        (manifest_of(H200, **{"workers/w.py": "x\n"}), evidence_of(H200), "other code"),
         (manifest_of(H200), None, "holds no recorded run"),
         (manifest_of(H200) | {"format": 2}, evidence_of(H200), "format 2"),
         (manifest_of(other), evidence_of(other), "different machines .*2.11.0.*; .*2.12.0"),

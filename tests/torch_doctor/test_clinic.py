@@ -34,23 +34,15 @@ def found(text: str) -> str | None:
 
 def test_entries_are_complete() -> None:
     assert len(ENTRIES) >= 216, "none is dropped"
-    for name in ENTRIES:
-        is_complete(name)
-
-
-def is_complete(name: str) -> None:
-    entry = ENTRIES[name]
-    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name), name
-    assert entry.patterns and entry.samples and entry.source.startswith("https://"), name
-    assert re.fullmatch("0[0-8]", entry.lesson), name
-    assert entry.similar and set(entry.similar) <= set(ENTRIES) - {name}, name
-    assert set(entry.supersedes) <= set(ENTRIES) - {name}, name
-    assert len(entry.message) < 120 and "\n" not in entry.message, name
-    for part in CARD:
-        text = getattr(entry, part)
-        assert len(text.en) < 420 and len(text.zh) < 230, (name, part)
-    for pattern in entry.patterns:
-        catalogue.expression(pattern)
+    for name, entry in ENTRIES.items():
+        assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name), name
+        assert entry.patterns and entry.samples and entry.source.startswith("https://"), name
+        assert re.fullmatch("0[0-8]", entry.lesson), name
+        assert entry.similar and set(entry.similar) <= set(ENTRIES) - {name}, name
+        assert set(entry.supersedes) <= set(ENTRIES) - {name}, name
+        assert len(entry.message) < 120 and "\n" not in entry.message, name
+        texts = [getattr(entry, part) for part in CARD]
+        assert all(len(text.en) < 420 and len(text.zh) < 230 for text in texts), name
 
 
 def test_what_is_said_to_be_provoked_can_be() -> None:
@@ -113,11 +105,6 @@ def test_the_last_line_of_a_message_alone_is_recognised() -> None:
     last = {(name, sample.strip().splitlines()[-1]) for name, sample in SAMPLES}
     wrong = {(name, line): other for name, line in last if (other := found(line)) not in {name, *GENERAL}}
     assert not {key: other for key, other in wrong.items() if other or key[0] not in CAUTIOUS}
-
-
-def test_a_text_without_an_error_is_told_so() -> None:
-    assert "No error was found" in explain("Epoch 3: loss 0.71, accuracy 0.83").text("en")
-    assert "does not know" in explain("ValueError: something else").text("en")
 
 
 def raw(name: str, text: str) -> bool:
@@ -276,13 +263,6 @@ def test_a_rank_that_torchrun_killed_is_no_cause() -> None:
 def test_a_victim_is_told_to_look_elsewhere() -> None:
     victims = [entry for entry in ENTRIES.values() if entry.role == "victim"]
     assert {"gloo-peer", "store-closed", "nccl-aborted"} <= {entry.name for entry in victims}
-    for name in ("gloo-peer", "store-closed", "nccl-aborted"):
-        entry = ENTRIES[name]
-        english, chinese = (
-            " ".join(getattr(getattr(entry, part), language) for part in CARD) for language in ("en", "zh")
-        )
-        assert "victim" in english and "says something else" in english, name
-        assert "受牽連" in chinese and "最早印出其他錯誤訊息" in chinese, name
     for entry in victims:
         card = explain(entry.samples[0])
         assert card.entry == entry
@@ -446,6 +426,7 @@ def test_an_unknown_text_gets_a_card_that_says_so() -> None:
     card = explain("ValueError: something else")
     assert card.name is None and card.entry is None
     assert "does not know" in card.text("en") and "不認得" in card.text("zh")
+    assert "No error was found" in explain("Epoch 3: loss 0.71, accuracy 0.83").text("en")
     assert_nested(card.html())
 
 

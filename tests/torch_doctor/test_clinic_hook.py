@@ -72,10 +72,24 @@ def traceback(outputs: list[Any]) -> list[str]:
     ][0]
 
 
-def test_a_known_error_is_followed_by_its_card(notebook: dict[str, list[Any]]) -> None:
-    outputs = notebook["known"]
-    assert kinds(outputs) == ["error", "display_data"]
-    card = outputs[1]["data"]
+@pytest.mark.parametrize(
+    "names, expected",
+    [
+        ("known chained awaited quiet restored", ["error", "display_data"]),
+        ("several", ["stream", "error", "display_data"]),
+        ("without unknown syntax removed", ["error"]),
+        ("broken late", ["error"]),  # a fault of the hook stays its own
+    ],
+)
+def test_one_card_follows_a_known_error(
+    names: str, expected: list[str], notebook: dict[str, list[Any]]
+) -> None:
+    assert {name: kinds(notebook[name]) for name in names.split()} == dict.fromkeys(names.split(), expected)
+
+
+def test_a_card_is_in_both_languages(notebook: dict[str, list[Any]]) -> None:
+    assert notebook["install"][0]["data"]["text/plain"] == "(True, True, True)"
+    card = notebook["known"][1]["data"]
     assert "course-clinic" in card["text/html"] and "記憶體" in card["text/html"]
     assert card["text/plain"].startswith("Error clinic · 錯誤門診: CUDA out of memory.")
 
@@ -84,23 +98,7 @@ def test_the_traceback_is_the_one_that_would_have_been(notebook: dict[str, list[
     def same(lines: list[str]) -> list[str]:  # the cells have numbers of their own
         return [line.split("\n", 1)[-1] if "Cell" in line else line for line in lines]
 
-    assert kinds(notebook["without"]) == ["error"]
     assert same(traceback(notebook["without"])) == same(traceback(notebook["known"]))
-
-
-def test_installing_thrice_shows_one_card(notebook: dict[str, list[Any]]) -> None:
-    assert notebook["install"][0]["data"]["text/plain"] == "(True, True, True)"
-    assert kinds(notebook["known"]).count("display_data") == 1
-
-
-@pytest.mark.parametrize("name", ["unknown", "syntax"])
-def test_other_errors_get_no_card(notebook: dict[str, list[Any]], name: str) -> None:
-    assert kinds(notebook[name]) == ["error"]
-
-
-@pytest.mark.parametrize("name", ["chained", "awaited", "quiet", "several", "restored"])
-def test_the_way_a_cell_fails_does_not_matter(notebook: dict[str, list[Any]], name: str) -> None:
-    assert kinds(notebook[name])[-2:] == ["error", "display_data"]
 
 
 def test_a_magic_that_swallows_nothing(notebook: dict[str, list[Any]]) -> None:
@@ -110,16 +108,6 @@ def test_a_magic_that_swallows_nothing(notebook: dict[str, list[Any]]) -> None:
 def test_the_text_of_an_error_is_not_asked_for_again(notebook: dict[str, list[Any]]) -> None:
     """The traceback itself asks once or twice; the hook must not add to that."""
     assert notebook["asked"][0]["text"] == notebook["asked without"][0]["text"]
-
-
-@pytest.mark.parametrize("name", ["broken", "late"])
-def test_a_fault_of_the_hook_stays_its_own(notebook: dict[str, list[Any]], name: str) -> None:
-    assert kinds(notebook[name]) == ["error"]
-    assert notebook[name][0]["ename"] == "RuntimeError"
-
-
-def test_it_can_be_switched_off(notebook: dict[str, list[Any]]) -> None:
-    assert kinds(notebook["removed"]) == ["error"]
 
 
 def test_setting_up_installs_it_unless_told_otherwise() -> None:

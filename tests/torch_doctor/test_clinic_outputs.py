@@ -126,16 +126,3 @@ def test_no_output_has_two_causes() -> None:
 
 def test_every_name_is_an_entry() -> None:
     assert {output["entry"] for output in OUTPUTS} - set(entries()) == {""}
-
-
-def test_measuring_notices_a_pattern_that_got_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    from torch_doctor.errors import catalogue, matching
-
-    known = {
-        name: entry
-        for name, entry in entries().items()
-        if name not in ("oom", "sm-unsupported", "torchrun-child")
-    }
-    monkeypatch.setattr(matching, "entries", lambda: known)
-    right, all_ = recall(HELD_BACK)
-    assert right / all_ < 0.95 and catalogue.entries() is not known

@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import other_pythons
 import pytest
 from cases import tables
 from made_up_evidence import laid_over, on_windows
@@ -326,17 +327,7 @@ def test_another_environment_becomes_a_kernel_of_the_notebook(place: Place) -> N
     place.type(run_of("other-python", place.evidence()).replace("cuda.is_available()", "version.cuda"))
 
 
-def python_release(release: str) -> Path | None:
-    """Return the Python `release` (``"3.9"``) of this machine, if it has one."""
-    on_path = shutil.which(f"python{release}")
-    found = [
-        *Path.home().glob(f".pyenv/versions/{release}.*/bin/python{release}"),
-        *([Path(on_path)] if on_path else []),
-    ]
-    return next((path for path in found if "shims" not in path.parts), None)
-
-
-OLD, NEW = python_release("3.9"), python_release("3.12")
+OLD, NEW = other_pythons.python(9), other_pythons.python(12)
 
 
 @pytest.mark.nightly

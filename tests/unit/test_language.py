@@ -2,14 +2,14 @@
 
 import json
 import re
-from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
 import pytest
-from lesson_cells import calls, everything
+from lesson_cells import NOTEBOOKS, calls
 
 from course_utils import Bilingual, language, settings, setup
+from tools.notebook_file import cells
 
 # --- the choice ---------------------------------------------------------------------------------------
 
@@ -75,13 +75,9 @@ def test_the_switch_is_where_the_style_sheet_looks() -> None:
     assert language.style().count("{") == language.style().count("}") > 20, "it is closed"
     assert ".jp-Cell:nth-child(-n+4):has(.course-switch " in language.style()
     asked = [(cell.lesson, cell.id) for cell, _ in calls("setup")]
-    first = [
-        (cell.lesson, cell.id)
-        for _, lesson in groupby(everything(), key=lambda cell: cell.lesson)
-        for cell in islice(lesson, 4)
-    ]
-    assert asked and set(asked) <= set(first)
-    assert [lesson for lesson, _ in asked] == sorted({cell.lesson for cell in everything()}), "one each"
+    first = {(cell.lesson, cell.id) for path in NOTEBOOKS for cell in cells(path)[:4]}
+    assert asked and set(asked) <= first
+    assert [lesson for lesson, _ in asked] == [path.name[:2] for path in NOTEBOOKS], "one each"
 
 
 # --- one language only --------------------------------------------------------------------------------

@@ -30,9 +30,9 @@ TEXTS = {f"{name}{tag}" for name in PAIRS for tag in ("", "_en", "_zh")}
 
 def known_keys() -> set[str]:
     """Return the claims' ids and the figures' names of all lessons."""
-    lessons = {cell.lesson for cell in cells("code") if cell.lesson != "09"}
+    lessons = {cell.lesson for cell in cells() if cell.lesson != "09"}
     texts = [all_texts(number) for number in lessons]
-    drawn = {name for cell in cells("code") for name in re.findall(r'figures\.bars\(\s*"(\w+)"', cell.text)}
+    drawn = {name for cell in cells() for name in re.findall(r'figures\.bars\(\s*"(\w+)"', cell.text)}
     return {key for text in texts for kind in ("claim", "figure") for key in text[kind]} | drawn
 
 
@@ -93,7 +93,7 @@ def test_a_reference_belongs_to_a_claim_or_a_figure_and_every_source_is_used() -
     assert set(DATA["reference"]) - BY_NAME <= known_keys()
     assert set(DATA["source"]) == {entry["from"] for entry in DATA["reference"].values()}
     rooms = [path.read_text("utf-8") for path in (FILE.parents[1] / "notebooks").rglob("*.py")]
-    asked = [*rooms, *(cell.text for cell in cells("code"))]
+    asked = [*rooms, *(cell.text for cell in cells())]
     assert [key for key in BY_NAME if not any(f'"{key}"' in text for text in asked)] == [], (
         "nothing asks for it"
     )

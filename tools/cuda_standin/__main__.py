@@ -1,6 +1,6 @@
 """Execute notebooks on stand-ins for machines with CUDA, and report what goes wrong there.
 
-``python -m tools.cuda_standin [--profile NAME …] [--keep FOLDER] [notebooks …]``
+``python -m tools.cuda_standin [--profile NAME …] [notebooks …]``
 
 Reported for each profile and notebook: cells that raise, anything on stderr, outputs that differ from the stored ones
 after sanitizing, exact facts that do not hold, races between streams, and how many claims were measured. Measured values
@@ -27,7 +27,7 @@ from nbformat.v4 import new_code_cell
 from tools.claim_summary import read_notes
 from tools.cuda_standin.driver import build
 from tools.cuda_standin.profiles import SOUND
-from tools.notebook_file import canonical, read
+from tools.notebook_file import read
 from tools.record import client
 from tools.sanitized import sanitized
 from tools.written import workplace
@@ -64,17 +64,18 @@ class Report:
     claims: dict[str, dict] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
 
-    def reason(self, finding: Finding) -> str | None:
-        """Return the explanation of a finding in ``explained.toml``, or None."""
-        for entry in EXPLAINED:
-            same = (entry["notebook"], entry["kind"]) == (self.notebook[:2], finding.kind)
-            if same and finding.where in entry["where"] and self.profile in entry.get("profiles", SOUND):
-                return entry["why"]
-        return None
+    def explained(self, finding: Finding) -> bool:
+        """Return whether ``explained.toml`` has a reason for a finding."""
+        return any(
+            (entry["notebook"], entry["kind"]) == (self.notebook[:2], finding.kind)
+            and finding.where in entry["where"]
+            and self.profile in entry.get("profiles", SOUND)
+            for entry in EXPLAINED
+        )
 
     def unexplained(self) -> list[Finding]:
         """Return the findings for which there is no explanation."""
-        return [finding for finding in self.findings if self.reason(finding) is None]
+        return [finding for finding in self.findings if not self.explained(finding)]
 
 
 def compared(outputs: list[NotebookNode]) -> list[str]:
@@ -129,10 +130,8 @@ def kernel_environment(profile: str, library: Path, scratch: Path) -> dict[str, 
     }
 
 
-def run(
-    path: Path, profile: str, library: Path, *, keep: Path | None = None, only: Container[str] = ()
-) -> Report:
-    """Execute a notebook, or `only` some of its cells, on a machine of this profile; a folder may `keep` the result.
+def run(path: Path, profile: str, library: Path, *, only: Container[str] = ()) -> Report:
+    """Execute a notebook, or `only` some of its cells, on a machine of this profile.
 
     The file stays as it is. A kernel that dies or hangs is a finding in the cell that it was at.
     """
@@ -187,14 +186,11 @@ def run(
     numbered = {cell.execution_count: cell.id for cell in notebook.cells if cell.cell_type == "code"}
     report.findings += [Finding(note["kind"], numbered[note["cell"]], note["what"]) for note in notes]
     report.seconds = time.monotonic() - started
-    if keep:
-        keep.mkdir(parents=True, exist_ok=True)
-        (keep / f"{profile}-{path.name}").write_text(canonical(notebook), encoding="utf-8")
     return report
 
 
-def show(report: Report, verbose: bool) -> None:
-    """Print a report."""
+def show(report: Report) -> None:
+    """Print a report, with the findings that nothing explains."""
     walked = [id for id, values in report.claims.items() if values["verdict"] != "needs"]
     unexplained = report.unexplained()
     print(
@@ -202,12 +198,8 @@ def show(report: Report, verbose: bool) -> None:
         f" {len(report.claims) - len(walked)} not, {len(report.findings) - len(unexplained)} explained findings,"
         f" {len(unexplained)} others"
     )
-    for finding in report.findings:
-        why = report.reason(finding)
-        if why is None:
-            print(f"  {finding.kind} {finding.where}: {finding.what}")
-        elif verbose:
-            print(f"  ({finding.kind} {finding.where}: {why})")
+    for finding in unexplained:
+        print(f"  {finding.kind} {finding.where}: {finding.what}")
 
 
 def main() -> int:
@@ -216,8 +208,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.cuda_standin", description=what)
     parser.add_argument("notebooks", nargs="*", type=Path, help="default: lessons 01 to 08")
     parser.add_argument("--profile", nargs="+", choices=SOUND, default=SOUND, help="default: all")
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="gets the executed notebooks")
-    parser.add_argument("--verbose", action="store_true", help="also show the explained findings")
     options = parser.parse_args()
     every = sorted((ROOT / "notebooks").glob("*.ipynb"))
     paths = options.notebooks or [path for path in every if path.name[:2] in LESSONS]
@@ -227,8 +217,8 @@ def main() -> int:
         library = build(Path(folder))
         for profile in options.profile:
             for path in paths:
-                report = run(path.resolve(), profile, library, keep=options.keep)
-                show(report, options.verbose)
+                report = run(path.resolve(), profile, library)
+                show(report)
                 sys.stdout.flush()
                 failed |= bool(report.unexplained())
                 for id, values in report.claims.items():
