@@ -25,11 +25,7 @@ def a_run(results: Path, name: str, *, steps: int = 200, **files: Any) -> Path:
     """Write a run's folder; a file that is given as a text is written as it is, and None is left out."""
     folder = results / name
     folder.mkdir(parents=True)
-    every = 50
-    log = [
-        {"step": step, "seconds": step / 10, "loss": 1.0, "windows_per_second": 1000 + step}
-        for step in range(every, steps + 1, every)
-    ]
+    log = [{"step": step, "seconds": step / 10, "loss": 1.0} for step in range(50, steps + 1, 50)]
     for line in log[1::2]:
         line["val_mse"] = 10 / line["step"]
     given = {"config.json": CONFIG, "environment.json": ENVIRONMENT, "metrics.json": METRICS}
@@ -42,7 +38,7 @@ def a_run(results: Path, name: str, *, steps: int = 200, **files: Any) -> Path:
 
 
 def test_a_finished_run(tmp_path: Path) -> None:
-    (run,) = compare_runs.summaries(a_run(tmp_path, "informer-1").parent)
+    run = compare_runs.summary(a_run(tmp_path, "informer-1"))
     assert (run.name, run.state) == ("informer-1", compare_runs.TEXTS["finished"])
     assert (run.device, run.ranks) == ("NVIDIA <H100>", 2)
     assert (run.precision, run.batch, run.rate) == ("bfloat16", 64, 1234.5)
@@ -79,10 +75,10 @@ def test_whatever_has_happened_to_a_run(
 
 def test_bytes_that_are_no_text(tmp_path: Path) -> None:
     folder = a_run(tmp_path, "run")
-    (folder / "config.json").write_bytes(b"\xff\xfe\x00")
     (folder / "log.jsonl").write_bytes(b"\xff\xfe\n" + b'{"step": 5, "seconds": 1, "val_mse": 0.5}\n')
-    run = compare_runs.summary(folder)
-    assert run.state.en == "damaged: config.json" and run.curve == [(1, 0.5)]
+    assert compare_runs.summary(folder).curve == [(1, 0.5)]
+    (folder / "config.json").write_bytes(b"\xff\xfe\x00")
+    assert compare_runs.summary(folder).state.en == "damaged: config.json"
 
 
 def test_the_table_lists_the_oldest_run_first_and_no_hidden_folder(tmp_path: Path) -> None:
