@@ -1,14 +1,15 @@
 """The table of all runs, what a finished run is, the picture of a forecast."""
 
 import json
-import math
 import os
+from math import isclose, isnan
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from html_nesting import assert_nested
+from tabled import tabled
 
 from bilingual import Bilingual
 from lesson_08 import compare_runs, finished_run, forecast_picture
@@ -21,8 +22,8 @@ RANKS = ["cuda:0 (NVIDIA <H100>)", "cuda:1 (NVIDIA <H100>)"]
 ENVIRONMENT = {"ranks": RANKS, "devices": ["NVIDIA <H100>", "NVIDIA <H100>", "A processor"]}
 
 
-def a_run(results: Path, name: str, *, steps: int = 200, **files: Any) -> Path:
-    """Write a run's folder; a file that is given as a text is written as it is, and None is left out."""
+def a_run(results: Path, name: str, files: dict[str, Any] | None = None, steps: int = 200) -> Path:
+    """Write a run's folder; a file that is given as a text is written as it is, and False is left out."""
     folder = results / name
     folder.mkdir(parents=True)
     log = [{"step": step, "seconds": step / 10, "loss": 1.0} for step in range(50, steps + 1, 50)]
@@ -30,8 +31,8 @@ def a_run(results: Path, name: str, *, steps: int = 200, **files: Any) -> Path:
         line["val_mse"] = 10 / line["step"]
     given = {"config.json": CONFIG, "environment.json": ENVIRONMENT, "metrics.json": METRICS}
     given |= {"log.jsonl": "".join(json.dumps(line) + "\n" for line in log)}
-    for file, content in (given | {key.replace("__", "."): value for key, value in files.items()}).items():
-        if content is not None:
+    for file, content in (given | (files or {})).items():
+        if content is not False:
             text = content if isinstance(content, str) else json.dumps(content)
             (folder / file).write_text(text, encoding="utf-8")
     return folder
@@ -45,29 +46,12 @@ def test_a_finished_run(tmp_path: Path) -> None:
     assert (run.validation, run.seconds, run.curve) == (0.05, 20.0, [(10.0, 0.1), (20.0, 0.05)])
 
 
-STATES: list[tuple[dict[str, Any], str, float | None]] = [
-    ({"metrics__json": None, "steps": 100}, "50% done", 0.1),
-    ({"metrics__json": None, "steps": 0}, "nothing logged yet", None),
-    ({"metrics__json": '{"test": {"Infor'}, "damaged: metrics.json", 0.05),
-    ({"config__json": None}, "damaged: config.json", 0.05),
-    ({"config__json": "[" * 100_000, "metrics__json": None}, "damaged: config.json", 0.05),
-    ({"environment__json": "\x00\x00"}, "damaged: environment.json", 0.05),
-    ({"environment__json": None}, "finished", 0.05),
-    ({"environment__json": {"ranks": "cpu"}}, "finished", 0.05),
-    ({"log__jsonl": None}, "finished", None),
-    ({"log__jsonl": '{"step": 5}\n{"step": 10, "seconds": "many", "val_mse": NaN}\n{"st'}, "finished", None),
-    ({"metrics__json": {"test": None, "windows_per_second": None}}, "finished", 0.05),
-    ({"metrics__json": {"test": {"informer": [1]}}}, "finished", 0.05),
-    ({"config__json": {"batch": "64", "precision": 32, "steps": True}}, "finished", 0.05),
-]
-
-
-@pytest.mark.parametrize(("files", "state", "known"), STATES)
+@tabled
 def test_whatever_has_happened_to_a_run(
-    files: dict[str, Any], state: str, known: float | None, tmp_path: Path
+    files: dict[str, Any], state: str, known: float, steps: int | None, tmp_path: Path
 ) -> None:
-    run = compare_runs.summary(a_run(tmp_path, "odd <name>", **files))
-    assert (run.state.en, run.validation) == (state, known)
+    run = compare_runs.summary(a_run(tmp_path, "odd <name>", files, 200 if steps is None else steps))
+    assert (run.state.en, run.validation) == (state, None if isnan(known) else known)
     shown = compare_runs.compare_runs(tmp_path)._repr_mimebundle_()
     assert_nested(shown["text/html"])
     assert "odd &lt;name&gt;" in shown["text/html"] and state in shown["text/plain"]
@@ -103,16 +87,17 @@ def test_the_newest_run_that_was_tested(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(finished_run, "RESULTS", tmp_path)
     monkeypatch.setattr(finished_run, "launch", lambda *_, **__: pytest.fail("there is a finished run"))
     runs = {
-        "damaged": {"metrics__json": "{"},
-        "other": {"metrics__json": {"test": {"informer": ERRORS}}},
-        "of another series": {"config__json": CONFIG | {"data": "/short.csv"}},
+        "damaged": {"metrics.json": "{"},
+        "nested too deeply": {"metrics.json": "[" * 100_000},
+        "other": {"metrics.json": {"test": {"informer": ERRORS}}},
+        "of another series": {"config.json": CONFIG | {"data": "/short.csv"}},
         "newest": {},
-        "older": {"metrics__json": METRICS | {"windows_per_second": 1}},
+        "older": {"metrics.json": METRICS | {"windows_per_second": 1}},
     }
     for age, (name, files) in enumerate(runs.items()):
-        file = a_run(tmp_path, name, **files) / "metrics.json"
+        file = a_run(tmp_path, name, files) / "metrics.json"
         os.utime(file, (10**9 - age, 10**9 - age))
-    a_run(tmp_path, "unfinished", metrics__json=None)
+    a_run(tmp_path, "unfinished", {"metrics.json": False})
     a_run(tmp_path / "short", "of another series")
     assert finished_run.finished_runs("informer") == [METRICS]
 
@@ -148,5 +133,5 @@ def test_the_recorded_run_beats_all_baselines() -> None:
     assert model["per_horizon"][0] > linear["per_horizon"][0]
     assert model["per_horizon"][-1] < linear["per_horizon"][-1]
     for own in (model, *test.values()):
-        assert math.isclose(sum(own["per_horizon"]) / 24, own["mse"], rel_tol=0.01)
+        assert isclose(sum(own["per_horizon"]) / 24, own["mse"], rel_tol=0.01)
     assert Bilingual(**recorded["made"])
