@@ -31,10 +31,7 @@ TINY = {"past": 24, "start": 12, "ahead": 6, "width": 8, "heads": 2, "layers": 2
 TINY |= {"decoder_layers": 1, "factor": 2, "dropout": 0.1}
 informer.SIZES["small"].update(TINY)
 WORDS = ["--data", "short.csv", "--epochs", "2", "--batch", "16", "--no-plots", "--watch", "0.01", "--cpu"]
-OWN = {str(path) for path in PROJECT.glob("*.py")} - {
-    str(PROJECT / "informer.py"),
-    str(PROJECT / "series.py"),
-}
+OWN = {str(path) for path in PROJECT.glob("*.py") if path.name not in ("informer.py", "series.py")}
 
 
 class Lines:
@@ -86,14 +83,13 @@ def result(folder: Path) -> dict[str, Any]:
     """Return what must be the same, bit by bit."""
     found = read_run(folder)
     assert found.metrics, folder
-    timed = ("seconds", "windows_per_second")
-    log = [{name: line[name] for name in line if name not in timed} for line in found.log]
+    for line in (*found.log, found.metrics):
+        del line["seconds"], line["windows_per_second"]
     state = torch.load(folder / "checkpoint.pt", weights_only=True)
     weights = [*state["net"].values(), *torch.load(folder / "best.pt", weights_only=True)["net"].values()]
     moments = [value for own in state["optimizer"]["state"].values() for value in own.values()]
     tensors = [value.flatten().tolist() for value in (*weights, *moments)]
-    metrics = {name: value for name, value in found.metrics.items() if name not in timed}
-    return {"log": log, "metrics": metrics, "tensors": tensors}
+    return {"log": found.log, "metrics": found.metrics, "tensors": tensors}
 
 
 def look(folder: Path, steps: list[int]) -> str:

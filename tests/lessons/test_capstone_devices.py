@@ -4,9 +4,7 @@ import importlib
 import json
 import subprocess
 import sys
-import threading
 import time
-import types
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,29 +22,23 @@ class NVMLError(Exception):
 NOT_SUPPORTED, LOST = NVMLError("Not Supported"), NVMLError("GPU is lost")
 
 
-class Nvml(types.ModuleType):
-    """NVML for some cards: UUID → (load in % or an error, used bytes or an error, all bytes)."""
+def nvml_of(cards: dict[str, tuple[Any, Any, int]], start: Any = None) -> Any:
+    """Return NVML for some cards: UUID → (load in % or an error, used bytes or an error, all bytes)."""
 
-    NVMLError = NVMLError
-
-    def __init__(self, cards: dict[str, tuple[Any, Any, int]], start: Any = None) -> None:
-        super().__init__("pynvml")
-        self.cards, self.start = cards, start
-
-    def nvmlInit(self) -> None:  # noqa: N802  (its name)
-        told(self.start)
-
-    def nvmlDeviceGetHandleByUUID(self, uuid: str) -> str:  # noqa: N802
-        if uuid not in self.cards:
+    def handle(uuid: str) -> str:
+        if uuid not in cards:
             raise NVMLError("Not Found")
         return uuid
 
-    def nvmlDeviceGetUtilizationRates(self, handle: str) -> Any:  # noqa: N802
-        return SimpleNamespace(gpu=told(self.cards[handle][0]), memory=1)
-
-    def nvmlDeviceGetMemoryInfo(self, handle: str) -> Any:  # noqa: N802
-        _, used, total = self.cards[handle]
-        return SimpleNamespace(used=told(used), total=total, free=total - used)
+    return SimpleNamespace(
+        NVMLError=NVMLError,
+        nvmlInit=lambda: told(start),
+        nvmlDeviceGetHandleByUUID=handle,
+        nvmlDeviceGetUtilizationRates=lambda handle: SimpleNamespace(gpu=told(cards[handle][0])),
+        nvmlDeviceGetMemoryInfo=lambda handle: SimpleNamespace(
+            used=told(cards[handle][1]), total=cards[handle][2]
+        ),
+    )
 
 
 def told(answer: Any) -> Any:
@@ -95,7 +87,7 @@ def test_without_a_gpu_there_is_the_processor(devices: Any, machine: Any, capsys
 
 def test_each_gpu_is_found_by_its_uuid(devices: Any, machine: Any) -> None:
     """CUDA numbers them in another order than NVML, and CUDA_VISIBLE_DEVICES hides some: the third is not told."""
-    machine([H100, T4], Nvml(CARDS | {"GPU-3": (50, 1, 2)}))
+    machine([H100, T4], nvml_of(CARDS | {"GPU-3": (50, 1, 2)}))
     assert devices.names()[:2] == [H100[0], T4[0]]
     first, second, _ = devices.sample()
     assert first == {"device": "cuda:0", "name": H100[0], "busy": 97, "memory": 60_000, "total": 80_000}
@@ -103,7 +95,7 @@ def test_each_gpu_is_found_by_its_uuid(devices: Any, machine: Any) -> None:
 
 
 def test_a_slice_of_a_gpu_has_memory_but_no_load(devices: Any, machine: Any, capsys: Any) -> None:
-    machine([("NVIDIA H100 MIG 1g.10gb", "33-cc")], Nvml({"MIG-33-cc": (NOT_SUPPORTED, 500, 10_000)}))
+    machine([("NVIDIA H100 MIG 1g.10gb", "33-cc")], nvml_of({"MIG-33-cc": (NOT_SUPPORTED, 500, 10_000)}))
     for _ in range(3):
         line = devices.sample()[0]
         assert (line["busy"], line["memory"], line["total"]) == (None, 500, 10_000)
@@ -111,10 +103,10 @@ def test_a_slice_of_a_gpu_has_memory_but_no_load(devices: Any, machine: Any, cap
 
 
 def test_a_lost_gpu_does_not_end_the_watch(devices: Any, machine: Any, capsys: Any) -> None:
-    nvml = Nvml(dict(CARDS))
-    machine([H100, T4], nvml)
+    cards = dict(CARDS)
+    machine([H100, T4], nvml_of(cards))
     assert devices.sample()[0]["busy"] == 97
-    nvml.cards["GPU-11111111-aaaa"] = (LOST, LOST, 80_000)
+    cards["GPU-11111111-aaaa"] = (LOST, LOST, 80_000)
     for _ in range(3):
         lost, other, _ = devices.sample()
         assert (lost["name"], lost["busy"], lost["memory"], lost["total"]) == (H100[0], None, None, None)
@@ -126,8 +118,8 @@ def test_a_lost_gpu_does_not_end_the_watch(devices: Any, machine: Any, capsys: A
     ("nvml", "said"),
     [
         (None, "devices: for the load of GPUs: pip install nvidia-ml-py\n"),
-        (Nvml({}, LOST), "devices: NVML does not start (GPU is lost)\n"),
-        (Nvml({}), ""),  # it knows no such card: its name is CUDA's
+        (nvml_of({}, LOST), "devices: NVML does not start (GPU is lost)\n"),
+        (nvml_of({}), ""),  # it knows no such card: its name is CUDA's
     ],
 )
 def test_names_need_no_nvml(nvml: Any, said: str, devices: Any, machine: Any, capsys: Any) -> None:
@@ -150,33 +142,19 @@ def test_without_psutil_a_line_says_so(
     assert capsys.readouterr().out == "devices: for the load of the CPU: pip install psutil\n"
 
 
-def lines(path: Path) -> list[dict]:
-    return [json.loads(text) for text in path.read_text(encoding="utf-8").splitlines()]
-
-
 def test_the_sampler_writes_until_it_is_stopped(devices: Any, machine: Any, tmp_path: Path) -> None:
-    machine([T4], Nvml(CARDS))
-    path, enough = tmp_path / "devices.jsonl", threading.Event()
-    taken, sample = [], devices.sample
-
-    def counted() -> list[dict]:
-        taken.append(sample())
-        if len(taken) == 4:
-            enough.set()
-        return taken[-1]
-
-    devices.sample = counted
-    with devices.Sampler(path, every=0.01) as sampler:
+    machine([T4], nvml_of(CARDS))
+    path = tmp_path / "devices.jsonl"
+    with devices.Sampler(path, every=0.02) as sampler:
         assert sampler.thread.daemon  # a program that fails must not wait for it
-        assert enough.wait(60)
+        while sampler.thread.is_alive() and not (path.exists() and path.read_text().count("\n") >= 4):
+            time.sleep(0.01)
     assert not sampler.thread.is_alive()
-    found = lines(path)
-    # The first look has nothing to compare with.
-    assert len(found) >= 4 and len(found) == 2 * (len(taken) - 1)
-    assert [line["device"] for line in found[:2]] == ["cuda:0", "cpu"]
+    found = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    assert [line["device"] for line in found[:4]] == ["cuda:0", "cpu"] * 2
     seconds, cost = ([line[key] for line in found] for key in ("seconds", "cost"))
-    assert seconds == sorted(seconds) and cost == sorted(cost)
-    assert 0 < cost[-1] < 60
+    assert seconds == sorted(seconds) and cost == sorted(cost) and 0 < cost[-1] < 60
+    assert seconds[0] >= 0.02, "the first look has nothing to compare with"
 
 
 def test_a_sampler_that_fails_lets_the_training_go_on(devices: Any, tmp_path: Path, capsys: Any) -> None:
@@ -213,15 +191,10 @@ def test_the_picture_of_a_resumed_run_goes_on_in_time() -> None:
 def test_pictures_are_drawn_of_any_run(tmp_path: Path) -> None:
     """Also of a run without validation errors, and of devices that tell nothing."""
     window = {"past": [0.0] * 96, "truth": [1.0] * 24, "forecast": [0.5] * 24, "column": "load"}
-    metrics = {"examples": [window] * 3, "test": {"informer": {"per_horizon": [0.1] * 24}}}
+    metrics = {"examples": [window], "test": {"informer": {"per_horizon": [0.1] * 24}}}
     nothing = {"device": "cuda:0", "name": "T4", "seconds": 1, "busy": None, "memory": None}
-    known = {"device": "cpu", "name": "CPU", "seconds": 1, "busy": 10, "memory": 10**9}
-    log = [{"step": 1, "loss": 1.0}, {"step": 2, "loss": 0.5, "val_mse": 0.6}]
-    run = SimpleNamespace(log=log, metrics=metrics, devices=[nothing, known])
-    for name in ("loss", "forecast", "devices"):
-        path = tmp_path / "plots" / f"{name}.png"
-        getattr(plots, f"plot_{name}")(run, path)
-        assert path.read_bytes().startswith(b"\x89PNG")
-    run = SimpleNamespace(log=[], metrics=metrics | {"examples": [window]}, devices=[])
-    for name in ("loss", "forecast", "devices"):
-        getattr(plots, f"plot_{name}")(run, tmp_path / f"{name}.png")
+    for log, devices in (([], []), ([{"step": 1, "loss": 1.0}, {"step": 2, "loss": 0.5}], [nothing])):
+        for name in ("loss", "forecast", "devices"):
+            path = tmp_path / f"{name}-{len(log)}.png"
+            getattr(plots, f"plot_{name}")(SimpleNamespace(log=log, metrics=metrics, devices=devices), path)
+            assert path.read_bytes().startswith(b"\x89PNG")

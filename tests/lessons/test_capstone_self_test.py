@@ -22,8 +22,7 @@ each = pytest.mark.parametrize("name", TEXTS)
 
 
 @pytest.fixture(autouse=True)
-def in_lesson_08(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COURSE_DATA_DIR", str(tmp_path / "kept"))
+def in_lesson_08(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(NOTEBOOKS[0].parent)
     lesson.use("08")
 
@@ -154,16 +153,9 @@ def test_the_score_is_by_lesson_and_the_test_can_be_done_once_more() -> None:
     assert f"Best so far: {total - 3} of {total}" in said(test) and "Not answered yet" in said(test)
 
 
-DAMAGED: tuple[dict[str, Any], ...] = (
-    {"answers": []},
-    {"answers": {"nobody": 1}},
-    {"answers": {"pixels_on_gpu": 7, "two_versions": True, "flat_start": "1"}, "best": 3},
-    {"answers": {}, "best": {"right": "all", "date": 3}},
-)
-
-
 def test_damaged_answers_count_as_none() -> None:
-    for kept in DAMAGED:
+    unknown = {"pixels_on_gpu": 7, "two_versions": True, "flat_start": "1", "nobody": 1}
+    for kept in ({"answers": []}, {"answers": unknown, "best": 3}, {"best": {"right": "all", "date": 3}}):
         settings.write("self_test", kept)
         assert answers() == {} and SelfTest().at == 0 and "Best" not in score({})
 
@@ -174,8 +166,6 @@ def test_without_a_kernel_the_questions_are_there_and_no_answer() -> None:
     for data in TEXTS.values():
         for choice in data["choices"]:
             assert choice["why_en"][:30] not in page.html
-    assert page.html.count("<li>") == len(TEXTS) + sum(len(data["choices"]) for data in TEXTS.values())
-    assert page.text == f"Self-test · 自我測驗: {len(TEXTS)}"
 
 
 # --- the course on one page ----------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,17 +11,15 @@ from lesson_08.own_project import own_copy, own_series
 
 
 @pytest.fixture(autouse=True)
-def shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """A folder of notebooks with a small project, a path of its own, and what is displayed."""
+def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shown: list[Any]) -> None:
+    """Work in a folder of notebooks with a small project, with a path of its own."""
     for name, text in {"series.py": "A = 1", "forecast.py": "import series", "__pycache__/a.pyc": ""}.items():
         path = tmp_path / "workers" / "forecast" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    texts: list[str] = []
-    monkeypatch.setattr(own_project, "display", lambda text: texts.append(str(text)))
-    return texts
+    monkeypatch.setattr(own_project, "display", lambda text: shown.append(str(text)))
 
 
 def test_the_copy_is_made_once_and_comes_first_on_the_path(shown: list[str]) -> None:
@@ -43,14 +42,9 @@ def test_what_the_learner_changed_stays_and_is_named_like_what_is_new(shown: lis
 
 def test_the_learners_own_series_wins_and_is_said_to(shown: list[str]) -> None:
     Path("mine").mkdir()
-    made = own_series().read_text(encoding="utf-8")
-    assert made.startswith("date,temperature") and "the made-up town" in shown[-1]
     own_series().write_text("date,a\n", encoding="utf-8")
-    assert (
-        own_series().read_text(encoding="utf-8") == "date,a\n"
-        and "your own" in shown[-1]
-        and "你自己的" in shown[-1]
-    )
+    assert own_series().read_text(encoding="utf-8") == "date,a\n"
+    assert "the made-up town" in shown[0] and "your own" in shown[-1]
 
 
 def test_an_interrupted_copy_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
