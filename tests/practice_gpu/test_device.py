@@ -477,22 +477,6 @@ def test_memory_has_a_limit_and_is_counted(gpu: Any) -> None:
     assert w.grad.tolist() == [1] * 4
 
 
-def test_data_parallel(gpu: Any) -> None:
-    torch.manual_seed(0)
-    net, x = NETWORKS["cnn"](), torch.rand(4, 3, 16, 16)
-    nn.Sequential(*net)[1].eval()
-    expected = net(x)
-    expected.sum().backward()
-    gradient = net[0].weight.grad.clone()
-    net.zero_grad()
-    out = nn.DataParallel(net.to(D), device_ids=[0, 1])(x.to(D))
-    torch.testing.assert_close(out.cpu(), expected)
-    out.sum().backward()
-    torch.testing.assert_close(net[0].weight.grad.cpu(), gradient, rtol=1e-4, atol=1e-5)
-    assert {entry.device for entry in practice_gpu.log() if entry.kind == "kernel"} == {0, 1} and not lines()
-    assert "GPU 1 stream 0" in practice_gpu.timeline()
-
-
 def exchanged(rank: int, file: str) -> list[Any]:
     """Return what a process of two gets from the other one."""
     practice_gpu.start("T4", count=2)
