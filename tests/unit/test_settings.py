@@ -21,12 +21,9 @@ DAMAGED = [
 ]  # fmt: skip
 
 
-def test_nothing_is_remembered_at_first(data: Path) -> None:
+def test_what_is_written_is_read_again_and_nothing_is_remembered_at_first(data: Path) -> None:
     assert settings.read("progress") == {} and settings.solved("01") == set()
     assert not data.exists(), "reading may not write"
-
-
-def test_what_is_written_is_read_again(data: Path) -> None:
     assert settings.write("settings", {"language": "zh", "name": "中文"})
     assert settings.read("settings") == {"language": "zh", "name": "中文"}
     assert os.listdir(data) == ["settings.json"], "no temporary file is left"
