@@ -100,14 +100,6 @@ def test_what_is_lacking_is_named_and_nothing_is_measured(monkeypatch: pytest.Mo
     assert judge(lambda: True, needs="two_gpus").verdict == "holds"
 
 
-def test_a_real_comparison_is_measured_again() -> None:
-    from course_utils import compare
-
-    calls: list[int] = []
-    verdict = judge(compare(lambda: calls.append(1), lambda: sum(range(10_000)), pairs=3), at_least=2)
-    assert verdict.verdict == "fails" and verdict.value is not None and verdict.value < 0.1
-
-
 @pytest.mark.parametrize("value, bounds, words", [
     ("3", {"at_least": 1}, "got str"),
     (None, {}, "got NoneType"),
