@@ -136,3 +136,12 @@ def test_every_sample_of_every_operator_is_as_on_the_cpu() -> None:
     found = table()
     assert len(found) > 600
     hold(found)
+
+
+def test_a_wrong_kernel_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    practice_gpu.start("T4")
+    from practice_gpu import operators as ours
+
+    monkeypatch.setattr(ours.Operator, "_action", lambda *_: lambda: None)
+    (relu,) = [op for op in operators() if op.name == "nn.functional.relu"]
+    assert compared(relu)["differs"]
