@@ -468,29 +468,7 @@ def test_memory_has_a_limit_and_is_counted(gpu: Any) -> None:
     assert gpu.max_memory_allocated() - base == 100 << 20 == torch.accelerator.max_memory_allocated() - base
     assert gpu.mem_get_info() == (2 * total - gpu.memory_reserved(), 2 * total)
     z = torch.empty(200 << 20, dtype=torch.uint8, device=D)  # fits only because what is cached is given back
-    assert gpu.memory_reserved() < 256 << 20
-    del z
-    w = torch.ones(4, device=D, requires_grad=True)
-    loss = (torch.ones(4, device=D) * w).sum()  # the graph holds what it needs
-    assert gpu.memory_allocated() - base == 3 * 512
-    loss.backward()
-    assert w.grad.tolist() == [1] * 4
-
-
-def test_data_parallel(gpu: Any) -> None:
-    torch.manual_seed(0)
-    net, x = NETWORKS["cnn"](), torch.rand(4, 3, 16, 16)
-    nn.Sequential(*net)[1].eval()
-    expected = net(x)
-    expected.sum().backward()
-    gradient = net[0].weight.grad.clone()
-    net.zero_grad()
-    out = nn.DataParallel(net.to(D), device_ids=[0, 1])(x.to(D))
-    torch.testing.assert_close(out.cpu(), expected)
-    out.sum().backward()
-    torch.testing.assert_close(net[0].weight.grad.cpu(), gradient, rtol=1e-4, atol=1e-5)
-    assert {entry.device for entry in practice_gpu.log() if entry.kind == "kernel"} == {0, 1} and not lines()
-    assert "GPU 1 stream 0" in practice_gpu.timeline()
+    assert z.numel() and gpu.memory_reserved() < 256 << 20
 
 
 def exchanged(rank: int, file: str) -> list[Any]:

@@ -2,12 +2,10 @@
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from html_nesting import assert_nested
-from nbval.plugin import get_sanitize_patterns
 
 from bilingual import Bilingual
 from course_utils import claim_card as claims
@@ -15,8 +13,8 @@ from course_utils import lesson, needs, recordings, run_mode
 from course_utils.claims import Card, ClaimError, Verdict, claim
 from course_utils.claims import _judge as judge
 from course_utils.measure import Comparison
+from tools.sanitized import sanitized
 
-SANITIZE = get_sanitize_patterns((Path(__file__).parents[1] / "sanitize.cfg").read_text(encoding="ascii"))
 LACKING = Bilingual("a CUDA GPU", "CUDA GPU")
 
 
@@ -100,14 +98,6 @@ def test_what_is_lacking_is_named_and_nothing_is_measured(monkeypatch: pytest.Mo
     monkeypatch.setattr(needs, "missing", lambda need: LACKING if need == "cuda" else None)
     assert judge(pytest.fail, needs="cuda") == Verdict("needs", lacking=LACKING)
     assert judge(lambda: True, needs="two_gpus").verdict == "holds"
-
-
-def test_a_real_comparison_is_measured_again() -> None:
-    from course_utils import compare
-
-    calls: list[int] = []
-    verdict = judge(compare(lambda: calls.append(1), lambda: sum(range(10_000)), pairs=3), at_least=2)
-    assert verdict.verdict == "fails" and verdict.value is not None and verdict.value < 0.1
 
 
 @pytest.mark.parametrize("value, bounds, words", [
@@ -195,12 +185,6 @@ def test_a_claim_is_noted_for_the_record_and_on_request_measured_again_for_the_s
 # --- cards --------------------------------------------------------------------------------------------
 
 
-def sanitize(text: str) -> str:
-    for pattern, replacement in SANITIZE:
-        text = re.sub(pattern, replacement, text)
-    return text
-
-
 def page(verdict: Verdict, low: float | None = 2, high: float | None = None) -> str:
     """Return the HTML of a card."""
     return Card(ID, Bilingual("it wins", "會贏"), verdict, low, high)._repr_mimebundle_()["text/html"]
@@ -238,9 +222,9 @@ def test_a_card_differs_only_inside_marks(
     assert_nested(bundle["text/html"])
     monkeypatch.setattr(recordings, "recorded", lambda *_: None)
     other = Card("2.2", statement, Verdict("holds", 3.0, 3.0), 2, None)._repr_mimebundle_()
-    assert sanitize(bundle["text/html"]) == sanitize(other["text/html"])
-    assert sanitize(bundle["text/plain"]) == sanitize(other["text/plain"])
-    assert "<code>a</code> is faster" in sanitize(bundle["text/html"]), "the sentence stays compared"
+    assert sanitized(bundle["text/html"]) == sanitized(other["text/html"])
+    assert sanitized(bundle["text/plain"]) == sanitized(other["text/plain"])
+    assert "<code>a</code> is faster" in sanitized(bundle["text/html"]), "the sentence stays compared"
 
 
 @pytest.mark.parametrize(
@@ -252,8 +236,8 @@ def test_another_threshold_or_sentence_is_another_card(other: tuple[str, float |
         Card("2.2", Bilingual(words, "甲"), Verdict("holds", 3.0), *bounds)._repr_mimebundle_()
         for words, *bounds in (("a", 2, None), other)
     )
-    assert sanitize(one["text/html"]) != sanitize(changed["text/html"])
-    assert (sanitize(one["text/plain"]) != sanitize(changed["text/plain"])) or other[0] == "a"
+    assert sanitized(one["text/html"]) != sanitized(changed["text/html"])
+    assert (sanitized(one["text/plain"]) != sanitized(changed["text/plain"])) or other[0] == "a"
 
 
 def test_the_recorded_value_stands_beside_this_machines(recorded: dict[str, Any] | None) -> None:

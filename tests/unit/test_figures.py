@@ -20,7 +20,7 @@ from tabled import tabled
 from bilingual import Bilingual
 from course_utils import figures, recordings, run_mode, units
 from course_utils.figures import Picture, new, show_measured
-from course_utils.figures.measured import _measured_only, series
+from course_utils.figures.measured import _measured_only
 from course_utils.measure import Comparison
 from practice_gpu import Seconds
 from shared import charts
@@ -339,18 +339,6 @@ def test_the_style_leaves_matplotlib_alone() -> None:
     before = dict(mpl.rcParams)
     figures.png(figures.new()[0])
     assert dict(mpl.rcParams) == before
-
-
-@pytest.mark.parametrize("values, names", [
-    ({"lines": {"a": [[1, 2, 3], [4, 5, 6]], "b": [[1], [2]]}}, ["lines a: 3 points", "lines b: 1 points"]),
-    ({"panels": {"p": {"x": 1.0, "y": 2.0}}}, ["panels p x", "panels p y"]),
-    ({"seconds": [1, 2], "ratio": 2.0, "labels": ["a", "b"]}, ["seconds: 2 points", "labels: a, b"]),
-    ({"spans": [{"start": 0}], "seconds": 2.0, "empty": []}, ["empty: 0 points"]),
-])  # fmt: skip
-def test_the_series_of_measured_values_are_named_and_counted(
-    values: dict[str, Any], names: list[str]
-) -> None:
-    assert series(values) == names
 
 
 @pytest.mark.parametrize("vary, line", [(False, "lines b: 1 points"), (True, "⟨lines b: 1 points⟩")])

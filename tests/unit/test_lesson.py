@@ -57,12 +57,3 @@ def test_texts_are_those_of_the_current_lesson(course: Path) -> None:
     lesson.use(None)
     with pytest.raises(RuntimeError, match=r"first code cell.*第一個程式碼儲存格"):
         text("claim", "2.1")
-
-
-def test_a_room_can_be_imported_from_another_working_directory(
-    course: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(course.parent)
-    monkeypatch.setattr(sys, "path", [path for path in sys.path if "notebooks" not in path])
-    lesson.use("01")
-    assert str(course) in sys.path

@@ -8,17 +8,11 @@ import pytest
 
 from tools.mutants import MUTANTS, ROOT, SECTION, place
 
-each = pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant["id"])
 
-
-@each
-def test_the_text_of_a_fault_is_found_once(mutant: dict[str, Any]) -> None:
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant["id"])
+def test_the_text_of_a_fault_is_found_once_and_what_is_to_catch_it_is_there(mutant: dict[str, Any]) -> None:
     place(mutant["needle"])
     assert mutant["needle"] != mutant["replacement"]
-
-
-@each
-def test_what_is_to_catch_a_fault_is_there(mutant: dict[str, Any]) -> None:
     for test in mutant["tests"]:
         if found := SECTION.fullmatch(test):
             assert list((ROOT / "notebooks").glob(f"{int(found[1]):02}_*.ipynb"))
@@ -29,18 +23,8 @@ def test_what_is_to_catch_a_fault_is_there(mutant: dict[str, Any]) -> None:
 
 def test_the_cases_that_are_to_catch_a_fault_are_there() -> None:
     named = sorted({test for mutant in MUTANTS for test in mutant["tests"] if "[" in test})
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "--collect-only",
-        "-q",
-        "-m",
-        "",
-        "-p",
-        "no:cacheprovider",
-        *named,
-    ]
+    options = ["--collect-only", "-q", "-m", "", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", *options, *named]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert not ended.returncode, ended.stdout + ended.stderr
 
