@@ -4,9 +4,8 @@ import os
 
 import torch
 
-from bilingual import Bilingual
+from bilingual import Bilingual, texts
 from course_utils import settings
-from course_utils.texts import texts
 
 _TEXTS = texts(__file__)
 _devices: list[torch.device] = []

@@ -5,10 +5,9 @@ from typing import Any
 
 import torch
 
-from bilingual import Bilingual, Block, measured
+from bilingual import Bilingual, Block, measured, measured_both, texts
 from course_utils import lesson_gpus
 from course_utils.tables import html_table
-from course_utils.texts import measured_both, texts
 from torch_doctor.diagnosis.cuda_tables import DRIVER_FOR_CUDA, has_code_for
 
 TEXTS = texts(__file__)

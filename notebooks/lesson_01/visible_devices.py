@@ -11,10 +11,9 @@ from typing import Any
 
 import torch
 
-from bilingual import Bilingual
+from bilingual import Bilingual, texts
 from course_utils import figures
 from course_utils.explorer import Control, Explorer
-from course_utils.texts import texts
 
 _ENVIRONMENT = threading.Lock()  # only one thread may change os.environ at a time
 

@@ -8,11 +8,10 @@ from typing import Any
 import torch
 from torch import nn
 
-from bilingual import Bilingual, Block, measured
+from bilingual import Bilingual, Block, measured, measured_both
 from course_utils.exercises import Mistake
 from course_utils.lesson_gpus import modelled
 from course_utils.tables import table
-from course_utils.texts import measured_both
 from lesson_02.traffic import Traffic
 
 _HEADER = (

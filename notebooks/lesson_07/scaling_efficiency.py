@@ -22,10 +22,9 @@ from typing import Any
 
 import numpy as np
 
-from bilingual import Bilingual, measured
+from bilingual import Bilingual, measured, texts
 from course_utils import figures
 from course_utils.explorer import Control, Explorer
-from course_utils.texts import texts
 from course_utils.units import number
 
 _TEXTS = texts(__file__)

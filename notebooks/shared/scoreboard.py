@@ -14,10 +14,9 @@ import torch.distributed as distributed
 from IPython.display import display
 from torch import nn
 
-from bilingual import Bilingual, Block
+from bilingual import Bilingual, Block, measured_both
 from course_utils import lesson, run_mode
 from course_utils.machine import try_gpu
-from course_utils.texts import measured_both
 from course_utils.torch_state import preserved_state
 from course_utils.units import duration, number
 from notebook_torchrun import launch

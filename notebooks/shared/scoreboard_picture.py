@@ -9,9 +9,8 @@ from typing import Any
 
 from matplotlib import ticker
 
-from bilingual import Bilingual
+from bilingual import Bilingual, measured_both, texts
 from course_utils import figures, published, recordings
-from course_utils.texts import measured_both, texts
 from course_utils.units import number
 
 STAGES = {
