@@ -18,12 +18,10 @@ def timelines(name: str, ways: Mapping[figures.Label, Timeline]) -> None:
         ways: A name (a text, or bilingual) → who was busy when. Nothing is recorded for comparison.
 
     Raises:
-        ValueError: There is no text for `name`, or nothing to show.
+        ValueError: There is no text for `name`.
     """
     from IPython.display import display
 
-    if not ways:
-        raise ValueError("timelines() needs at least one timeline.")
     found = text("figure", name)
     longest = max(way.seconds() for way in ways.values())
     figure, parts = timeline.panels([len(way.lanes()) for way in ways.values()])
