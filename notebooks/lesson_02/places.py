@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from bilingual import Bilingual, Block, measured, measured_both
+from bilingual import Bilingual, Block, measured, measured_both, texts
 from course_utils.exercises import Mistake
 from course_utils.lesson_gpus import modelled
 from course_utils.tables import table
@@ -21,12 +21,7 @@ _HEADER = (
     Bilingual("type", "型別"),
     Bilingual("bytes", "位元組"),
 )
-_PRACTICE = Bilingual(
-    measured("A practice GPU: a device in software with memory of its own, for which the CPU computes."),
-    measured("這是練習用 GPU：以軟體實作的裝置，有自己的記憶體，由 CPU 代為計算。"),
-)
-_REAL = Bilingual(measured("A real GPU of this machine."), measured("這是本機真正的 GPU。"))
-_NO_GPU = Bilingual("Only the CPU is used here.", "這裡只用到 CPU。")
+_NOTES = texts(__file__)
 
 
 def code(value: object) -> str:
@@ -73,8 +68,9 @@ def _note(things: list[Any]) -> Bilingual:
     """Return the sentence that says whether the GPU of `things` is a real one."""
     tensors = tensors_in(things)
     if all(tensor.device.type == "cpu" for tensor in tensors):
-        return _NO_GPU
-    return _PRACTICE if any(modelled(tensor.device) for tensor in tensors) else _REAL
+        return _NOTES["no_gpu"]
+    practice = any(modelled(tensor.device) for tensor in tensors)
+    return measured_both(_NOTES["practice" if practice else "real"])
 
 
 def places(things: dict[str, Any] | None = None, /, *, vary: str = "", **named: Any) -> Block:

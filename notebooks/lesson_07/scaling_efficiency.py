@@ -227,15 +227,12 @@ def caption(result: Scaling) -> Bilingual:
     )
 
 
-ALTERNATIVE = _TEXTS["alternative"]
-
-
 def render(result: Scaling) -> figures.Picture:
     """Return the picture of `result`."""
     figure, (left, right) = figures.new(height=3.5, columns=2)
     _draw_work(left, result)
     _draw_processes(right, result)
-    return figures.Picture(figure, caption(result), ALTERNATIVE)
+    return figures.Picture(figure, caption(result), _TEXTS["alternative"])
 
 
 # Made-up measurements, for tests and for pictures without a machine.

@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 
-from bilingual import Bilingual, measured
+from bilingual import Bilingual, measured_both, texts
 from course_utils import figures
 from course_utils.lesson import text
 from shared import timeline
 from shared.charts import enumerated
 from shared.timeline import Timeline
+
+_TEXTS = texts(__file__)
 
 
 def timelines(name: str, ways: Mapping[figures.Label, Timeline]) -> None:
@@ -30,12 +32,8 @@ def timelines(name: str, ways: Mapping[figures.Label, Timeline]) -> None:
         axes.set_title(figures.lettering(label, " · "), loc="left", fontsize=10)
     times = figures.listed({label: figures.duration(way.seconds()) for label, way in ways.items()})
     if any(way.modelled for way in ways.values()):
-        times = Bilingual(f"{times.en} (modelled)", f"{times.zh}（推算值）")
-    caption = Bilingual(
-        f"{found['en']} Here: {measured(times.en)}.", f"{found['zh']}這台機器：{measured(times.zh)}。"
-    )
-    alternative = Bilingual(
-        "Timelines one above the other, with a row per device or thread: {names}.",
-        "上下排列的時間軸，每個裝置或執行緒一列：{names}。",
-    ).format(names=enumerated(map(figures.quoted, ways)))
+        times = _TEXTS["modelled"].format(times=times)
+    what = Bilingual(found["en"], found["zh"])
+    caption = _TEXTS["caption"].format(what=what, times=measured_both(times))
+    alternative = _TEXTS["alternative"].format(names=enumerated(map(figures.quoted, ways)))
     display(figures.Picture(figure, caption, alternative))
