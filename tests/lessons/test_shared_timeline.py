@@ -309,7 +309,7 @@ def test_what_pytorch_marks_by_itself_counts_as_an_operation() -> None:
 
 
 def test_the_saved_recording_holds_the_marks_of_all_threads(tmp_path: Path) -> None:
-    path = timeline.save(two_threads, tmp_path / "trace.json")
+    path = timeline.save(timeline.record(two_threads), tmp_path / "trace.json")
     trace = json.loads(path.read_text(encoding="utf-8"))
     found = [e["name"] for e in trace["traceEvents"] if e.get("cat") == "user_annotation"]
     assert sorted(found) == ["after", "before", "there", "there"]
