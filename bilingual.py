@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -211,6 +211,12 @@ def measured_both(text: Bilingual) -> Bilingual:
 def all_of(*parts: Bilingual) -> Bilingual:
     """Return sentences one after the other, with a space between the English ones."""
     return Bilingual(" ".join(part.en for part in parts), "".join(part.zh for part in parts))
+
+
+def enumerated(parts: Iterable[Any]) -> Bilingual:
+    """Return texts one after the other: "a, b" · 「A、B」. Each has an `en` and a `zh`, or is the same in both languages."""
+    both = [(part, part) if isinstance(part, str) else (part.en, part.zh) for part in parts]
+    return Bilingual(", ".join(en for en, _ in both), "、".join(zh for _, zh in both))
 
 
 @dataclass(frozen=True)

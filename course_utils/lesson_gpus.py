@@ -4,7 +4,7 @@ import os
 
 import torch
 
-from bilingual import Bilingual, texts
+from bilingual import Bilingual, enumerated, texts
 from course_utils import settings
 
 _TEXTS = texts(__file__)
@@ -73,8 +73,7 @@ def choose_card(name: str) -> Bilingual:
 
     chosen = profile(name).name
     settings.write("settings", settings.read("settings") | {"practice_gpu": chosen})
-    known = Bilingual(", ".join(sources()), "、".join(sources()))
-    return _TEXTS["chosen"].format(card=chosen, known=known)
+    return _TEXTS["chosen"].format(card=chosen, known=enumerated(sources()))
 
 
 def gpus() -> list[torch.device]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from bilingual import Bilingual, texts
+from bilingual import enumerated, texts
 from course_utils import figures
 from course_utils.explorer import Control, Explorer
 
@@ -102,8 +102,7 @@ def render(result: Visibility) -> figures.Picture:
         value=result.value, gpus=result.count, count=len(result.visible)
     )
     pairs = [f"cuda:{number} = GPU {index}" for number, index in enumerate(result.visible)] or ["-"]
-    both = Bilingual(", ".join(pairs), "、".join(pairs))
-    return figures.Picture(figure, caption, _TEXTS["alternative"].format(pairs=both))
+    return figures.Picture(figure, caption, _TEXTS["alternative"].format(pairs=enumerated(pairs)))
 
 
 EXPLORER = Explorer(

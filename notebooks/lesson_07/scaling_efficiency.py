@@ -155,12 +155,8 @@ def compute(
     return Scaling(processes, work, size, overlap, link, tuple(zip(*points or ((), ()), strict=True)), ranks)
 
 
-def _with(result: Scaling, **changes: Any) -> Scaling:
-    return replace(result, points=(), **changes)
-
-
 def _draw_work(axes: Any, result: Scaling) -> None:
-    percent = [100 * _with(result, work=float(work)).efficiency for work in WORKS]
+    percent = [100 * replace(result, work=float(work)).efficiency for work in WORKS]
     axes.plot(
         WORKS, percent, color=figures.YOURS, label=f"{Bilingual('model', '模型')} N = {result.processes}"
     )
@@ -187,7 +183,7 @@ def _draw_processes(axes: Any, result: Scaling) -> None:
     axes.plot(many, many, color=figures.GREY, linestyle="--", linewidth=1.2, label=Bilingual("ideal", "理想"))
     axes.plot(
         many,
-        [_with(result, processes=n).speed_up for n in many],
+        [replace(result, processes=n).speed_up for n in many],
         color=figures.YOURS,
         label=Bilingual("model", "模型"),
     )

@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping
 
-from bilingual import Bilingual, measured_both, texts
+from bilingual import Bilingual, enumerated, measured_both, texts
 from course_utils import figures
 from course_utils.lesson import text
 from shared import timeline
-from shared.charts import enumerated
 from shared.timeline import Timeline
 
 _TEXTS = texts(__file__)

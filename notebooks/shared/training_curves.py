@@ -9,10 +9,10 @@ from typing import Any
 
 from matplotlib import ticker
 
-from bilingual import Bilingual, joined, measured_both, texts
+from bilingual import Bilingual, enumerated, joined, measured_both, texts
 from course_utils import figures, recordings, run_mode
 from course_utils.figures import Axis, Picture
-from shared.charts import caption_and_parts, enumerated
+from shared.charts import caption_and_parts
 
 _TEXTS = texts(__file__)
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from bilingual import Bilingual, texts
+from bilingual import enumerated, texts
 from course_utils import figures
 from course_utils.exercises import Mistake, Mistakes
 from lesson_07.ring_all_reduce import draw_cells
@@ -48,7 +48,7 @@ def _judge_sums(ring: Ring) -> Mistakes:
     for other, times in enumerate(counts[rank][c]):
         yield times > 1, "several_times", seen | {"other": other, "times": times}
     missing = [str(other) for other, times in enumerate(counts[rank][c]) if not times]
-    yield True, "lacks", seen | {"others": Bilingual(", ".join(missing), "、".join(missing))}
+    yield True, "lacks", seen | {"others": enumerated(missing)}
 
 
 SHOWN = 4  # ranks in the picture
@@ -76,13 +76,12 @@ def show(answer: Any) -> figures.Picture:
         axes.set_yticks(range(SHOWN), [str(rank) for rank in range(SHOWN)])
     rows[0][0].set_ylabel("rank")
     rows[1][0].set_ylabel("rank")
-    counts = [str(count) for count in finished]
     said = {
         "ranks": SHOWN,
         "places": SHOWN**2,
         "exchanges": len(ring.sent[0]),
         "done": finished[-1],
-        "counts": Bilingual(", ".join(counts), "、".join(counts)),
+        "counts": enumerated(map(str, finished)),
     }
     return figures.Picture(figure, **{name: text.format(**said) for name, text in texts(__file__).items()})
 
