@@ -9,8 +9,9 @@ from __future__ import annotations
 import html
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 CHOICES = ("en", "zh", "both")
@@ -180,6 +181,42 @@ def measured_spans(text: Bilingual | None) -> str:
     """
     en, zh = (markup(measured(words)) for words in ((text.en, text.zh) if text else ("", "")))
     return spans(en, zh)
+
+
+def texts(module: str | Path) -> dict[str, Any]:
+    """Return the texts that stand in a TOML file beside their module: by name, or by table and name.
+
+    Args:
+        module: The module's ``__file__``; the texts are in the file of the same name that ends in ``.toml``.
+    """
+    import tomllib  # here: torch_doctor needs none of this and runs on a Python without it
+
+    return _texts(tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8")))
+
+
+def _texts(table: dict[str, Any]) -> dict[str, Any]:
+    def read(part: Any) -> Any:
+        if not isinstance(part, dict):  # the same in both languages
+            return part
+        return Bilingual(**part) if isinstance(part.get("en"), str) else _texts(part)
+
+    return {name: read(part) for name, part in table.items()}
+
+
+def measured_both(text: Bilingual) -> Bilingual:
+    """Return `text` with both of its languages marked as measured."""
+    return Bilingual(measured(text.en), measured(text.zh))
+
+
+def all_of(*parts: Bilingual) -> Bilingual:
+    """Return sentences one after the other, with a space between the English ones."""
+    return Bilingual(" ".join(part.en for part in parts), "".join(part.zh for part in parts))
+
+
+def enumerated(parts: Iterable[Any]) -> Bilingual:
+    """Return texts one after the other: "a, b" · 「A、B」. Each has an `en` and a `zh`, or is the same in both languages."""
+    both = [(part, part) if isinstance(part, str) else (part.en, part.zh) for part in parts]
+    return Bilingual(", ".join(en for en, _ in both), "、".join(zh for _, zh in both))
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 
-from bilingual import Bilingual, measured, measured_spans
+from bilingual import Bilingual, measured, measured_spans, texts
 from course_utils import predictions, published, recordings
-from course_utils.texts import texts
 from course_utils.units import number
 
 _TEXTS = texts(__file__)

@@ -3,8 +3,8 @@
 import json
 from importlib import resources
 
+from bilingual import texts
 from course_utils import run_mode
-from course_utils.texts import texts
 
 _TEXTS = texts(__file__)
 # From an open question to the next question or section; no lesson has more cells between them.

@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
-from bilingual import Bilingual, plain
+from bilingual import Bilingual, plain, texts
 from course_utils import lesson, settings
 from course_utils.exercises import Answer, Exercise, examine, exercises_of, seen
-from course_utils.texts import texts
 
 _TEXTS = texts(__file__)
 LEVELS: dict[str, Bilingual] = _TEXTS["level"]

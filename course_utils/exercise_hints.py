@@ -4,8 +4,7 @@ import dis
 import traceback
 from typing import Any
 
-from bilingual import Bilingual
-from course_utils.texts import texts
+from bilingual import Bilingual, texts
 
 HINTS: dict[str, Bilingual] = texts(__file__)
 WHAT: dict[str, Bilingual] = HINTS.pop("what")

@@ -12,10 +12,9 @@ from pathlib import Path
 
 import torch
 
-from bilingual import Bilingual
+from bilingual import Bilingual, texts
 from course_utils import lesson
 from course_utils.language import style
-from course_utils.texts import texts
 
 _TEXTS = texts(__file__)
 CLOUDS = ("colab", "kaggle")

@@ -4,9 +4,8 @@ import os
 
 import torch
 
-from bilingual import Bilingual
+from bilingual import Bilingual, enumerated, texts
 from course_utils import settings
-from course_utils.texts import texts
 
 _TEXTS = texts(__file__)
 _devices: list[torch.device] = []
@@ -74,8 +73,7 @@ def choose_card(name: str) -> Bilingual:
 
     chosen = profile(name).name
     settings.write("settings", settings.read("settings") | {"practice_gpu": chosen})
-    known = Bilingual(", ".join(sources()), "、".join(sources()))
-    return _TEXTS["chosen"].format(card=chosen, known=known)
+    return _TEXTS["chosen"].format(card=chosen, known=enumerated(sources()))
 
 
 def gpus() -> list[torch.device]:

@@ -13,10 +13,9 @@ from typing import Any
 
 import torch
 
-from bilingual import Bilingual, Block, measured
+from bilingual import Bilingual, Block, measured, texts
 from course_utils import lesson_gpus, recordings
 from course_utils.gpu_ratings import rated_bandwidth
-from course_utils.texts import texts
 
 _TEXTS = texts(__file__)
 GIB = 2**30

@@ -12,9 +12,8 @@ from functools import cache
 
 import torch
 
-from bilingual import Bilingual
+from bilingual import Bilingual, texts
 from course_utils.fresh_process import run_fresh
-from course_utils.texts import texts
 
 
 def has_amx() -> bool:

@@ -4,10 +4,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from bilingual import Bilingual, Block, Shown, by_language, measured, measured_spans, spans
+from bilingual import Bilingual, Block, Shown, by_language, measured, measured_spans, spans, texts
 from course_utils.lesson import all_texts, current
 from course_utils.questions import Number, Question, question
-from course_utils.texts import texts
 from course_utils.units import number as written
 
 _TEXTS = texts(__file__)

@@ -5,10 +5,9 @@ from unittest.mock import patch
 
 import torch
 
-from bilingual import Bilingual
+from bilingual import Bilingual, texts
 from course_utils.machine import smi_query
 from course_utils.needs import works
-from course_utils.texts import texts
 from torch_doctor.diagnosis.cuda_tables import has_code_for
 
 # In a process of its own: once CUDA has started in this one, a GPU can no longer be hidden.

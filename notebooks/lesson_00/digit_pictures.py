@@ -5,9 +5,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from bilingual import measured
+from bilingual import measured, texts
 from course_utils import figures
-from course_utils.texts import texts
 from course_utils.units import duration
 from shared import program
 from shared.digits import digits

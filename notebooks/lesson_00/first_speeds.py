@@ -4,10 +4,9 @@ from typing import Any
 
 import torch
 
-from bilingual import Bilingual, measured
+from bilingual import Bilingual, measured, texts
 from course_utils import figures
 from course_utils.measure import best_time
-from course_utils.texts import texts
 from course_utils.units import number
 from shared import program
 from shared.scoreboard_picture import rate_axis

@@ -3,17 +3,14 @@
 import html
 import json
 import re
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 import torch
 
-from bilingual import Bilingual, measured
+from bilingual import Bilingual, measured, measured_both, texts
 from course_utils import lesson, settings
-from course_utils.texts import measured_both
 
 PATTERN = "[0-9][0-9]_*.ipynb"
 _CHECK = re.compile(r"^check\(\"(\w+)\"", re.M)
@@ -83,9 +80,7 @@ _HEAD = (
 )
 
 
-@cache
-def _texts() -> dict[str, dict[str, dict[str, str]]]:
-    return tomllib.loads(Path(__file__).with_name("here.toml").read_text("utf-8"))
+_HERE = texts(Path(__file__).with_name("here.toml"))
 
 
 def here(number: str, gpus: int) -> Bilingual | None:
@@ -95,9 +90,8 @@ def here(number: str, gpus: int) -> Bilingual | None:
         number: The lesson, ``"05"``.
         gpus: How many.
     """
-    texts = _texts().get(number, {})
-    found = texts.get(("none", "one", "more")[min(gpus, 2)]) or texts.get("one")
-    return Bilingual(**found) if found else None
+    known: dict[str, Bilingual] = _HERE.get(number, {})
+    return known.get(("none", "one", "more")[min(gpus, 2)]) or known.get("one")
 
 
 def _solved(entry: Lesson) -> Bilingual:

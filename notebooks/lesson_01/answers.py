@@ -5,10 +5,9 @@ from typing import Any
 
 import torch
 
-from bilingual import Bilingual, Block, measured
+from bilingual import Bilingual, Block, enumerated, measured, measured_both, texts
 from course_utils import lesson_gpus
 from course_utils.tables import html_table
-from course_utils.texts import measured_both, texts
 from torch_doctor.diagnosis.cuda_tables import DRIVER_FOR_CUDA, has_code_for
 
 TEXTS = texts(__file__)
@@ -17,10 +16,6 @@ _HEADINGS = (
     Bilingual("answer", "回答"),
     Bilingual("what it means", "代表什麼"),
 )
-
-
-def _listed(values: list[str]) -> Bilingual:
-    return Bilingual(", ".join(values), "、".join(values))
 
 
 def _case(expression: str, answer: Any) -> tuple[str, dict[str, Any]]:
@@ -38,13 +33,13 @@ def _case(expression: str, answer: Any) -> tuple[str, dict[str, Any]]:
         if not first.isdecimal():  # nvidia-smi can also answer "[N/A]"
             return "no", {}
         served = [str(cuda) for cuda, oldest in DRIVER_FOR_CUDA.items() if int(first) >= oldest]
-        return ("yes", {"served": _listed(served)}) if served else ("old", {})
+        return ("yes", {"served": enumerated(served)}) if served else ("old", {})
     if (
         expression == "torch.cuda.get_device_capability(i)" and not torch.version.hip
     ):  # AMD names its code otherwise
         compiled = torch.cuda.get_arch_list()
         without = [f"{a}.{b}" for a, b in answer if not has_code_for(10 * a + b, compiled)]
-        return ("without", {"cards": _listed(without)}) if without else ("yes", {})
+        return ("without", {"cards": enumerated(without)}) if without else ("yes", {})
     return "yes", {}
 
 

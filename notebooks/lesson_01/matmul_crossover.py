@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bilingual import measured_both, texts
 from course_utils import figures
 from course_utils.explorer import Control, Explorer
-from course_utils.texts import measured_both, texts
 from shared.measured_curve import loglog_interpolate
 
 _TEXTS = texts(__file__)

@@ -3,9 +3,8 @@
 import html
 import subprocess
 
-from bilingual import Bilingual, Block, measured
+from bilingual import Bilingual, Block, measured, measured_both, texts
 from course_utils import recordings, run_mode
-from course_utils.texts import measured_both, texts
 
 _TEXTS = texts(__file__)
 PUBLISHED_SMI, PUBLISHED_PROCESSES, _PUBLISHED_BY = (

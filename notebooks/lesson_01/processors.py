@@ -7,11 +7,10 @@ from typing import Any
 
 import torch
 
-from bilingual import Bilingual
+from bilingual import Bilingual, measured_both, texts
 from course_utils import figures
 from course_utils.gpu_ratings import ratings
 from course_utils.machine import machine_facts
-from course_utils.texts import measured_both, texts
 from shared.ceilings import ceilings, host_length
 
 _TEXTS = texts(__file__)

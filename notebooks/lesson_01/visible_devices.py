@@ -11,10 +11,9 @@ from typing import Any
 
 import torch
 
-from bilingual import Bilingual
+from bilingual import enumerated, texts
 from course_utils import figures
 from course_utils.explorer import Control, Explorer
-from course_utils.texts import texts
 
 _ENVIRONMENT = threading.Lock()  # only one thread may change os.environ at a time
 
@@ -103,8 +102,7 @@ def render(result: Visibility) -> figures.Picture:
         value=result.value, gpus=result.count, count=len(result.visible)
     )
     pairs = [f"cuda:{number} = GPU {index}" for number, index in enumerate(result.visible)] or ["-"]
-    both = Bilingual(", ".join(pairs), "、".join(pairs))
-    return figures.Picture(figure, caption, _TEXTS["alternative"].format(pairs=both))
+    return figures.Picture(figure, caption, _TEXTS["alternative"].format(pairs=enumerated(pairs)))
 
 
 EXPLORER = Explorer(

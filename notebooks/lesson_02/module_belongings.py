@@ -9,10 +9,9 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from bilingual import Block
+from bilingual import Block, texts
 from course_utils.explorer import Control, Explorer
 from course_utils.lesson_gpus import ready
-from course_utils.texts import texts
 from lesson_02.places import tensors_in
 
 _TEXTS = texts(__file__)

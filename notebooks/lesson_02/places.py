@@ -8,26 +8,13 @@ from typing import Any
 import torch
 from torch import nn
 
-from bilingual import Bilingual, Block, measured
+from bilingual import Bilingual, Block, measured, measured_both, texts
 from course_utils.exercises import Mistake
 from course_utils.lesson_gpus import modelled
 from course_utils.tables import table
-from course_utils.texts import measured_both
 from lesson_02.traffic import Traffic
 
-_HEADER = (
-    Bilingual("name", "名稱"),
-    Bilingual("device", "裝置"),
-    Bilingual("shape", "形狀"),
-    Bilingual("type", "型別"),
-    Bilingual("bytes", "位元組"),
-)
-_PRACTICE = Bilingual(
-    measured("A practice GPU: a device in software with memory of its own, for which the CPU computes."),
-    measured("這是練習用 GPU：以軟體實作的裝置，有自己的記憶體，由 CPU 代為計算。"),
-)
-_REAL = Bilingual(measured("A real GPU of this machine."), measured("這是本機真正的 GPU。"))
-_NO_GPU = Bilingual("Only the CPU is used here.", "這裡只用到 CPU。")
+_TEXTS = texts(__file__)
 
 
 def code(value: object) -> str:
@@ -74,8 +61,9 @@ def _note(things: list[Any]) -> Bilingual:
     """Return the sentence that says whether the GPU of `things` is a real one."""
     tensors = tensors_in(things)
     if all(tensor.device.type == "cpu" for tensor in tensors):
-        return _NO_GPU
-    return _PRACTICE if any(modelled(tensor.device) for tensor in tensors) else _REAL
+        return _TEXTS["no_gpu"]
+    practice = any(modelled(tensor.device) for tensor in tensors)
+    return measured_both(_TEXTS["practice" if practice else "real"])
 
 
 def places(things: dict[str, Any] | None = None, /, *, vary: str = "", **named: Any) -> Block:
@@ -88,7 +76,7 @@ def places(things: dict[str, Any] | None = None, /, *, vary: str = "", **named: 
     """
     every = {**(things or {}), **named}
     rows = [_row(name, thing, measured if name == vary else code) for name, thing in every.items()]
-    return below(table(_HEADER, rows), _note([*every.values()]))
+    return below(table(tuple(_TEXTS["places"].values()), rows), _note([*every.values()]))
 
 
 def outcomes(cases: dict[str, Callable[[], Any]], *, vary: str = "") -> Block:
@@ -151,15 +139,7 @@ def traffic_table(traffic: Traffic) -> Block:
         (code(f"{source} → {target}"), str(len(sizes)), f"{sum(sizes):,}")
         for (source, target), sizes in moved.items()
     ]
-    head = (
-        Bilingual("from → to", "來源 → 目的地"),
-        Bilingual("transfers", "搬移次數"),
-        Bilingual("bytes", "位元組"),
-    )
-    fetches = Bilingual(
-        f"Fetches by the host from the GPU: {traffic.fetches}",
-        f"主機從 GPU 取值的次數：{traffic.fetches}",
-    )
+    head, fetches = tuple(_TEXTS["traffic"].values()), _TEXTS["fetches"].format(count=traffic.fetches)
     return below(table(head, rows or [("–", "0", "0")]), fetches)
 
 

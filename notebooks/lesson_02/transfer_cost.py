@@ -9,10 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bilingual import measured
+from bilingual import measured, texts
 from course_utils import figures
 from course_utils.explorer import Control, Explorer
-from course_utils.texts import texts
 
 _TEXTS = texts(__file__)
 

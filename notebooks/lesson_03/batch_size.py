@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from bilingual import Bilingual, measured
+from bilingual import Bilingual, all_of, measured, texts
 from course_utils import figures
 from course_utils.explorer import Control, Explorer
-from course_utils.texts import all_of, texts
 from course_utils.units import number
 from shared.measured_curve import loglog_interpolate
 

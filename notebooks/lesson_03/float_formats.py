@@ -6,7 +6,7 @@ except to TF32, which is computed here. Negative numbers are left out.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import torch
@@ -89,15 +89,12 @@ def _format(dtype: torch.dtype, integer: torch.dtype) -> Format:
 
 FLOAT32 = _format(torch.float32, torch.int32)
 # TF32 has the exponent of float32 and the fraction of float16.
-TF32 = Format(
-    "tf32",
-    torch.float32,
-    torch.int32,
-    8,
-    10,
-    13,
+TF32 = replace(
+    FLOAT32,
+    name="tf32",
+    fraction=10,
+    unused=13,
     largest=(2 - 2**-10) * 2.0**127,
-    smallest_normal=FLOAT32.smallest_normal,
     smallest=2.0 ** (-126 - 10),
     eps=2.0**-10,
 )

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from matplotlib import ticker
 
-from bilingual import Bilingual, joined
+from bilingual import Bilingual, enumerated, joined
 from course_utils import figures
-from shared.charts import caption_and_parts, enumerated
+from shared.charts import caption_and_parts
 
 
 def histogram(name: str, groups: dict[str, Any], *, marks: dict[str, float]) -> None:

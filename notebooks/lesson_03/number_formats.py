@@ -7,10 +7,9 @@ import math
 from fractions import Fraction
 from typing import Any
 
-from bilingual import Bilingual, joined
+from bilingual import Bilingual, all_of, joined, texts
 from course_utils import figures
 from course_utils.explorer import Control, Explorer
-from course_utils.texts import all_of, texts
 from lesson_03.float_formats import FORMATS, Format, Stored, compute
 
 _TEXTS = texts(__file__)

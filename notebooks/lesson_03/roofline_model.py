@@ -10,11 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from bilingual import Bilingual
+from bilingual import Bilingual, all_of, measured_both, texts
 from course_utils import figures
 from course_utils.explorer import Control, Explorer
 from course_utils.gpu_ratings import ratings
-from course_utils.texts import all_of, measured_both, texts
 from course_utils.units import number
 
 _TEXTS = texts(__file__)

@@ -7,9 +7,8 @@ from typing import Any
 
 import torch
 
-from bilingual import Bilingual, Block
+from bilingual import Bilingual, Block, all_of, texts
 from course_utils.lesson_gpus import ready
-from course_utils.texts import all_of, texts
 from shared.waiting import Waits
 
 REASONS = texts(__file__)

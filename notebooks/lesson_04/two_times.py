@@ -5,7 +5,7 @@ from typing import Any
 
 from IPython.display import display
 
-from bilingual import Bilingual, measured
+from bilingual import Bilingual, all_of, measured_both, texts
 from course_utils import figures
 from course_utils.measure import is_modelled
 from shared.host_clock import clock
@@ -45,6 +45,7 @@ def times_seen(demo: Callable[[int], tuple[bool, bool]], tries: int = 8) -> int:
     return sum(bug for bug, _ in found) if all(cured for _, cured in found) else 0
 
 
+_TEXTS = texts(__file__)
 _MODELLED = "#7a4fb3"  # the colour of what a model shows
 _CHINESE = {"pageable": Bilingual("pageable", "可分頁"), "pinned": Bilingual("pinned", "鎖頁")}
 
@@ -61,13 +62,7 @@ def returns(name: str, times: Mapping[str, tuple[float, float]]) -> None:
     Args:
         name: Name under which these times are recorded on other machines.
         times: A label in plain ASCII → (seconds until the call returns, seconds until the work is done).
-
-    Raises:
-        ValueError: There is nothing to show.
     """
-    if not times:
-        raise ValueError("returns() needs at least one pair of times.")
-
     modelled = is_modelled(dict(times))
 
     def draw(groups: figures.Groups) -> Any:
@@ -98,18 +93,10 @@ def returns(name: str, times: Mapping[str, tuple[float, float]]) -> None:
             )
         return figure
 
-    caption = Bilingual(
-        "Narrow bar: until the call returns. Wide bar: until the work is done. Logarithmic scale.",
-        "細條是到呼叫返回為止的時間，粗條是到工作做完為止的時間，採對數刻度。",
-    )
-    alternative = Bilingual(
-        "Bar chart: for each way of calling, the time until it returns and the time until its work is done.",
-        "長條圖，畫出每種呼叫方式到呼叫返回為止和到工作做完為止的時間。",
-    )
+    alternative = _TEXTS["alternative"]
     values = {"times": {label: [float(t) for t in pair] for label, pair in times.items()}}
     if modelled:
-        note = measured("Times of the practice GPU: modelled."), measured("時間是練習用 GPU 的推算值。")
-        caption = Bilingual(f"{caption.en} {note[0]}", f"{caption.zh}{note[1]}")
+        caption = all_of(_TEXTS["caption"], measured_both(_TEXTS["modelled"]))
         display(figures.Picture(draw({figures.HERE: values}), caption, alternative, "; ".join(times)))
     else:
-        figures.show_measured(name, values, draw, caption, alternative)
+        figures.show_measured(name, values, draw, _TEXTS["caption"], alternative)

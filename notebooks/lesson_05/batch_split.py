@@ -10,10 +10,9 @@ from typing import Any
 import torch
 from matplotlib import ticker
 
-from bilingual import Bilingual
+from bilingual import Bilingual, texts
 from course_utils import figures
 from course_utils.explorer import Control, Explorer
-from course_utils.texts import texts
 
 _TEXTS = texts(__file__)
 _MOST_CELLS = 64  # examples that are drawn one by one

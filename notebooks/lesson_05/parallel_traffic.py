@@ -22,10 +22,9 @@ Left out: latencies and the time of the additions; a link carries both direction
 
 from dataclasses import dataclass
 
-from bilingual import Bilingual
+from bilingual import Bilingual, texts
 from course_utils import figures
 from course_utils.explorer import Control, Explorer
-from course_utils.texts import texts
 from course_utils.units import number
 
 _TEXTS = texts(__file__)

@@ -6,7 +6,7 @@ import warnings
 import torch
 from IPython.display import display
 
-from bilingual import Bilingual, Block
+from bilingual import Block, texts
 from course_utils.fresh_process import run_fresh
 
 LIMIT_SECONDS = 90.0
@@ -29,15 +29,7 @@ if not same:
     raise SystemExit("wrong values arrived")
 """
 
-_HIDDEN = Bilingual(
-    "A tensor sent from one GPU to another did not arrive in time, or arrived with wrong values, so this lesson uses "
-    "practice GPUs. Often the cause is the direct connection of the GPUs: on a machine of your own, turn IOMMU and ACS "
-    "(PCIe access control) off in the BIOS; a virtual machine may not allow it. `NCCL_P2P_DISABLE=1` mends only what "
-    'goes through NCCL. More: `doctor("hang")`.',
-    "把張量從一張 GPU 送到另一張，不是逾時未到，就是到了之後數值不對，所以這一課改用練習用 GPU。常見的原因是 GPU 之間的直接連線"
-    "有問題：自己的機器可以在 BIOS 裡關掉 IOMMU 和 ACS（PCIe 存取控制），虛擬機器則不一定能關。`NCCL_P2P_DISABLE=1` "
-    '只對經過 NCCL 的傳輸有效。詳情請看 `doctor("hang")`。',
-)
+_HIDDEN = texts(__file__)["hidden"]
 
 
 def check_links() -> None:

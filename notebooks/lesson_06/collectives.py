@@ -9,7 +9,7 @@ from typing import Any
 
 from matplotlib.colors import to_hex, to_rgb
 
-from bilingual import Bilingual
+from bilingual import Bilingual, texts
 from course_utils import figures
 from shared.charts import RANK_COLOURS
 
@@ -80,11 +80,7 @@ def picture(moves: Mapping[str, tuple[Side, Side]]) -> figures.Picture:
     for axes in grid.flat[len(moves) :]:
         axes.set_axis_off()
     figure.get_layout_engine().set(wspace=0.12, hspace=0.12)  # or a row's names stand at its neighbour
-    caption = Bilingual(
-        f"{len(moves)} collectives, each before and after. A colour tells from which rank a number came, stripes that "
-        "it is a sum over all ranks.",
-        f"{len(moves)} 種集體通訊，各畫出之前與之後。顏色代表數字來自哪個 rank，條紋代表所有 rank 的總和。",
-    )
+    caption = texts(__file__)["caption"].format(count=len(moves))
     numbers = {name: (_numbers(before), _numbers(after)) for name, (before, after) in moves.items()}
     alternative = Bilingual(
         "What each rank holds. " + " ".join(f"{n}: before {b}; after {a}." for n, (b, a) in numbers.items()),

@@ -2,7 +2,7 @@
 
 from IPython.display import display
 
-from bilingual import Bilingual
+from bilingual import Bilingual, texts
 from course_utils import figures
 from course_utils.lesson import text
 from shared import timeline
@@ -53,17 +53,8 @@ def picture() -> figures.Picture:
         timeline.draw(axes, way, lanes=list(LABELS), labels=LABELS, until=longest)
         axes.set_title(name, loc="left", fontsize=10)
     found = text("figure", "dp_against_ddp")
-    return figures.Picture(
-        figure,
-        Bilingual(found["en"], found["zh"]),
-        Bilingual(
-            "Two timelines with a row for each device and for the link. "
-            "DataParallel: the weights travel, both work, the gradients travel, device 0 updates. "
-            "DDP: both work, the gradients travel meanwhile, both update.",
-            "兩條時間軸，裝置與連線各一列。DataParallel：先送權重，兩個裝置運算，再送梯度，最後由裝置 0 更新。"
-            "DDP：兩個裝置運算，途中就送出梯度，最後兩邊各自更新。",
-        ),
-    )
+    caption = Bilingual(found["en"], found["zh"])
+    return figures.Picture(figure, caption, texts(__file__)["alternative"])
 
 
 def drawing() -> None:

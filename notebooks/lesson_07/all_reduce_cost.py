@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bilingual import Bilingual, measured
+from bilingual import Bilingual, measured, texts
 from course_utils import figures
 from course_utils.named_cards import NamedCard, named_card
 from shared.published_curves import published
@@ -14,6 +14,7 @@ from shared.published_curves import published
 GPUS = "all_reduce_8"
 MEASURED = Bilingual("measured here", "這台機器實測")
 MODEL = Bilingual("a + S/B", "a + S/B（模型）")
+_TEXTS = texts(__file__)
 
 
 def published_seconds(size: int) -> float:
@@ -69,13 +70,7 @@ def draw(sizes: Sequence[int], seconds: Sequence[float], a: float, per_byte: flo
         "all_reduce",
         {"lines": {figures.key(name): [[*xs], [*ys]] for name, (xs, ys) in lines.items()}},
         chart,
-        Bilingual(
-            f"{caption.en} Here a = {price} and B = {speed}.",
-            f"{caption.zh}這台機器的 a = {price}，B = {speed}。",
-        ),
-        Bilingual(
-            "Two curves of time against size: flat for small sizes, then rising with the bytes; the published one of eight GPUs lies far below.",
-            "兩條時間隨資料大小變化的曲線：資料少時是平的，之後隨位元組數上升；八張 GPU 的公開數據低得多。",
-        ),
+        _TEXTS["caption"].format(caption=caption, price=price, speed=speed),
+        _TEXTS["alternative"],
         card=card,
     )

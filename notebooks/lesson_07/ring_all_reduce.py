@@ -17,10 +17,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from bilingual import Bilingual
+from bilingual import Bilingual, texts
 from course_utils import figures
 from course_utils.explorer import Control, Explorer
-from course_utils.texts import texts
 from shared.charts import RANK_COLOURS
 
 RING, NAIVE = "ring", "through rank 0"

@@ -22,10 +22,9 @@ from typing import Any
 
 import numpy as np
 
-from bilingual import Bilingual, measured
+from bilingual import Bilingual, measured, texts
 from course_utils import figures
 from course_utils.explorer import Control, Explorer
-from course_utils.texts import texts
 from course_utils.units import number
 
 _TEXTS = texts(__file__)
@@ -156,12 +155,8 @@ def compute(
     return Scaling(processes, work, size, overlap, link, tuple(zip(*points or ((), ()), strict=True)), ranks)
 
 
-def _with(result: Scaling, **changes: Any) -> Scaling:
-    return replace(result, points=(), **changes)
-
-
 def _draw_work(axes: Any, result: Scaling) -> None:
-    percent = [100 * _with(result, work=float(work)).efficiency for work in WORKS]
+    percent = [100 * replace(result, work=float(work)).efficiency for work in WORKS]
     axes.plot(
         WORKS, percent, color=figures.YOURS, label=f"{Bilingual('model', '模型')} N = {result.processes}"
     )
@@ -188,7 +183,7 @@ def _draw_processes(axes: Any, result: Scaling) -> None:
     axes.plot(many, many, color=figures.GREY, linestyle="--", linewidth=1.2, label=Bilingual("ideal", "理想"))
     axes.plot(
         many,
-        [_with(result, processes=n).speed_up for n in many],
+        [replace(result, processes=n).speed_up for n in many],
         color=figures.YOURS,
         label=Bilingual("model", "模型"),
     )
@@ -228,15 +223,12 @@ def caption(result: Scaling) -> Bilingual:
     )
 
 
-ALTERNATIVE = _TEXTS["alternative"]
-
-
 def render(result: Scaling) -> figures.Picture:
     """Return the picture of `result`."""
     figure, (left, right) = figures.new(height=3.5, columns=2)
     _draw_work(left, result)
     _draw_processes(right, result)
-    return figures.Picture(figure, caption(result), ALTERNATIVE)
+    return figures.Picture(figure, caption(result), _TEXTS["alternative"])
 
 
 # Made-up measurements, for tests and for pictures without a machine.

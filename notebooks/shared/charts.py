@@ -1,14 +1,16 @@
 """Charts that two to four lessons use: columns, bar charts side by side, stacked bars. And the colours of ranks."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from textwrap import fill
 from typing import Any
 
-from bilingual import Bilingual, joined, measured
+from bilingual import Bilingual, enumerated, joined, measured, measured_both, texts
 from course_utils import figures
 from course_utils.lesson import text
 from course_utils.named_cards import named_card
 from course_utils.units import amount, quantity
+
+_TEXTS = texts(__file__)
 
 # One colour per rank: Okabe and Ito's, without black.
 RANK_COLOURS = (
@@ -36,12 +38,6 @@ def caption_and_parts(name: str) -> tuple[Bilingual, dict[str, figures.Axis]]:
     return Bilingual(found["en"], found["zh"]), parts
 
 
-def enumerated(texts: Iterable[Bilingual | figures.Axis]) -> Bilingual:
-    """Return texts one after the other: "a, b" · 「A、B」."""
-    both = list(texts)
-    return Bilingual(", ".join(each.en for each in both), "、".join(each.zh for each in both))
-
-
 def columns(name: str, values: Mapping[figures.Label, float]) -> None:
     """Show one measured number per name as columns (logarithmic), this machine's beside the recorded GPU's.
 
@@ -62,10 +58,7 @@ def columns(name: str, values: Mapping[figures.Label, float]) -> None:
 
     def described(found: dict[str, Any], place: Bilingual) -> Bilingual:
         list_ = figures.listed({names.get(k, k): quantity(v, y.unit) for k, v in found["values"].items()})
-        return Bilingual(
-            f"{caption.en} {place.en}: {measured(list_.en)}.",
-            f"{caption.zh}{place.zh}：{measured(list_.zh)}。",
-        )
+        return _TEXTS["columns"].format(caption=caption, place=place, list=measured_both(list_))
 
     names = {figures.key(name): name for name in values}
     numbers = {figures.key(name): float(value) for name, value in values.items()}
@@ -74,7 +67,7 @@ def columns(name: str, values: Mapping[figures.Label, float]) -> None:
         {"values": numbers},
         draw,
         described,
-        Bilingual(f"Column chart of {y.en}.", f"長條圖，縱軸：{y.zh}。"),
+        _TEXTS["column_chart"].format(axis=Bilingual(y.en, y.zh)),
         series_vary=figures.series_vary(name),
     )
 
@@ -149,13 +142,12 @@ def panels(
         grid[0][0].invert_yaxis()
         return figure
 
-    alternative = Bilingual("Bar charts side by side: {titles}.", "並排的長條圖：{titles}。")
     figures.show_measured(
         name,
         {"panels": numbers},
         draw,
         caption,
-        alternative.format(titles=enumerated(parts.values())),
+        _TEXTS["panels"].format(titles=enumerated(parts.values())),
         series_vary=figures.series_vary(name),
         card=other,
     )
@@ -192,10 +184,10 @@ def stacked(name: str, rows: Mapping[figures.Label, Mapping[str, float]]) -> Non
     totals = _draw_layers(axes, {figures.lettering(name): row for name, row in rows.items()}, parts)
     numbers = [measured(amount(total)) for total in totals.values()]
     list_ = figures.listed(dict(zip(rows, numbers, strict=True)))
-    caption = Bilingual(f"{caption.en} Totals: {list_.en}.", f"{caption.zh}總計：{list_.zh}。")
-    alternative = Bilingual("Stacked bars of bytes: {layers}.", "堆疊長條圖，依用途分的位元組數：{layers}。")
+    caption = _TEXTS["totals"].format(caption=caption, list=list_)
+    alternative = _TEXTS["stacked"].format(layers=enumerated(parts.values()))
     kinds = "; ".join(f"{figures.key(name)}: {', '.join(row)}" for name, row in rows.items())
-    display(figures.Picture(figure, caption, alternative.format(layers=enumerated(parts.values())), kinds))
+    display(figures.Picture(figure, caption, alternative, kinds))
 
 
 def _draw_layers(

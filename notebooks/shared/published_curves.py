@@ -5,12 +5,14 @@
     curve.label         # "8 × H200, one machine", in both languages
     sources(curve.key)  # value, hardware, source and date, in both languages
 
-Each number was read at its source; the quotes are in ``course_utils/published.toml`` under the curve's ``key``.
+Each number was read at its source, and stands in ``published_curves.toml``; the quotes are in ``course_utils/published.toml`` under the curve's ``key``.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from bilingual import Bilingual, Block
+from bilingual import Bilingual, Block, texts
 from course_utils.published import references
 
 KIB = 1024
@@ -40,48 +42,23 @@ class Curve:
         return [(gpus, rate / first) for gpus, rate in rates]
 
 
-# "busbw" in GB/s of 32 KiB, 64 KiB … 16 GiB, as the benchmark prints it.
-BUS_8 = (
-    3.15, 6.16, 12.46, 24.68, 48.15, 74.57, 96.26, 145.14, 196.56, 255.90,
-    301.25, 368.86, 414.54, 441.87, 456.23, 465.91, 471.06, 474.13, 478.24, 482.25,
-)  # fmt: skip
+DATA = texts(__file__)
 
 
-def all_reduce_times(bus: tuple[float, ...], gpus: int) -> tuple[tuple[float, float], ...]:
-    """Return bytes and seconds from the bandwidths of a benchmark whose sizes double from 32 KiB on.
-
-    Args:
-        bus: "busbw" in GB/s, which is 2 (n − 1) / n times the bytes per second.
-        gpus: The n of that.
-    """
-    sizes = [32 * KIB * 2**step for step in range(len(bus))]
-    factor = 2 * (gpus - 1) / gpus
-    return tuple((size, factor * size / (value * 1e9)) for size, value in zip(sizes, bus, strict=True))
-
-
-def of_each(rates: dict[int, float]) -> tuple[tuple[float, float], ...]:
-    """Return the number of GPUs and the rate of all, from the rate of each."""
-    return tuple((gpus, gpus * rate) for gpus, rate in rates.items())
+def _points(data: Mapping[str, Any]) -> tuple[tuple[float, float], ...]:
+    """Return the points of a curve from its numbers in the TOML file."""
+    if "bus" in data:  # 2 (n - 1) / n times the bytes per second, of sizes that double
+        factor = 2 * (data["gpus"] - 1) / data["gpus"]
+        sizes = [32 * KIB * 2**step for step in range(len(data["bus"]))]
+        return tuple(
+            (size, factor * size / (bus * 1e9)) for size, bus in zip(sizes, data["bus"], strict=True)
+        )
+    if "each" in data:
+        return tuple((gpus, gpus * rate) for gpus, rate in data["each"])
+    return tuple((gpus, rate) for gpus, rate in data["all"])
 
 
-CURVES = {
-    "all_reduce_8": Curve(
-        Bilingual("8 × H200, one machine", "8 張 H200，一台機器"), all_reduce_times(BUS_8, 8), "all_reduce"
-    ),
-    "vit": Curve(
-        Bilingual("ViT, A100, DDP", "ViT、A100、DDP"),
-        ((1, 63.989), (4, 202.032), (64, 2544.678)),
-        "efficiency",
-    ),
-    "llm": Curve(
-        Bilingual("small LLM, A100, DDP", "小型 LLM、A100、DDP"), ((1, 142_156), (4, 419_259)), "7.6"
-    ),
-    "resnet": Curve(
-        Bilingual("ResNet-50, V100, DDP", "ResNet-50、V100、DDP"),
-        of_each({1: 329, 2: 310, 4: 310, 8: 307, 16: 306}),
-        "scaling-resnet",
-    ),
-}
+CURVES = {name: Curve(data["label"], _points(data), data["key"]) for name, data in DATA.items()}
 
 
 def published(name: str) -> Curve:

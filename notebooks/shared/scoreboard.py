@@ -14,10 +14,9 @@ import torch.distributed as distributed
 from IPython.display import display
 from torch import nn
 
-from bilingual import Bilingual, Block
+from bilingual import Bilingual, Block, enumerated, measured_both
 from course_utils import lesson, run_mode
 from course_utils.machine import try_gpu
-from course_utils.texts import measured_both
 from course_utils.torch_state import preserved_state
 from course_utils.units import duration, number
 from notebook_torchrun import launch
@@ -131,9 +130,8 @@ def score(train: Train, epochs: int = 1, device: torch.device | str | None = Non
     except BaseException as error:  # KeyboardInterrupt, too
         return _stopped(line, error)
     if line is not None:
-        each = [duration(seconds) for seconds in times]
-        both = Bilingual(", ".join(each), "、".join(each))
-        line.update(_status(TEXTS["trained"].format(device=device, times=both)))
+        each = enumerated(map(duration, times))
+        line.update(_status(TEXTS["trained"].format(device=device, times=each)))
     _keep_and_show(stage, rate, share, epochs, device)
     return quiet(rate)
 

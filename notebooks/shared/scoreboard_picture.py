@@ -9,9 +9,8 @@ from typing import Any
 
 from matplotlib import ticker
 
-from bilingual import Bilingual
+from bilingual import Bilingual, all_of, measured_both, texts
 from course_utils import figures, published, recordings
-from course_utils.texts import measured_both, texts
 from course_utils.units import number
 
 STAGES = {
@@ -115,9 +114,9 @@ def board(entries: Mapping[str, Entry], lesson: str) -> figures.Picture:
     on_gpu = bool(run and run["machine"]["gpus"])
     beside = published.beside("scoreboard", whose if on_gpu else None)
     if whose and not on_gpu:  # what is published about GPUs stays beside it
-        said = Bilingual(f"{said.en} {whose.en}", f"{said.zh}{whose.zh}")
+        said = all_of(said, whose)
     if not all(entry.comparable(now) for entry in entries.values()):
-        said = Bilingual(f"{said.en} {TEXTS['hatched'].en}", f"{said.zh}{TEXTS['hatched'].zh}")
+        said = all_of(said, TEXTS["hatched"])
     both = measured_both(Bilingual("; ".join(numbers), "；".join(numbers)))
     caption = TEXTS["caption"].format(numbers=both, gain=measured_both(said))
     return figures.Picture(figure, caption, TEXTS["alternative"], beside=beside)

@@ -17,10 +17,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bilingual import Bilingual, Block
+from bilingual import Bilingual, Block, texts
 from course_utils.exercises import Mistake, Mistakes, NotYet
 from course_utils.tables import RIGHT, table
-from course_utils.texts import texts
 from notebook_torchrun import launch
 from notebook_torchrun.rank import consequence
 from shared import observed_script

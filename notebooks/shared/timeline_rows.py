@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 
-from bilingual import Bilingual, measured
+from bilingual import Bilingual, enumerated, measured_both, texts
 from course_utils import figures
 from course_utils.lesson import text
 from shared import timeline
-from shared.charts import enumerated
 from shared.timeline import Timeline
+
+_TEXTS = texts(__file__)
 
 
 def timelines(name: str, ways: Mapping[figures.Label, Timeline]) -> None:
@@ -18,12 +19,10 @@ def timelines(name: str, ways: Mapping[figures.Label, Timeline]) -> None:
         ways: A name (a text, or bilingual) → who was busy when. Nothing is recorded for comparison.
 
     Raises:
-        ValueError: There is no text for `name`, or nothing to show.
+        ValueError: There is no text for `name`.
     """
     from IPython.display import display
 
-    if not ways:
-        raise ValueError("timelines() needs at least one timeline.")
     found = text("figure", name)
     longest = max(way.seconds() for way in ways.values())
     figure, parts = timeline.panels([len(way.lanes()) for way in ways.values()])
@@ -32,12 +31,8 @@ def timelines(name: str, ways: Mapping[figures.Label, Timeline]) -> None:
         axes.set_title(figures.lettering(label, " · "), loc="left", fontsize=10)
     times = figures.listed({label: figures.duration(way.seconds()) for label, way in ways.items()})
     if any(way.modelled for way in ways.values()):
-        times = Bilingual(f"{times.en} (modelled)", f"{times.zh}（推算值）")
-    caption = Bilingual(
-        f"{found['en']} Here: {measured(times.en)}.", f"{found['zh']}這台機器：{measured(times.zh)}。"
-    )
-    alternative = Bilingual(
-        "Timelines one above the other, with a row per device or thread: {names}.",
-        "上下排列的時間軸，每個裝置或執行緒一列：{names}。",
-    ).format(names=enumerated(map(figures.quoted, ways)))
+        times = _TEXTS["modelled"].format(times=times)
+    what = Bilingual(found["en"], found["zh"])
+    caption = _TEXTS["caption"].format(what=what, times=measured_both(times))
+    alternative = _TEXTS["alternative"].format(names=enumerated(map(figures.quoted, ways)))
     display(figures.Picture(figure, caption, alternative))

@@ -9,10 +9,12 @@ from typing import Any
 
 from matplotlib import ticker
 
-from bilingual import Bilingual, joined, measured
+from bilingual import Bilingual, enumerated, joined, measured_both, texts
 from course_utils import figures, recordings, run_mode
 from course_utils.figures import Axis, Picture
-from shared.charts import caption_and_parts, enumerated
+from shared.charts import caption_and_parts
+
+_TEXTS = texts(__file__)
 
 
 def _draw_panel(
@@ -71,16 +73,11 @@ class Live:
         if names:
             grid[0][-1].legend(fontsize=9)
         last = figures.listed({name: self._last(name) for name in names} or {"-": "-"})
-        alternative = Bilingual(
-            "Line charts over the epochs: {titles}.", "隨訓練週期變化的折線圖：{titles}。"
-        )
+        last = measured_both(Bilingual(last.en, last.zh.replace(", ", "、")))
         return Picture(
             figure,
-            Bilingual(
-                f"{self.caption.en} Last values here: {measured(last.en)}.",
-                f"{self.caption.zh}這台機器最後的數值：{measured(last.zh.replace(', ', '、'))}。",
-            ),
-            alternative.format(titles=enumerated(self.parts.values())),
+            _TEXTS["caption"].format(caption=self.caption, last=last),
+            _TEXTS["alternative"].format(titles=enumerated(self.parts.values())),
             beside=figures.beside(self.name, recorded),
         )
 

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from course_utils.published import references
-from shared.published_curves import BUS_8, CURVES, published
+from shared.published_curves import CURVES, DATA, published
 
 
 def quoted(key: str) -> list[float]:
@@ -20,7 +20,7 @@ def test_bandwidths_are_those_of_the_source() -> None:
     curve = published("all_reduce_8")
     rows = re.findall(r"(\d+)([KMG])iB ([\d.]+)GBps", references()[curve.key].quote)
     sizes = [int(number) * 1024 ** ("KMG".index(unit) + 1) for number, unit, _ in rows]
-    assert [float(value) for _, _, value in rows] == list(BUS_8)
+    assert [float(value) for _, _, value in rows] == DATA["all_reduce_8"]["bus"]
     assert [size for size, _ in curve.points] == sizes and sizes[-1] == 16 * 1024**3
 
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 
-from bilingual import Bilingual
-from tools.texts import texts
+from bilingual import Bilingual, texts
 
 SAY: dict[str, dict[str, Bilingual]] = texts(str(Path(__file__).with_name("progress.py")))
 _TEXT, _STYLE = SAY["page"], Path(__file__).with_suffix(".css")

@@ -3,10 +3,9 @@
 import re
 from pathlib import Path
 
-from bilingual import Bilingual
+from bilingual import Bilingual, texts
 from course_utils.simplified import simplified
 from tools.markdown_text import VOID_TAGS, hide_code
-from tools.texts import texts
 
 TEXTS: dict[str, dict[str, Bilingual]] = texts(Path(__file__).with_name("texts"))  # what is said besides
 

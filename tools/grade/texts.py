@@ -1,7 +1,6 @@
 """What a grade's report says, in both languages."""
 
-from bilingual import Bilingual
-from tools.texts import texts
+from bilingual import Bilingual, texts
 
 TEXTS: dict[str, dict[str, Bilingual]] = texts(__file__)
 

@@ -6,9 +6,8 @@ import subprocess
 import time
 from pathlib import Path
 
-from bilingual import Bilingual
+from bilingual import Bilingual, texts
 from tools.my_course.merge import merged, without_outputs
-from tools.texts import texts
 from tools.written import LEARNERS, workers
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"

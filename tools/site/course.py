@@ -8,12 +8,11 @@ from bs4 import BeautifulSoup
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
 
-from bilingual import Bilingual
+from bilingual import Bilingual, texts
 from tools.editions import lesson as edition
 from tools.notebook_file import read
 from tools.site import practice
 from tools.site.notebook import Page, cell_soup, markdown, page
-from tools.texts import texts
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = ROOT / "notebooks"

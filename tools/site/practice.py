@@ -74,7 +74,8 @@ def practices(lessons: Iterable[str]) -> Iterator[Practice]:
 def _digest(practice: Practice, language: str) -> str:
     offered = [[key(text) for text, _ in control.options] for control in practice.explorer.controls]
     made = hashlib.sha256(f"{language} {offered}".encode())
-    shaping = ("course_utils/**/*.py", "notebooks/shared/**/*.py", f"notebooks/lesson_{practice.lesson}/*.py")
+    folders = ("course_utils/**/*", "notebooks/shared/**/*", f"notebooks/lesson_{practice.lesson}/*")
+    shaping = ["bilingual.py", *(f"{folder}.{kind}" for folder in folders for kind in ("py", "toml"))]
     for file in sorted([*HERE.glob("practice.*"), *(file for one in shaping for file in ROOT.glob(one))]):
         made.update(file.read_bytes())
     return made.hexdigest()[:16]

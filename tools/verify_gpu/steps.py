@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from bilingual import texts
 from course_utils.machine import usable_cores
 from tools.scheduling import uses_gpu
-from tools.texts import texts
 from tools.verify_gpu.session import ROOT, Failed, Remark, Session
 from torch_doctor.errors import provoke
 from torch_doctor.errors.catalogue import entries

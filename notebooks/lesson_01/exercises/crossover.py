@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bilingual import Bilingual
+from bilingual import Bilingual, texts
 from course_utils import figures
 from course_utils.exercises import Mistake, Mistakes
 from lesson_01.asked import asked
@@ -49,9 +49,4 @@ def show(answer: Any) -> figures.Picture:
     axes.set_xlabel(Bilingual("matrix size n", "矩陣大小 n"))
     axes.set_ylabel(Bilingual("time", "時間"))
     axes.legend()
-    caption = Bilingual(
-        "Made-up times, and where your function sees the crossover.",
-        "圖中的時間是虛構的，交叉點則是你的函式找到的。",
-    )
-    alternative = Bilingual("Two curves of time over matrix size.", "兩條曲線，橫軸是矩陣大小，縱軸是時間。")
-    return figures.Picture(figure, caption, alternative)
+    return figures.Picture(figure, **texts(__file__))

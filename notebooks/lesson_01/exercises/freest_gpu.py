@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bilingual import Bilingual
+from bilingual import Bilingual, texts
 from course_utils import figures
 from course_utils.exercises import Mistakes
 from course_utils.returned import whole
@@ -42,9 +42,4 @@ def show(answer: Any) -> figures.Picture:
     axes.bar_label(drawn, [f"{size} MiB" for size in free], padding=4)
     axes.invert_yaxis()
     figures.bars_only(axes)
-    caption = Bilingual(
-        "Grey: all memory of a card; coloured: what is free. Orange is the card that your function chose.",
-        "灰色是整張卡的記憶體，彩色是剩餘的部分；橘色那一張，就是你的函式選的卡。",
-    )
-    alternative = Bilingual("Free and total memory of four GPUs.", "四張 GPU 的剩餘記憶體與總量。")
-    return figures.Picture(figure, caption, alternative)
+    return figures.Picture(figure, **texts(__file__))

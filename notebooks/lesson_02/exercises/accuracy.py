@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from bilingual import Bilingual, Block
+from bilingual import Bilingual, Block, texts
 from course_utils.exercises import Mistakes
 from course_utils.lesson_gpus import ready
 from course_utils.tables import table
@@ -68,9 +68,4 @@ def show(answer: Any) -> Block:
     _, model, traffic = _evaluated(answer)
     word = {True: Bilingual("yes", "是"), False: Bilingual("no", "否")}
     rows = [(str(n), word[mode], word[graph]) for n, (mode, graph, _) in enumerate(model.calls, start=1)]
-    head = (
-        Bilingual("call of the model", "第幾次呼叫模型"),
-        Bilingual("training mode", "訓練模式"),
-        Bilingual("builds a graph", "建立計算圖"),
-    )
-    return below(table(head, rows), traffic_table(traffic))
+    return below(table(tuple(texts(__file__).values()), rows), traffic_table(traffic))

@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from bilingual import Bilingual, Block
+from bilingual import Block, texts
 from course_utils.exercises import Mistake, Mistakes
 from course_utils.lesson_gpus import ready
 from course_utils.tables import table
@@ -75,8 +75,4 @@ def show(answer: Any) -> Block:
             (code(path), code(part.device if isinstance(part, torch.Tensor) else repr(part)))
             for path, part in _leaves(answer(_batch(), *ready()), "moved")
         ]
-    head = (
-        Bilingual("what you return", "你傳回的內容"),
-        Bilingual("where, or what it is", "所在的裝置，或內容"),
-    )
-    return below(table(head, rows), traffic_table(traffic))
+    return below(table(tuple(texts(__file__).values()), rows), traffic_table(traffic))

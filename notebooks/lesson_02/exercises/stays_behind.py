@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from bilingual import Bilingual, Block
+from bilingual import Block, texts
 from course_utils.exercises import Mistakes, NotYet
 from course_utils.lesson_gpus import ready
 from course_utils.tables import RIGHT, table
@@ -55,10 +55,4 @@ def show(answer: Any) -> Block:
         (code(name), code(part.device), RIGHT[is_trained], RIGHT[is_saved])
         for (name, part), (is_trained, is_saved) in zip(_parts(net).items(), kept, strict=True)
     ]
-    head = (
-        Bilingual("part", "部分"),
-        Bilingual(f"after `net.to('{gpu}')`", f"`net.to('{gpu}')` 之後"),
-        Bilingual("trained", "會被訓練"),
-        Bilingual("saved", "會存檔"),
-    )
-    return table(head, rows)
+    return table([text.format(gpu=gpu) for text in texts(__file__).values()], rows)

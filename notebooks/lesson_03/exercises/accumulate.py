@@ -6,10 +6,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from bilingual import Bilingual, Block
+from bilingual import Bilingual, Block, enumerated
 from course_utils.exercises import Mistakes
 from course_utils.tables import YOURS, table, value
-from shared.charts import enumerated
 
 EQUAL, UNEQUAL = (5, 5, 5, 5), (6, 6, 2)  # four of five: dividing by the wrong one of the two is noticed
 _loss_fn = nn.functional.mse_loss

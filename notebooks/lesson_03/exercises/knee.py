@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bilingual import Bilingual
+from bilingual import Bilingual, texts
 from course_utils import figures
 from course_utils.exercises import Mistakes
 from course_utils.tables import value
@@ -42,12 +42,5 @@ def show(answer: Any) -> figures.Picture:
     axes.set_xlabel(Bilingual("batch size", "批次大小"))
     axes.set_ylabel(Bilingual("images per second", "每秒影像張數"))
     axes.legend(loc="lower right", fontsize=9)
-    caption = Bilingual(
-        f"A made-up machine. Your function says that its knee is {value(found)}.",
-        f"這是一台虛構的機器，你的函式算出的轉折點是 {value(found)}。",
-    )
-    alternative = Bilingual(
-        "Images per second against batch size, with a line at 80% of the highest value and one at the answer's knee.",
-        "每秒影像張數隨批次大小的變化，並標出最高值的 80%，以及你答案裡的轉折點。",
-    )
-    return figures.Picture(figure, caption, alternative)
+    said = texts(__file__)
+    return figures.Picture(figure, said["caption"].format(found=value(found)), said["alternative"])

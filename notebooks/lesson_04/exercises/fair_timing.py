@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from bilingual import Bilingual
+from bilingual import texts
 from course_utils import figures
 from course_utils.exercise_hints import WHAT
 from course_utils.exercises import Mistakes
@@ -107,15 +107,4 @@ def show(answer: Any) -> figures.Picture:
     timeline.draw(axes, Timeline(spans[:60]))
     for look in timed.looks[:1] + timed.looks[-1:]:
         axes.axvline(float(look - timed.begin), color=figures.RECORDED, linestyle="--", zorder=8)
-    return figures.Picture(
-        figure,
-        Bilingual(
-            "The GPU was busy with earlier work (earlier), then with the slow first call (first) and with yours (work). "
-            "Dashed: your first and your last look at the clock.",
-            "GPU 先做完先前的工作（earlier），接著是較慢的第一次呼叫（first），然後是其他呼叫（work）。虛線是你第一次和最後一次看時鐘的時刻。",
-        ),
-        Bilingual(
-            "Timeline of host and GPU, with dashed lines where the clock was read.",
-            "主機與 GPU 的時間軸，虛線標出看時鐘的時刻。",
-        ),
-    )
+    return figures.Picture(figure, **texts(__file__))

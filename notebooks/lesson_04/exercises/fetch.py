@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from bilingual import Bilingual
+from bilingual import texts
 from course_utils import figures
 from course_utils.exercises import Mistakes, NotYet
 from course_utils.lesson_gpus import ready
@@ -92,8 +92,4 @@ def show(answer: Any) -> figures.Picture:
     """Draw what the GPU did and how long the host waited, and say what was read."""
     fetch, got = _Fetch(before=30_000, more=90_000), []
     recorded = timeline.record(lambda: got.append(fetch.run(answer)), warm_up=0)
-    read = Bilingual(
-        "When the GPU worked and copied, and when the host waited. Your function returns `{got}`.",
-        "GPU 什麼時候運算和複製，主機又在什麼時候等待。你的函式傳回 `{got}`。",
-    )
-    return picture(recorded, None, read.format(got=repr(got[0])[:80]))
+    return picture(recorded, None, texts(__file__)["caption"].format(got=repr(got[0])[:80]))

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bilingual import Bilingual
+from bilingual import Bilingual, texts
 from course_utils import figures
 from course_utils.exercise_hints import WHAT
 from course_utils.exercises import Mistakes
@@ -62,14 +62,4 @@ def show(answer: Any) -> figures.Picture:
         until = max(plan.seconds(), min(given, 3 * plan.seconds()))
         timeline.draw(axes, plan, lanes=("host", "GPU"), labels=labels, until=until)
         axes.axvline(given, color=figures.RECORDED, linestyle="--", zorder=8)
-    return figures.Picture(
-        figure,
-        Bilingual(
-            "Six kernels that are longer than a launch, and six that are shorter. Dashed: when your function says that all is done.",
-            "上圖六個 kernel 都比啟動久，下圖六個都比啟動短。虛線是你的函式算出的完成時刻。",
-        ),
-        Bilingual(
-            "Two timelines of launches and kernels, with a dashed line at the answer's moment.",
-            "兩條時間軸，畫出啟動與 kernel，虛線標出你算出的時刻。",
-        ),
-    )
+    return figures.Picture(figure, **texts(__file__))

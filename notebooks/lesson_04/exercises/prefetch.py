@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from bilingual import Bilingual
+from bilingual import texts
 from course_utils import figures
 from course_utils.exercises import Mistake, Mistakes
 from course_utils.lesson_gpus import ready
@@ -104,8 +104,4 @@ def show(answer: Any) -> figures.Picture:
     """Draw when the answer copies and when its batches are used, four batches in all."""
     training = _Training(size=2**20, ticks=600_000)  # on a T4 both take about 0.4 ms
     recorded = timeline.record(lambda: training.run(answer, 4), warm_up=0)
-    caption = Bilingual(
-        "Four batches through your generator; the loop waits until each has been used.",
-        "四個批次經過你的產生器；每一批用完之前，迴圈都會等。",
-    )
-    return picture(recorded, None, caption)
+    return picture(recorded, None, texts(__file__)["caption"])

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from bilingual import Bilingual, Block
+from bilingual import Block, enumerated
 from course_utils import facts
 from course_utils.exercises import Mistake, Mistakes
 from course_utils.lesson_gpus import ready
@@ -31,8 +31,7 @@ def _run(answer: Any, before: Tensors) -> tuple[Any, Tensors, Tensors]:
         except RuntimeError as error:
             devices = sorted(set(re.findall(r"(?:cuda|practice):\d|cpu", str(error))))
             if "device" in str(error) and devices:
-                found = Bilingual(", ".join(devices), "、".join(devices))
-                raise Mistake("several_devices", devices=found) from None
+                raise Mistake("several_devices", devices=enumerated(devices)) from None
             raise
 
 

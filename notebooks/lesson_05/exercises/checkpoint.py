@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from bilingual import Bilingual, Block
+from bilingual import Bilingual, Block, enumerated
 from course_utils import facts
 from course_utils.exercises import Mistakes
 
@@ -14,8 +14,7 @@ _WRAPPED = {f"module.{name}": value for name, value in _PLAIN.items()}
 
 
 def _listed(names: set[Any]) -> Bilingual:
-    found = [f"`{name}`" for name in sorted(map(str, names))[:5]] or ["–"]
-    return Bilingual(", ".join(found), "、".join(found))
+    return enumerated([f"`{name}`" for name in sorted(map(str, names))[:5]] or ["–"])
 
 
 def judge(answer: Any) -> Mistakes:

@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from bilingual import Bilingual, Block
+from bilingual import Block, texts
 from course_utils import facts
 from course_utils.exercises import Mistakes
 from course_utils.returned import tensor
@@ -33,11 +33,8 @@ def show(answer: Any) -> Block:
     """Return how much an example on each of three devices counts in the answer."""
     sizes = [4, 4, 2]
     counted = answer(list(torch.eye(3, dtype=torch.float64)), sizes)
-    rows = {}
+    row, rows = texts(__file__), {}
     for device, (size, weight) in enumerate(zip(sizes, counted.tolist(), strict=True)):
-        label = Bilingual(f"device {device}, {size} examples", f"裝置 {device}，{size} 筆")
-        rows[label] = Bilingual(
-            f"its gradient counts {weight:.3g}, each of its examples {weight / size:.3g}",
-            f"梯度的權重是 {weight:.3g}，每一筆的分量是 {weight / size:.3g}",
-        )
+        label = row["label"].format(device=device, size=size)
+        rows[label] = row["weights"].format(whole=f"{weight:.3g}", each=f"{weight / size:.3g}")
     return facts(fixed=rows)

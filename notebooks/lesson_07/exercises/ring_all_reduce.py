@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from bilingual import Bilingual
+from bilingual import enumerated, texts
 from course_utils import figures
 from course_utils.exercises import Mistake, Mistakes
 from lesson_07.ring_all_reduce import draw_cells
@@ -48,7 +48,7 @@ def _judge_sums(ring: Ring) -> Mistakes:
     for other, times in enumerate(counts[rank][c]):
         yield times > 1, "several_times", seen | {"other": other, "times": times}
     missing = [str(other) for other, times in enumerate(counts[rank][c]) if not times]
-    yield True, "lacks", seen | {"others": Bilingual(", ".join(missing), "、".join(missing))}
+    yield True, "lacks", seen | {"others": enumerated(missing)}
 
 
 SHOWN = 4  # ranks in the picture
@@ -76,21 +76,14 @@ def show(answer: Any) -> figures.Picture:
         axes.set_yticks(range(SHOWN), [str(rank) for rank in range(SHOWN)])
     rows[0][0].set_ylabel("rank")
     rows[1][0].set_ylabel("rank")
-    exchanges = len(ring.sent[0])
-    return figures.Picture(
-        figure,
-        Bilingual(
-            f"Your ring of {SHOWN} ranks: what each holds at the start (0) and after each step. A column is a chunk, a colour "
-            f"a rank whose numbers are in it, a dark frame the sum. Rank 0 makes {exchanges} exchanges; "
-            f"in the end {finished[-1]} of {SHOWN**2} places hold the sum.",
-            f"你的環有 {SHOWN} 個 rank，畫出開始時（0）與每一步之後各 rank 的內容。每一欄是一塊，每種顏色代表加了哪個 rank 的數字，深色框就是總和。"
-            f"rank 0 交換了 {exchanges} 次，最後 {SHOWN**2} 格裡有 {finished[-1]} 格是總和。",
-        ),
-        Bilingual(
-            f"Grids of {SHOWN} ranks and {SHOWN} chunks, one for each step; places with the sum: {', '.join(map(str, finished))}.",
-            f"每一步一張方格圖，{SHOWN} 個 rank、{SHOWN} 塊；是總和的格數依序為 {'、'.join(map(str, finished))}。",
-        ),
-    )
+    said = {
+        "ranks": SHOWN,
+        "places": SHOWN**2,
+        "exchanges": len(ring.sent[0]),
+        "done": finished[-1],
+        "counts": enumerated(map(str, finished)),
+    }
+    return figures.Picture(figure, **{name: text.format(**said) for name, text in texts(__file__).items()})
 
 
 def origins(chunks: list[Any]) -> list[list[int] | None]:

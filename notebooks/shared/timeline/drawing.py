@@ -13,7 +13,7 @@ from matplotlib.patches import Patch
 
 from bilingual import Bilingual
 from course_utils import figures
-from shared.timeline.spans import Interval, Span, Timeline, intersection, total_length
+from shared.timeline.spans import Interval, Span, Timeline, total_length
 
 COLOURS = {
     "work": figures.YOURS,
@@ -73,7 +73,6 @@ def draw(
     labels: Mapping[str, figures.Label] | None = None,
     shade: Sequence[str] = (),
     until: float | None = None,
-    legend: Sequence[Any] = (),
 ) -> None:
     """Draw a timeline into `axes`: a row per lane, a bar per span, its name where it fits.
 
@@ -84,7 +83,6 @@ def draw(
         labels: Text beside a lane, if not its name.
         shade: Two lanes; the time in which both are busy is shaded.
         until: Right end of the axis in seconds.
-        legend: What else to explain above the picture (lines, patches).
     """
     rows = list(lanes) or timeline.lanes()
     begin = min(span.start for span in timeline.spans)
@@ -93,16 +91,15 @@ def draw(
     others = iter(_OTHERS * len(kinds))
     colours = {kind: COLOURS.get(kind) or next(others) for kind in kinds}
     if len(shade) == 2:
-        shared = intersection(*timeline.lane_pair(*shade))
+        shared = timeline.both_busy(*shade)
         together = [(start - begin, end - start) for start, end in shared if end - start > ROUNDING * right]
         shading = {"facecolors": TOGETHER, "alpha": 0.45, "zorder": 0.5, "linewidth": 0}
         axes.broken_barh(together, (-0.5, len(rows)), **shading)
         if together:
             label = Bilingual("at the same time", "同時進行")
-            legend = [*legend, Patch(facecolor=TOGETHER, alpha=0.45, label=label)]
-    if legend:
-        where = {"loc": "lower right", "bbox_to_anchor": (1, 1), "borderpad": 0.2, "ncols": len(legend)}
-        axes.legend(handles=legend, **where, frameon=False, fontsize=9)
+            where = {"loc": "lower right", "bbox_to_anchor": (1, 1), "borderpad": 0.2}
+            patch = Patch(facecolor=TOGETHER, alpha=0.45, label=label)
+            axes.legend(handles=[patch], **where, frameon=False, fontsize=9)
     for row, lane in enumerate(rows):
         height = len(rows) - 1 - row
         spans = [

@@ -8,10 +8,9 @@ from typing import Any
 
 import torch
 
-from bilingual import Bilingual, measured
+from bilingual import Bilingual, measured, measured_both, texts
 from course_utils import figures, recordings, run_mode
 from course_utils.lesson import text
-from course_utils.texts import measured_both, texts
 from shared.timeline.drawing import draw, lane_name, panels
 from shared.timeline.recording import save
 from shared.timeline.spans import Timeline

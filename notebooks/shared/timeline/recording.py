@@ -150,11 +150,11 @@ def record(action: Callable[[], Any], *, warm_up: int = 1) -> Timeline:
     return from_trace(trace, recording.notes, thread=recording.thread, anchor=(anchor, moment))
 
 
-def save(what: Timeline | Callable[[], Any], path: str | os.PathLike[str]) -> Path:
+def save(timeline: Timeline, path: str | os.PathLike[str]) -> Path:
     """Write the profiler's own trace for an external viewer (ui.perfetto.dev, chrome://tracing).
 
     Args:
-        what: A recorded timeline, or an action to record now.
+        timeline: What :func:`record` returned.
         path: Ends in ``.json`` or, packed, in ``.json.gz``; both are understood by the viewers.
 
     Returns:
@@ -166,7 +166,6 @@ def save(what: Timeline | Callable[[], Any], path: str | os.PathLike[str]) -> Pa
     target = Path(path)
     if not target.name.endswith((".json", ".json.gz")):
         raise ValueError(f"save(…, {target.name!r}): the name must end in .json or .json.gz.")
-    timeline = what if isinstance(what, Timeline) else record(what)
     if timeline.trace is None:
         raise ValueError(
             "this timeline was not recorded here, so there is no trace of it; use record() first."

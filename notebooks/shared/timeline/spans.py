@@ -122,41 +122,14 @@ class Timeline:
         ranked = sorted(on_gpu if len(on_gpu) > 1 else lanes, key=self.busy, reverse=True)[:2]
         return tuple(sorted(ranked, key=lanes.index))
 
-    def lane_pair(self, lane_a: str | None, lane_b: str | None) -> tuple[list[Interval], list[Interval]]:
-        """Return when the two lanes are busy; without names, the two of :meth:`busiest`.
+    def both_busy(self, lane_a: str, lane_b: str) -> list[Interval]:
+        """Return when both lanes are busy, as (start, end) in ascending order."""
+        return intersection(self.intervals(lane_a), self.intervals(lane_b))
 
-        Raises:
-            ValueError: A lane is not there, both are the same one, or there is only one.
-        """
-        if lane_a is None or lane_b is None:
-            lanes = self.busiest()
-            if len(lanes) < 2:
-                raise ValueError(f"overlap needs two lanes, but the timeline has one: {lanes[0]!r}.")
-            lane_a, lane_b = lanes
-        if shared := self._find(lane_a) & self._find(lane_b):
-            raise ValueError(
-                f"overlap of {lane_a!r} and {lane_b!r}: both mean {', '.join(map(repr, sorted(shared)))}. "
-                f"Name two different lanes of {', '.join(map(repr, self.lanes()))}."
-            )
-        return self.intervals(lane_a), self.intervals(lane_b)
-
-    def overlap(self, lane_a: str | None = None, lane_b: str | None = None) -> float:
-        """Return for how many seconds both lanes are busy.
-
-        Args:
-            lane_a: A lane, or some words of its name; without it, the two of :meth:`busiest` are compared.
-            lane_b: The other lane.
-
-        Raises:
-            ValueError: A lane is not there, or both are the same one.
-        """
-        return total_length(intersection(*self.lane_pair(lane_a, lane_b)))
-
-    def overlap_share(self, lane_a: str | None = None, lane_b: str | None = None) -> float:
-        """Return :meth:`overlap` as a share of what could overlap: of the less busy lane's time, 0 to 1."""
-        one, other = self.lane_pair(lane_a, lane_b)
-        shorter = min(total_length(one), total_length(other))
-        return total_length(intersection(one, other)) / shorter if shorter else 0.0
+    def overlap_share(self, lane_a: str, lane_b: str) -> float:
+        """Return for which share of the less busy lane's time both lanes are busy, 0 to 1."""
+        shorter = min(self.busy(lane_a), self.busy(lane_b))
+        return total_length(self.both_busy(lane_a, lane_b)) / shorter if shorter else 0.0
 
     def to_json(self, most: int = KEPT) -> dict[str, Any]:
         """Return what is recorded: the longest `most` spans (in microseconds), and numbers of all (in seconds)."""
