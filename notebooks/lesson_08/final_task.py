@@ -8,9 +8,8 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from bilingual import Bilingual, Block, measured_spans
+from bilingual import Bilingual, Block, measured_spans, texts
 from course_utils.tables import html_table
-from course_utils.texts import texts
 from course_utils.units import number
 from lesson_08.run_log import read_json
 

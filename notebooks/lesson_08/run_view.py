@@ -4,11 +4,10 @@ import html
 from collections.abc import Sequence
 from pathlib import Path
 
-from bilingual import Bilingual, Block, markup, measured
+from bilingual import Bilingual, Block, markup, measured, texts
 from course_utils import figures
 from course_utils.figures import GREY, PALE, RECORDED, THIRD, YOURS
 from course_utils.tables import html_table
-from course_utils.texts import texts
 from course_utils.units import amount
 from lesson_08.run_log import Line, Progress, number
 from notebook_torchrun.display import final_box

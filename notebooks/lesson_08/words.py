@@ -1,5 +1,5 @@
 """What the tables, pictures and cards of this lesson say, in both languages: ``words.toml``."""
 
-from course_utils.texts import texts
+from bilingual import texts
 
 WORDS = texts(__file__)
