@@ -80,7 +80,7 @@ def facts(
 
 def _modelled(value: str) -> str:
     """Return a value as HTML, in both languages if it holds times of a practice GPU, which say so in English."""
-    chinese = re.sub(r" modelled( [^\s,]+)?", r"\1（推算值）", value)
+    chinese = re.sub(r" modelled( [^\s,]+)?", r"\1（推算值）", value).replace("）, ", "）、")
     return value if chinese == value else spans(value, chinese)
 
 
