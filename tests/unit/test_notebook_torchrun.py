@@ -686,17 +686,18 @@ def test_what_is_printed_is_seen_while_it_runs(
     assert run.ok and (1, "and here I go") in run.lines
 
 
-def held() -> tuple[int, ...]:
+def held(earlier: set[psutil.Process]) -> tuple[int, ...]:
     own = psutil.Process()
-    return own.num_fds(), own.num_threads(), len(own.children()), len(own.net_connections())
+    return own.num_fds(), own.num_threads(), len({*own.children()} - earlier), len(own.net_connections())
 
 
 def test_launches_leave_nothing_open_in_the_kernel(script: Write, quick: dict[str, str]) -> None:
     """Files, threads, processes, connections; and each launch of the same script finds the same."""
     worker, seen = script("print('step 1')\nfrom notebook_torchrun import report\nreport(rank=rank)"), []
+    earlier = {*psutil.Process().children()}  # of other tests; they may end in the meantime
     for _ in range(3):
         run = launch(worker, processes=1, environment=quick, show="quiet").check()
-        seen.append((held(), run.lines, run.results))
+        seen.append((held(earlier), run.lines, run.results))
     assert seen[0] == seen[1] == seen[2] == (seen[0][0], [(0, "step 1")], [{"rank": 0}])
 
 
