@@ -64,7 +64,7 @@ def measured(value: object) -> str:
 
 
 def _mark(text: str) -> str:
-    # The notebook checks find a mark by its tag; no other tag may be inside.
+    # The notebook checks find a mark by its tag; no other tag may be inside but for a value in both languages.
     return f'<span class="measured">{plain(text)}</span>'
 
 
@@ -194,13 +194,12 @@ def texts(module: str | Path) -> dict[str, Any]:
     return _texts(tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8")))
 
 
-def _texts(table: dict[str, Any]) -> dict[str, Any]:
-    def read(part: Any) -> Any:
-        if not isinstance(part, dict):  # the same in both languages
-            return part
-        return Bilingual(**part) if isinstance(part.get("en"), str) else _texts(part)
-
-    return {name: read(part) for name, part in table.items()}
+def _texts(part: Any) -> Any:
+    if not isinstance(part, dict):  # the same in both languages
+        return part
+    if isinstance(part.get("en"), str):
+        return Bilingual(**part)
+    return {name: _texts(own) for name, own in part.items()}
 
 
 def measured_both(text: Bilingual) -> Bilingual:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from bilingual import Bilingual, measured, measured_spans, texts
+from bilingual import Bilingual, measured, measured_both, measured_spans, texts
 from course_utils import predictions, published, recordings
 from course_utils.units import number
 
@@ -37,8 +37,8 @@ class Card:
 
     def _bound(self) -> Bilingual:
         low, high = self.at_least, self.at_most
-        both = "fact" if high is None else "at_most"
-        name = both if low is None else "at_least" if high is None else "between"
+        no_low = "fact" if high is None else "at_most"
+        name = no_low if low is None else "at_least" if high is None else "between"
         return _TEXTS["bound"][name].format(low=low, high=high)
 
     def _mine(self) -> Bilingual:
@@ -58,7 +58,7 @@ class Card:
         if self.result.lacking is None:
             return Bilingual(measured(""), measured(""))
         lead = _TEXTS["lead"].format(what=_in_chinese(self.result.lacking))
-        return Bilingual(measured(lead.en), measured(lead.zh))
+        return measured_both(lead)
 
     def _recorded(self) -> Bilingual | None:
         values = recordings.recorded(self.id, (self.at_least, self.at_most))
@@ -72,7 +72,7 @@ class Card:
         # the style sheet hides those, and makes one line of a claim that this machine cannot measure. What is asserted
         # and what is published is the same everywhere, and compared.
         verdict = VERDICTS[self.result.verdict]
-        shown = Bilingual(measured(verdict.en), measured(verdict.zh))
+        shown = measured_both(verdict)
         if self.result.run:
             shown = _TEXTS["recorded"].format(verdict=shown)
         bound, mine, lead = self._bound(), self._mine(), self._lead()

@@ -162,6 +162,7 @@ def _wrong_answers(given: Mapping[str, Any], script: str) -> dict[str, tuple[str
             return start.replace("...", indent(answer, "    ").lstrip()) if body else answer
         changed = start
         for old, new in answer.items():
+            assert old in changed, f"wrong_answers.toml: there is no {old!r} in\n{changed}"
             changed = changed.replace(old, new)
         return changed
 

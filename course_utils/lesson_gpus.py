@@ -4,7 +4,7 @@ import os
 
 import torch
 
-from bilingual import Bilingual, enumerated, texts
+from bilingual import Bilingual, all_of, enumerated, texts
 from course_utils import settings
 
 _TEXTS = texts(__file__)
@@ -134,5 +134,5 @@ def plan() -> Bilingual | None:
     if not _practising():
         return None
     here = _TEXTS["one" if len(_devices) == 1 else "several"].format(count=len(_devices))
-    plan = _TEXTS["plan"].format(gpus=here, count=len(_devices), card=card())
-    return Bilingual(f"{_TEXTS['hidden'].en} {plan.en}", _TEXTS["hidden"].zh + plan.zh) if _hidden else plan
+    plan = _TEXTS["plan"].format(gpus=here, card=card())
+    return all_of(_TEXTS["hidden"], plan) if _hidden else plan

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from bilingual import Bilingual, Block, measured, texts
+from bilingual import Bilingual, Block, measured, measured_both, texts
 from course_utils import lesson_gpus, recordings
 from course_utils.gpu_ratings import rated_bandwidth
 
@@ -118,10 +118,6 @@ def _same(value: object) -> Bilingual:
     return Bilingual(measured(value), measured(value))
 
 
-def _measured(text: Bilingual) -> Bilingual:
-    return Bilingual(measured(text.en), measured(text.zh))
-
-
 def machine_rows(facts: dict[str, Any]) -> list[tuple[Bilingual, tuple[Bilingual, ...]]]:
     """Return the lines of the machine badge for `facts` (see :func:`machine_facts`): label and contents."""
     gpus = [
@@ -146,8 +142,8 @@ def machine_rows(facts: dict[str, Any]) -> list[tuple[Bilingual, tuple[Bilingual
     rows = {
         "cpu": (*cpu, _TEXTS["threads"].format(count=measured(facts["cores"]))),
         "gpu": (_same("; ".join(gpus) or 0),),
-        "software": (*before, _measured(driver), *behind),
-        "course": (_measured(plan),),
+        "software": (*before, measured_both(driver), *behind),
+        "course": (measured_both(plan),),
     }
     return [(_TEXTS["label"][name], parts) for name, parts in rows.items()]
 

@@ -3,20 +3,17 @@
 import html
 import re
 import signal
-import tomllib
 from dataclasses import astuple
-from pathlib import Path
 from typing import Any
 
 from IPython import get_ipython
 from IPython.display import display
 
-from bilingual import Bilingual, Block, measured
+from bilingual import Bilingual, Block, measured, texts
 from notebook_torchrun.result import Failure, Run
 
 MOST_LIVE, MOST_FINAL = 12, 24  # lines; the second of each rank
-_TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-_TEXTS = {name: Bilingual(**text) for name, text in _TEXTS.items()}
+_TEXTS = texts(__file__)
 
 
 # What may differ between two runs or machines in a line that a rank prints: what the script marks itself, a decimal

@@ -71,10 +71,10 @@ class Visible:
         kept = [(char, at) for at, char in enumerate(mask(source, braces)) if char != NOTHING]
         return cls("".join(char for char, _ in kept), [at for _, at in kept], source)
 
-    def around(self, at: int, reach: int = 10) -> str:
+    def around(self, at: int) -> str:
         """Return the original words around a position, for a report."""
-        low = self.origin[max(0, at - reach)]
-        high = self.origin[min(len(self.origin) - 1, at + reach)] + 1
+        low = self.origin[max(0, at - 10)]
+        high = self.origin[min(len(self.origin) - 1, at + 10)] + 1
         words = self.source[low:high].replace(UNKNOWN, "{}")
         return "…" + re.sub(r"\s+", " ", words).strip() + "…"
 

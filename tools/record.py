@@ -162,10 +162,14 @@ def table(folder: Path = RECORDINGS) -> str:
     return "\n".join(lines)
 
 
-def write_table(name: str = "README.md", mark: str = "evidence", text: str = "") -> None:
-    """Write a table between its marks in a document; by default README's, from the recorded runs."""
+def _write_between(name: str, mark: str, text: str) -> None:
     document = ROOT / name
-    replace(document, between(document.read_text(encoding="utf-8"), mark, text or table()))
+    replace(document, between(document.read_text(encoding="utf-8"), mark, text))
+
+
+def write_table() -> None:
+    """Write README's table from the recorded runs."""
+    _write_between("README.md", "evidence", table())
 
 
 def slow_cells(took: dict[Path, list[float]]) -> str:
@@ -230,7 +234,7 @@ def record(paths: list[Path], evidence: bool) -> bool:
         print(f"recorded run: {write(lines, anew=anew).name} ({len(lines)} notes)")
         write_table()
         if anew:
-            write_table("TEACHING.md", "slow-cells", slow_cells(took))
+            _write_between("TEACHING.md", "slow-cells", slow_cells(took))
     return complete
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from bilingual import Bilingual, all_of, measured, texts
+from bilingual import Bilingual, all_of, measured_both, texts
 from course_utils import figures
 from course_utils.explorer import Control, Explorer
 from course_utils.units import number
@@ -234,7 +234,7 @@ def _memory_text(memory: Memory) -> Bilingual:
         rest = _TEXTS["any_batch"]
     else:
         rest = _TEXTS["largest"].format(largest=f"{memory.largest:,}")
-    return Bilingual(first.en + rest.en, first.zh + rest.zh)
+    return all_of(first, rest)
 
 
 def render(result: Batch) -> figures.Picture:
@@ -255,7 +255,7 @@ def render(result: Batch) -> figures.Picture:
         sentences.append(_memory_text(result.memory))
     many = f"{result.batch} × {result.accumulate} = {result.effective:,}"
     first, rest = _TEXTS["updates"].format(many=many, updates=f"{result.updates:,}"), all_of(*sentences)
-    caption = Bilingual(first.en + measured(rest.en), first.zh + measured(rest.zh))
+    caption = all_of(first, measured_both(rest))
     other = _TEXTS["other_memory" if result.memory is not None else "other_step"]
     return figures.Picture(figure, caption, _TEXTS["alternative"].format(other=other))
 

@@ -237,8 +237,7 @@ def render(result: Roofline) -> figures.Picture:
         verdict = all_of(verdict, _TEXTS["ratings"].format(machine=result.machine))
     else:  # numbers and verdict depend on this machine, and so does whether half precision was measured
         verdict = measured_both(all_of(verdict, *[_TEXTS["assumed"]] * result.assumed))
-    caption = Bilingual(first.en + verdict.en, first.zh + verdict.zh)
-    return figures.Picture(figure, caption, _TEXTS["alternative"])
+    return figures.Picture(figure, all_of(first, verdict), _TEXTS["alternative"])
 
 
 # Made-up measurements, for tests and for pictures without a machine.

@@ -43,10 +43,10 @@ def answers() -> Block:
         True: Bilingual("**The host waits.**", "**主機會等。**"),
         False: Bilingual("**The host does not wait.**", "**主機不用等。**"),
     }
-    pages, texts = [], []
+    pages, plain = [], []
     for code, why in REASONS.items():
         verdict = said[waits(code)]
         text = all_of(verdict, why)
         pages.append(f"<details><summary><code>{html.escape(code)}</code></summary>{text.block()}</details>")
-        texts.append(f"{code}: {text}")
-    return Block("".join(pages), "\n".join(texts))
+        plain.append(f"{code}: {text}")
+    return Block("".join(pages), "\n".join(plain))

@@ -36,8 +36,8 @@ def finished_runs(*models: str) -> list[dict[str, Any]]:
     """
     missing = [f"{model}={EPOCHS.get(model, 1)}" for model in models if newest(model) is None]
     if missing:
-        options = f"--data {SERIES} --no-plots"
-        launch(SEVERAL, SCRIPT, options, *missing, processes=1, limit=600, show="clock").check()
+        options, limit = f"--data {SERIES} --no-plots", 600 * len(missing)
+        launch(SEVERAL, SCRIPT, options, *missing, processes=1, limit=limit, show="clock").check()
     found = [newest(model) for model in models]
     if None in found:
         raise RuntimeError(f"{SCRIPT} left no run in {RESULTS} · {SCRIPT} 沒有在 {RESULTS} 留下結果")

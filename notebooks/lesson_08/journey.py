@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from IPython.display import display
 
-from bilingual import Bilingual, Block
+from bilingual import Bilingual, Block, measured_both
 from course_utils import facts, needs
 from course_utils.exercises import examine, exercises_of
 from course_utils.machine import machine_facts, try_gpu
@@ -25,7 +25,6 @@ from lesson_08.journey_measuring import waits as waits
 from lesson_08.journey_picture import LIMITS, STEPS, Row, board, table_of
 from lesson_08.words import WORDS
 from shared import kept_rates
-from shared.scoreboard_picture import measured_both
 
 RULE = 1  # raise it when other numbers than before would come out
 FILE = "journey"

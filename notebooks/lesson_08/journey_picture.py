@@ -6,12 +6,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bilingual import Bilingual, Block, measured, measured_spans
+from bilingual import Bilingual, Block, measured, measured_both, measured_spans
 from course_utils import figures, published, recordings
 from course_utils.tables import html_table
 from course_utils.units import number
 from lesson_08.words import WORDS
-from shared.scoreboard_picture import draw_bars, measured_both, recorded
+from shared.scoreboard_picture import draw_bars, recorded
 
 _COMPILE = WORDS["steps"]["compile"]  # a name: the same in both languages
 STEPS, LIMITS = WORDS["steps"] | {"compile": Bilingual(_COMPILE, _COMPILE)}, WORDS["limits"]

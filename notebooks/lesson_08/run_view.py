@@ -14,7 +14,7 @@ from notebook_torchrun.display import final_box
 from notebook_torchrun.result import Run
 from torch_doctor import explain
 
-STOP, STATE, TIME, DEVICE, FACT, CURVES = texts(Path(__file__).with_name("live_run")).values()
+STOP, STATE, TIME, DEVICE, FACT, CURVES = texts(Path(__file__).with_name("live_run.toml")).values()
 WIDTH, HEIGHT, MOST_POINTS = 340, 150, 200
 
 

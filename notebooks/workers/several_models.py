@@ -1,6 +1,6 @@
 """Run forecast.py for several models, one after the other, in one process: several_models.py SCRIPT OPTIONS MODEL=EPOCHS …
 
-PyTorch is imported once, and the baselines of the same windows are computed once.
+PyTorch is imported once for all.
 """
 
 import os
@@ -12,18 +12,6 @@ script, options, *models = sys.argv[1:]
 sys.path.insert(0, str(Path(script).parent))
 os.environ.pop("RANK", None)  # as with `python forecast.py`: no process group
 
-import final_test  # noqa: E402
-
-found, others = {}, final_test.others
-
-
-def once(windows):
-    of = windows["test"].past, windows["test"].ahead
-    found[of] = found.get(of) or others(windows)
-    return found[of]
-
-
-final_test.others = once
 for model in models:
     name, _, epochs = model.partition("=")
     sys.argv = [script, *options.split(), "--model", name, "--epochs", epochs]

@@ -1,7 +1,6 @@
 """The course on one page is one page of A4; the self-test's links lead to the sections."""
 
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,9 +34,7 @@ def test_the_page_prints_on_one_sheet_with_room_to_spare(
 
 
 @pytest.mark.nightly
-def test_a_link_of_the_self_test_leads_to_the_section(
-    lab: labpage.Lab, chromium: Any, tmp_path: Path
-) -> None:
+def test_a_link_of_the_self_test_leads_to_the_section(lab: labpage.Lab, chromium: Any) -> None:
     setup = 'from course_utils import setup\nfrom lesson_08.self_test import self_test\n\nsetup("08")'
     small_notebook(lab.notebooks / "self_test.ipynb", setup, "self_test()")
     with lab.open_notebook(chromium, "self_test.ipynb") as notebook:

@@ -194,7 +194,7 @@ def test_cheat_sheets_hold_the_summaries(site: Path) -> None:
         assert not soup.find("strong", string=re.compile("Next|下一"))
 
 
-def test_a_broken_link_is_found(site: Path, tmp_path: Path) -> None:
+def test_a_broken_link_is_found(tmp_path: Path) -> None:
     (tmp_path / "en").mkdir()
     (tmp_path / "en" / "a.html").write_text(
         '<a href="b.html">b</a><a href="#c">c</a><p id="d"></p><a href="#d">d</a>'

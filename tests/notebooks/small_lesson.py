@@ -10,7 +10,6 @@ from tools.check.notebook import fix_notebook
 from tools.notebook_file import canonical
 from tools.record import execute
 
-STATEMENT = "乙比甲快"  # the beginning of a claim's sentence
 NAME = "01_small.ipynb"
 _CONTENT = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 

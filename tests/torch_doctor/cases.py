@@ -6,8 +6,9 @@ A case has one of these, which says where it happens:
 - ``healthy``, ``broken``, ``without_gpu``, ``on_windows``: what the probes found, laid over that of :mod:`made_up_evidence`;
 - ``evidence``: all that the probes found.
 
-With ``of``, the answer is that cause there, whatever the rules say. ``question`` and ``patience`` say how it is asked. Everything else is a property of the answer: a key of
-:data:`PROPERTIES`. A case with a cause that says nothing about ``sure`` is sure.
+With ``of``, the answer is that cause there, whatever the rules say. ``question`` and ``patience`` say how it is asked.
+Everything else is a property of the answer: a key of :data:`PROPERTIES`. A case with a cause that says nothing about
+``sure`` is sure.
 """
 
 import re

@@ -124,12 +124,12 @@ class Place:
         self.variables["VIRTUAL_ENV"] = str(self.python.parents[1])
         return self.with_path(self.python.parent)
 
-    def with_cpu_build(self, release: str = "2.13.0", vision: str = "0.28.0") -> Place:
+    def with_cpu_build(self) -> Place:
         """Put the CPU build into the site-packages of this Python, as an installer would."""
         import zipfile
 
         where = self.ask("import sysconfig; print(sysconfig.get_path('purelib'))").strip()
-        for name in (f"torch-{release}+cpu", f"torchvision-{vision}+cpu"):
+        for name in ("torch-2.13.0+cpu", "torchvision-0.28.0+cpu"):
             with zipfile.ZipFile(self.index.folder / f"cpu/{name}-py3-none-any.whl") as archive:
                 archive.extractall(where)
         return self

@@ -32,7 +32,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.parametrize("name", catalogue())
 def test_a_text_can_be_followed_from_top_to_bottom(name: str) -> None:
-    assert not list(broken_rules(name, catalogue()[name]))
+    assert not list(broken_rules(catalogue()[name]))
 
 
 # --- technical words ------------------------------------------------------------------------------------

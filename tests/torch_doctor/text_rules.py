@@ -80,8 +80,8 @@ def _about_step(step: dict[str, Any]) -> Iterator[str]:
         yield f"removes, replaces or restarts something, so `costs = true`: {run or step['en']}"
 
 
-def broken_rules(name: str, entry: dict[str, Any]) -> Iterator[str]:
-    """Yield what is wrong with the texts about the cause `name`."""
+def broken_rules(entry: dict[str, Any]) -> Iterator[str]:
+    """Yield what is wrong with the texts about a cause."""
     fault = entry.get("kind", "fault") == "fault"
     if fault and "why_en" not in entry:
         yield "a fault without a reason (why)"

@@ -36,7 +36,7 @@ def known_keys() -> set[str]:
     return {key for text in texts for kind in ("claim", "figure") for key in text[kind]} | drawn
 
 
-def problems(key: str, entry: dict[str, str]) -> list[str]:
+def problems(entry: dict[str, str]) -> list[str]:
     """Return what is wrong with a reference, its source's fields included."""
     found = [f"{field} is missing" for field in FIELDS if not entry.get(field, "").strip()]
     found += [f"{field} is not known" for field in set(entry) - FIELDS - TEXTS - {"from"}]
@@ -83,7 +83,7 @@ def stands(shown: str, entry: dict[str, str]) -> bool:
 @pytest.mark.parametrize("key", DATA["reference"])
 def test_a_reference_is_complete_and_the_notebook_checks_find_nothing_in_it(key: str) -> None:
     own = DATA["reference"][key]
-    assert problems(key, DATA["source"][own["from"]] | own) == []
+    assert problems(DATA["source"][own["from"]] | own) == []
     findings, shown = Findings(), references()[key].text()
     check_pair(shown.en, shown.zh, findings)
     assert not findings
@@ -107,7 +107,7 @@ GOOD = {
 
 @tabled
 def test_what_is_wrong_is_noticed(change: dict[str, str], problem: str | None) -> None:
-    assert problems("1.1", GOOD | change) == ([problem] if problem else [])
+    assert problems(GOOD | change) == ([problem] if problem else [])
 
 
 @pytest.mark.parametrize("key", ["mixed", "3.8", "3.8-small", "3.8-accuracy"])

@@ -154,7 +154,8 @@ class _Writer:
         self._page("cheat_sheets")
         self._errors()
         claims = {path.stem: verification.claims(path) for path in self.files}
-        totals = [counts(run, claims_of_today(self.files)) for run in self.runs]
+        today = claims_of_today(self.files)
+        totals = [counts(run, today) for run in self.runs]
         self._page("verified", runs=self.runs, run_name=device_name, claims=claims, totals=totals)
         self._page("downloads", archives=self._downloads())
         self._page("search")

@@ -35,13 +35,12 @@ def picture(timeline: Timeline, recorded: Mapping[str, Any] | None, caption: Bil
         draw(axes, part, shade=pair if len(pair) == 2 else ())
         if title:
             axes.set_title(title, loc="left")
-    there = _numbers(recorded) if recorded else None
     if timeline.modelled:
         source = measured_both(_TEXTS["modelled"])
     elif any(lane.startswith("GPU") for lane in timeline.lanes()):
         source = measured_both(_TEXTS["own"])
     elif recorded:
-        source = measured_both(_TEXTS["recorded"].format(run=recorded["run"], numbers=there))
+        source = measured_both(_TEXTS["recorded"].format(run=recorded["run"], numbers=_numbers(recorded)))
     else:
         source = measured_both(_TEXTS["unseen"]) if torch.cuda.is_available() else measured("")
     here = measured_both(_numbers(timeline.to_json(most=0)))
@@ -55,9 +54,9 @@ def _numbers(values: Mapping[str, Any]) -> Bilingual:
     if values["overlap_share"] is None:
         return _TEXTS["total"].format(total=total)
     one, other = (lane_name(lane) for lane in values["pair"])
-    both = re.sub(r"(?<=[\u4e00-\u9fff]) (?=[\u4e00-\u9fff])", "", f"{one.zh} 與 {other.zh} 重疊")
     share = f"{values['overlap_share']:.0%}"
-    return _TEXTS["overlap"].format(total=total, one=one, other=other, both=both, share=share)
+    said = _TEXTS["overlap"].format(total=total, one=one, other=other, share=share)
+    return Bilingual(said.en, re.sub(r"(?<=[\u4e00-\u9fff]) (?=[\u4e00-\u9fff])", "", said.zh))
 
 
 def show(name: str, timeline: Timeline) -> None:
