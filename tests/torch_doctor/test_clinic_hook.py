@@ -107,7 +107,12 @@ def test_a_magic_that_swallows_nothing(notebook: dict[str, list[Any]]) -> None:
 
 def test_the_text_of_an_error_is_not_asked_for_again(notebook: dict[str, list[Any]]) -> None:
     """The traceback itself asks once or twice; the hook must not add to that."""
-    assert notebook["asked"][0]["text"] == notebook["asked without"][0]["text"]
+    # Under load a line and its end can arrive as two outputs.
+    asked, without = (
+        "".join(output["text"] for output in notebook[name] if output.output_type == "stream").strip()
+        for name in ("asked", "asked without")
+    )
+    assert asked == without != ""
 
 
 def test_setting_up_installs_it_unless_told_otherwise() -> None:
