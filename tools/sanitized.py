@@ -65,12 +65,10 @@ def places(notebook: NotebookNode) -> list[tuple[str, str, int]]:
         counts: Counter[str] = Counter()
         for output in cell.get("outputs", []):
             data = output.get("data", {})
-            if output.output_type == "stream":
-                counts["stream"] += len(re.findall("⟨[^⟨⟩]*⟩", output.text))
-                counts["written"] += len(re.findall(r"\b(?:Writing|Overwriting) mine/\w+\.py", output.text))
-                counts["lives on"] += len(re.findall(r"\blives on (?:cpu|cuda|mps|xpu)", output.text))
+            printed = output.get("text", "")
+            counts["written"] += len(re.findall(r"\b(?:Writing|Overwriting) mine/\w+\.py", printed))
             counts.update(map(_kind, _marks(data.get("text/html", ""))))
-            counts["source"] += len(re.findall("⟨[^⟨⟩]*⟩", data.get("text/markdown", "")))
+            counts["marks"] += len(re.findall("⟨[^⟨⟩]*⟩", printed + data.get("text/markdown", "")))
             counts["series"] += len(re.findall("^⟨[^⟨⟩]*⟩$", figure_text(data.get("text/plain", "")), re.M))
         found += [(cell.id, kind, n) for kind, n in counts.items() if n]
     return found
