@@ -7,11 +7,14 @@ import importlib.util
 import json
 import os
 import re
+import runpy
 import shutil
 import sys
 import sysconfig
 from collections.abc import Callable
 from typing import Any
+
+read = runpy.run_path(os.path.join(os.path.dirname(os.path.abspath(__file__)), "files.py"))["read"]
 
 # Environment variables that change what CUDA and its libraries do. No others are read.
 VARIABLES = (
@@ -32,19 +35,9 @@ def nccl_files(root: str) -> dict[str, list[str]]:
     """
     found: dict[str, list[str]] = {}
     for file in (os.environ.get("NCCL_CONF_FILE") or "~/.nccl.conf", "/etc/nccl.conf"):
-        try:
-            with open(
-                os.path.join(root, os.path.abspath(os.path.expanduser(file)).lstrip("/")),
-                encoding="utf-8",
-                errors="replace",
-            ) as text:
-                settings = [
-                    line.strip().split("=", 1) for line in text.read(10_000).splitlines() if "=" in line
-                ]
-        except OSError:
-            continue
-        for name, value in settings:
-            if name in VARIABLES:
+        for line in read(root, os.path.abspath(os.path.expanduser(file)).lstrip("/")).splitlines():
+            name, equals, value = line.strip().partition("=")
+            if equals and name in VARIABLES:
                 found.setdefault(name, [file, value])
     return found
 
@@ -57,10 +50,8 @@ def torch_in(prefix: str) -> dict[str, Any]:
     python = next((path for path in pythons if os.path.exists(path)), pythons[0])
     for folder in ("lib/python3*/site-packages", "Lib/site-packages"):
         for file in glob.glob(os.path.join(glob.escape(prefix), folder, "torch", "version.py")):
-            try:
-                with open(file, encoding="utf-8", errors="replace") as source:
-                    text = source.read(4000)
-            except OSError:  # another user's
+            text = read("/", file)
+            if not text:  # another user's
                 continue
             version = re.search(r"__version__ = '([^']+)'", text)
             cuda = re.search(r"^cuda\b[^=]*= '([^']+)'", text, re.M)
@@ -80,9 +71,8 @@ def kernels() -> list[str]:
     for folder in filter(None, folders):
         for file in sorted(glob.glob(os.path.join(folder, "kernels", "*", "kernel.json"))):
             try:
-                with open(file, encoding="utf-8") as source:
-                    first = json.loads(source.read(100_000))["argv"][0]
-            except (OSError, ValueError, KeyError, IndexError, TypeError):
+                first = json.loads(read("/", file))["argv"][0]
+            except (ValueError, KeyError, IndexError, TypeError):
                 continue
             if isinstance(first, str):
                 found.append(first)
