@@ -122,7 +122,10 @@ _REMARKS: dict[str, tuple[Callable[[Evidence], Any], Any]] = {
         lambda e: e.works and 0 < e.visible < e.devices,
         "interpreter: CUDA_VISIBLE_DEVICES = {interpreter.environment.CUDA_VISIBLE_DEVICES!r}",
     ),
-    "program-hides": (lambda e: e.works and hiding_programs(e), lambda e: _hiding(hiding_programs(e)[0])),
+    "program-hides": (
+        lambda e: e.works and hiding_programs(e),
+        lambda e: [Line("pytorch", f"{place_of(one)}: {one['value']!r}") for one in hiding_programs(e)[:1]],
+    ),
     "restart-if": (
         lambda e: e.works and e.get("caller.notebook") and not e.get("caller.initialized"),
         "caller: torch.cuda.is_initialized() = False",
@@ -141,10 +144,6 @@ _REMARKS: dict[str, tuple[Callable[[Evidence], Any], Any]] = {
         "bus: docker; no nvidia-ctk",
     ),
 }
-
-
-def _hiding(line: Mapping[str, Any]) -> Line:
-    return Line("pytorch", f"{place_of(line)}: {line['value']!r}")
 
 
 def diagnose(found: Mapping[str, Mapping[str, Any]], question: str = "cuda") -> Diagnosis:

@@ -41,7 +41,6 @@ def places_of(e: Evidence) -> frozenset[str]:
         "conda": e.get("interpreter.conda"),
         "no-pip": e.get("interpreter.pip") is False,
         "system-python": e.get("interpreter.managed"),  # its packages belong to the system's package manager
-        "embedded": e.get("interpreter.embedded"),
         "no-torch": e.torch == "missing",
         "nameless": str(e.get("job.resolves")).startswith("not found"),
         "nccl-file": hang.in_nccl_file(e, hang.wrong_interface(e)),
