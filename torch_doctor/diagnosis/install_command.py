@@ -7,7 +7,6 @@ environment is switched on.
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from torch_doctor.data import screen
 from torch_doctor.diagnosis import releases
@@ -181,17 +180,11 @@ def _rename(e: Evidence, shell: Shell) -> str:
 
 def _other_kernel(e: Evidence) -> str:
     """Return the commands for a terminal that make the environment with the right torch a kernel of Jupyter."""
-    other = other_environment(e)
+    other = e.other_environment
     shell = Shell(e, notebook=False)
     python = shell.path(other.get("python", "python"), first=True)
     before = [] if other.get("ipykernel") else [f"{python} -m pip install ipykernel"]
     return "\n".join([*before, f"{python} -m ipykernel install --user --name torch-env"])
-
-
-def other_environment(e: Evidence) -> dict[str, Any]:
-    """Return the environment beside this one that has torch, best one with CUDA, or an empty dictionary."""
-    others = [other for other in e.get("interpreter.others", []) if other.get("torch")]
-    return next((other for other in others if other.get("cuda")), next(iter(others), {}))
 
 
 def _start_fresh(e: Evidence, shell: Shell) -> dict[str, object]:
@@ -224,7 +217,7 @@ def placeholders(e: Evidence, shell: Shell) -> dict[str, object]:
         "pip_list": f"{pip} list {there}" if uv_only else f"{pip} list",
         "shadow": re.split(r"[\\/]", _shadow(e))[-1],
         "rename": _rename(e, shell),
-        "other": Shell(e, notebook=False).path(other_environment(e).get("python", "python"), first=True),
+        "other": Shell(e, notebook=False).path(e.other_environment.get("python", "python"), first=True),
         "other_kernel": _other_kernel(e),
         "python_release_en": f"{release}{' (32 bit)' if bits == 32 else ''}",
         "python_release_zh": f"{'32 位元 ' if bits == 32 else ''}Python {release}",

@@ -26,11 +26,8 @@ def mig_gone(e: Evidence) -> RuleResult:
     if e.works or not value.startswith("MIG-") or e.visible or not (e.devices or parts):
         return None
     named = Line("interpreter", f"CUDA_VISIBLE_DEVICES = {_short(value)}")
-    return (SURE if e.devices else LIKELY), [
-        named,
-        "driver.no-gpu-left",
-        e.line("nvml.mig-parts", parts=parts),
-    ]
+    here = e.line("nvml.mig-parts", parts=parts)
+    return (SURE if e.devices else LIKELY), [named, "driver.no-gpu-left", here]
 
 
 @rule(RULES, "mig-empty")
@@ -150,11 +147,9 @@ def vgpu_license(e: Evidence) -> RuleResult:
     virtual = [gpu for gpu in e.get("nvml.devices", []) if gpu.get("virtual")]
     if not lines or not virtual or virtual[0].get("licensed") or explained(e, prohibited, taken):
         return None
-    unknown = virtual[0].get("licensed") is None
-    return (LIKELY if unknown else SURE), [
-        lines,
-        "nvml.licence-unknown" if unknown else "nvml.licence-missing",
-    ]
+    if virtual[0].get("licensed") is None:
+        return LIKELY, [lines, "nvml.licence-unknown"]
+    return SURE, [lines, "nvml.licence-missing"]
 
 
 @rule(RULES, "unavailable")
