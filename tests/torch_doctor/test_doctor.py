@@ -124,8 +124,6 @@ def test_intermediate_code_serves_newer_gpus() -> None:
 
 def test_an_unknown_question_is_refused() -> None:
     with pytest.raises(ValueError, match="cuda, slow, hang"):
-        diagnose(healthy(), "why")
-    with pytest.raises(ValueError, match="cuda, slow, hang"):
         doctor("why")
     with pytest.raises(ValueError, match="positive"):
         doctor(patience=0)

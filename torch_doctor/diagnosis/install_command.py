@@ -32,16 +32,15 @@ def has(e: Evidence, tool: str) -> bool:
 # --- into the environment that is there ---------------------------------------------------------------
 
 
-_GET_UV = {False: "pipx install uv", True: "winget install astral-sh.uv"}  # elsewhere; on Windows
-
-
 def _uv(e: Evidence, shell: Shell) -> tuple[list[str], str]:
     """Return the commands that make the newest uv available, and how it is called: as a module of this Python, or ``uv``."""
     python, no_pip = shell.python(), "no-pip" in places_of(e)
     if no_pip and has(e, "uv"):
         return [], "uv"
     if no_pip and e.get("interpreter.ensurepip") is False:
-        return [shell.mark + _GET_UV[e.os == "windows"]], "uv"
+        return [
+            f"{shell.mark}{'winget install astral-sh.uv' if e.os == 'windows' else 'pipx install uv'}"
+        ], "uv"
     before = [f"{python} -m ensurepip"] if no_pip else []
     return [*before, f"{python} -m pip install --upgrade uv"], f"{python} -m uv"
 
@@ -96,44 +95,43 @@ def _project(e: Evidence, shell: Shell, build: Build) -> list[str]:
 # --- into a new environment ---------------------------------------------------------------------------
 
 
-def _home(e: Evidence) -> str:
-    home = str(e.get("interpreter.home", "~"))
-    return f"{home}\\torch-env" if e.os == "windows" else f"{home}/torch-env"
+def _fresh_python(e: Evidence) -> tuple[str, str]:
+    """Return the folder of the new environment, and its Python."""
+    home = e.get("interpreter.home", "~")
+    if e.os == "windows":
+        return f"{home}\\torch-env", f"{home}\\torch-env\\Scripts\\python.exe"
+    return f"{home}/torch-env", f"{home}/torch-env/bin/python"
 
 
 def fresh(e: Evidence, shell: Shell, build: Build) -> list[str]:
     """Return the commands that make a new environment with `build` in it, also for a notebook's kernel."""
-    place, other = _home(e), build.new_python
+    (place, inside), other = _fresh_python(e), build.new_python
     extra = [*companions(e), *(["ipykernel"] if shell.notebook else [])]
     wanted = f"--torch-backend={build.tag} {' '.join([build.package, *extra])}"
-    inside = shell.python_of(place)
     python = shell.mark + shell.path(inside, first=True)
     new = f"3.{releases.NEW_PYTHON}"
     ready = [version for version in e.get("interpreter.pythons", []) if version in GOOD_PYTHONS]
     if e.get("interpreter.bits") == 32:  # uv for 32 bits would take a Python for 32 bits
         new, ready = f"cpython-{new}-{e.os}-x86_64", []
-    get_uv = "{} -m pip install --upgrade uv".format
+    get_uv, lines = "{} -m pip install --upgrade uv".format, []
     if has(e, "uv") or (other and not ready):  # uv brings a Python of its own
-        lines, uv = (
-            ([], shell.mark + "uv") if has(e, "uv") else ([get_uv(shell.python())], f"{shell.python()} -m uv")
-        )
-        chosen = f"--python {new} " if other else ""
-        lines += [
-            f"{uv} venv {chosen}{shell.path(place)}",
-            f"{uv} pip install --python {shell.path(inside)} {wanted}",
-        ]
+        if not has(e, "uv"):
+            lines.append(get_uv(shell.python()))
+        uv = shell.mark + "uv" if has(e, "uv") else f"{shell.python()} -m uv"
+        lines.append(f"{uv} venv {f'--python {new} ' if other else ''}{shell.path(place)}")
+        lines.append(f"{uv} pip install --python {shell.path(inside)} {wanted}")
     else:
-        base = f"{shell.mark}python{ready[0]}" if other else shell.python()
-        lines = [
-            f"{base} -m venv {shell.path(place)}",
-            get_uv(python),
-            f"{python} -m uv pip install {wanted}",
-        ]
         if (
             not other and e.get("interpreter.ensurepip") is False and e.os == "linux"
         ):  # Debian has it in a package
             version = re.match(r"3\.\d+", str(e.get("interpreter.python", "")))
-            lines.insert(0, f"{shell.mark}sudo apt install python{version[0] if version else '3'}-venv")
+            lines.append(f"{shell.mark}sudo apt install python{version[0] if version else '3'}-venv")
+        base = f"{shell.mark}python{ready[0]}" if other else shell.python()
+        lines += [
+            f"{base} -m venv {shell.path(place)}",
+            get_uv(python),
+            f"{python} -m uv pip install {wanted}",
+        ]
     if shell.notebook:
         lines.append(f"{python} -m ipykernel install --user --name torch-env")
     return lines
@@ -190,7 +188,7 @@ def _other_kernel(e: Evidence) -> str:
 def _start_fresh(e: Evidence, shell: Shell) -> dict[str, object]:
     """Return the sentences that say how the new environment is used."""
     said = screen("command_line", "fresh")["notebook" if shell.notebook else "terminal"]
-    said = said.format(python=shell.path(shell.python_of(_home(e)), first=True))
+    said = said.format(python=shell.path(_fresh_python(e)[1], first=True))
     return {"start_fresh_en": said.en, "start_fresh_zh": said.zh}
 
 

@@ -13,12 +13,13 @@ from collections.abc import Mapping
 
 from torch_doctor.data import screen
 from torch_doctor.diagnosis.run_probes import Running
+from torch_doctor.terminal import label
 
 OLDEST = (3, 8)  # what the probes are written for
 _LIMIT = 5.0  # seconds; a Python that starts more slowly is examined all the same
 _INSIDE = ("bin/python", "bin/python3", "Scripts/python.exe", "python.exe")  # of an environment's folder
 _VERSION = "import sys; print(sys.version_info[0] * 100 + sys.version_info[1])"  # also runs on Python 2
-_WRONG = {name: f"{text.en} · {text.zh}" for name, text in screen("command_line", "python").items()}
+_WRONG = {name: label(text, "both") for name, text in screen("command_line", "python").items()}
 
 
 def find(given: str, environment: Mapping[str, str] | None = None) -> str:

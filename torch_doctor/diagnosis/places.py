@@ -53,12 +53,8 @@ def places_of(e: Evidence) -> frozenset[str]:
         **{flag: e.get(f"bus.{flag}") for flag in ("colab", "kaggle", "slurm", "jupyterhub")},
     }
     tool = e.get("interpreter.project.tool")  # its next run installs again what its lock file says
-    names = [
-        "macos" if e.os == "darwin" else e.os,
-        e.shell,
-        e.container,
-        "uvproject" if tool == "uv" else tool,
-    ]
+    system = "macos" if e.os == "darwin" else e.os
+    names = [system, e.shell, e.container, "uvproject" if tool == "uv" else tool]
     if e.os == "linux":
         found |= _linux_places(e)
         names += [e.get("bus.family"), e.get("bus.switched_off")]
@@ -68,10 +64,9 @@ def places_of(e: Evidence) -> frozenset[str]:
 def _root_only(e: Evidence) -> bool:
     """Return whether no group but that of root may read and write the GPUs' device files: there is none to join."""
     rights = [text.split() for text in e.get("bus.node_owners", {}).values()]
-    open_ones = [
-        mode for mode, _, group in rights if mode[-1:] in "67" or (group != "0" and mode[-2:-1] in "67")
-    ]
-    return bool(rights) and not open_ones
+    others = any(mode[-1:] in "67" for mode, _, _ in rights)
+    groups = any(mode[-2:-1] in "67" for mode, _, group in rights if group != "0")
+    return bool(rights) and not others and not groups
 
 
 def _linux_places(e: Evidence) -> dict[str, object]:

@@ -56,10 +56,8 @@ def cards(root: str) -> list[dict[str, Any]]:
 
 def fabric_manager(root: str) -> bool:
     """Return whether the service of NVSwitch runs (Linux cuts names to 15 characters)."""
-    names = (
-        read(os.path.dirname(file), "comm") for file in glob.glob(os.path.join(root, "proc/[0-9]*/comm"))
-    )
-    return "nv-fabricmanage" in names
+    files = glob.glob(os.path.join(root, "proc/[0-9]*/comm"))
+    return any(read("/", file) == "nv-fabricmanage" for file in files)
 
 
 def run_command(*command: str, seconds: float = 2.0) -> str | None:

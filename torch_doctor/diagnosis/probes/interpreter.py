@@ -6,6 +6,7 @@ import glob
 import importlib.util
 import json
 import os
+import pathlib
 import re
 import runpy
 import shutil
@@ -144,19 +145,15 @@ def current() -> str:
 
 def project() -> dict[str, str]:
     """Return the tool whose lock file decides what is installed in this environment, and the project's folder."""
-    prefix, folder = os.path.realpath(sys.prefix), current()
-    if not folder:
-        return {}
-    folder = os.path.realpath(folder)
-    while True:
+    prefix, here = os.path.realpath(sys.prefix), current()
+    below = pathlib.Path(os.path.realpath(here)) if here else None
+    for folder in [below, *below.parents] if below else []:
         inside = prefix.startswith(os.path.join(folder, ""))
-        for tool, lock in (("uv", "uv.lock"), ("poetry", "poetry.lock"), ("pixi", "pixi.lock")):
+        for tool in ("uv", "poetry", "pixi"):
             mine = inside or (tool == "poetry" and "pypoetry" in prefix)
-            if mine and os.path.exists(os.path.join(folder, lock)):
-                return {"tool": tool, "folder": folder}
-        if os.path.dirname(folder) == folder:
-            return {}
-        folder = os.path.dirname(folder)
+            if mine and (folder / f"{tool}.lock").exists():
+                return {"tool": tool, "folder": str(folder)}
+    return {}
 
 
 def tools() -> dict[str, Any]:
@@ -207,16 +204,13 @@ def probe(root: str, emit: Callable[..., None]) -> None:
             bool(glob.glob(os.path.join(folder, "_C*"))) or os.path.exists(os.path.join(folder, "version.py"))
         )  # fmt: skip
         # PyTorch's own source code, which is no PyTorch until it is built.
-        source = all(
-            os.path.exists(os.path.join(folder, path)) for path in (os.path.join("..", "setup.py"), "nn")
-        )
+        source = all(os.path.exists(os.path.join(folder, *path)) for path in (("..", "setup.py"), ("nn",)))
         emit(torch_file=file, torch_is_real=real, torch_source=source)
     known = installed()
     names = ("torch", "torchvision", "torchaudio", "triton", "jax", "tensorflow")
     packages = {name: version for name, version in known if name.startswith("nvidia-") or name in names}
     meta = os.path.join(sys.prefix, "conda-meta")
-    conda = glob.glob(os.path.join(meta, "pytorch-[0-9]*.json")) + glob.glob(
-        os.path.join(meta, "libtorch-[0-9]*.json")
-    )
+    conda = [glob.glob(os.path.join(meta, f"{name}-[0-9]*.json")) for name in ("pytorch", "libtorch")]
     emit(packages=packages, torch_copies=[version for name, version in known if name == "torch"],
-         conda_torch=sorted(os.path.basename(file)[: -len(".json")] for file in conda), conda=os.path.isdir(meta))  # fmt: skip
+         conda_torch=sorted(os.path.basename(file)[: -len(".json")] for file in sum(conda, [])),
+         conda=os.path.isdir(meta))  # fmt: skip

@@ -84,9 +84,7 @@ def forbidden(root: str, read: Any) -> list[str]:
     forbids = r"(?m)^\s*(?:blacklist nvidia\s*$|alias nvidia off|install nvidia /\S*bin/(?:true|false))"
     folders = ("etc/modprobe.d", "run/modprobe.d", "usr/lib/modprobe.d", "lib/modprobe.d")
     files = [file for top in folders for file in sorted(glob.glob(os.path.join(root, top, "*.conf")))]
-    found = [
-        file for file in files if re.search(forbids, read(os.path.dirname(file), os.path.basename(file)))
-    ]
+    found = [file for file in files if re.search(forbids, read("/", file))]
     return ["/" + os.path.relpath(file, root).replace(os.sep, "/") for file in found]
 
 

@@ -76,6 +76,7 @@ confidential_vm = RULES["confidential-vm"] = when(
     lambda e: _not_ready(e) and e.get("nvml.confidential"),
     LIKELY, cuinit_line, lambda e: f"nvml.confidential-{e.get('nvml.ready')}", sure=lambda e: e.get("nvml.ready") is False,
 )  # fmt: skip
+
 _FABRIC = screen("evidence", "fabric")  # states of a GPU
 
 
