@@ -41,13 +41,12 @@ def module_files(root: str) -> list[str]:
     """Return the Linux kernels that have a compiled driver (``nvidia.ko``, on Debian ``nvidia-current.ko``)."""
     found = []
     tops = ("lib/modules", "run/booted-system/kernel-modules/lib/modules")  # the second one: NixOS
+    places = ("updates", "extra*", "weak-updates", "misc", "kernel/drivers/video", "kernel/nvidia*")
+    ready = re.compile(r"nvidia(?:-current|-tesla[\w-]*)?\.ko")
     for folder in sorted(file for top in tops for file in glob.glob(os.path.join(root, top, "*"))):
-        places = ("updates", "extra*", "weak-updates", "misc", "kernel/drivers/video", "kernel/nvidia*")
-        for top in (top for place in places for top in glob.glob(os.path.join(folder, place))):
-            ready = r"nvidia(?:-current|-tesla[\w-]*)?\.ko"
-            if any(re.match(ready, file) for _, _, files in os.walk(top) for file in files):
-                found.append(os.path.basename(folder))
-                break
+        inside = (top for place in places for top in glob.glob(os.path.join(folder, place)))
+        if any(ready.match(file) for top in inside for _, _, files in os.walk(top) for file in files):
+            found.append(os.path.basename(folder))
     return found
 
 

@@ -194,11 +194,8 @@ def module_not_rebuilt(e: Evidence) -> RuleResult:
     if not _same_on_disk(e) or library_left_over(e):
         return None
     others = [kernel for kernel in e.get("bus.module_files", []) if kernel != e.get("bus.kernel")]
-    return (POSSIBLE if others else LIKELY), [
-        _versions,
-        "bus: modinfo nvidia: {bus.modinfo.version}",
-        cuinit_line,
-    ]
+    on_disk = "bus: modinfo nvidia: {bus.modinfo.version}"
+    return (POSSIBLE if others else LIKELY), [_versions, on_disk, cuinit_line]
 
 
 # A copy of libcuda from an older driver is found first, as NVIDIA's installer leaves it beside packages.

@@ -177,9 +177,8 @@ def filled(e: Evidence, share: float) -> list[dict[str, Any]]:
 
 def used_line(e: Evidence, gpu: dict[str, Any]) -> Line:
     """Return how much of the memory of `gpu` is taken, in GiB."""
-    return e.line(
-        "nvml.memory-used", index=gpu.get("index"), used=gpu["used"] / 2**30, memory=gpu["memory"] / 2**30
-    )
+    used, memory = (gpu[name] / 2**30 for name in ("used", "memory"))
+    return e.line("nvml.memory-used", index=gpu.get("index"), used=used, memory=memory)
 
 
 # A limit on addresses (ulimit -v) stops CUDA, which reserves very many of them. Only likely: it may be high enough.

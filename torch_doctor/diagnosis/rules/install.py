@@ -33,10 +33,8 @@ def stale(e: Evidence) -> RuleResult:
     """This process counted the GPUs before CUDA_VISIBLE_DEVICES changed, and the driver keeps the old answer."""
     asked, before, now = (e.get(f"caller.{key}") for key in ("cuda_asked", "visible_at_start", "visible_now"))
     counted = e.get("caller.count")
-    changed = (
-        before != now
-        and "caller: CUDA_VISIBLE_DEVICES: {caller.visible_at_start!r} -> {caller.visible_now!r}"
-    )
+    values = "{caller.visible_at_start!r} -> {caller.visible_now!r}"
+    changed = before != now and f"caller: CUDA_VISIBLE_DEVICES: {values}"
     if counted is not None and e.works and counted != e.works:
         return SURE, ["caller: torch.cuda.device_count() = {caller.count}", "usable.fresh-counts", changed]
     if asked and changed:

@@ -189,13 +189,10 @@ def nvml_only(e: Evidence) -> RuleResult:
     return LIKELY, [nvml_line, cuinit_line, weak and "interpreter: PYTORCH_NVML_BASED_CUDA_CHECK = 1"]
 
 
-@rule(RULES, "driver-fails")
-def driver_fails(e: Evidence) -> RuleResult:
-    """Windows has the driver, but it does not start here: a symptom, too.
-
-    In WSL for example microsoft/WSL#9272 and #6772: error 100 with Windows' own driver.
-    """
-    windows = e.os == "windows" or (e.wsl == 2 and e.get("bus.dxg"))
-    if not windows or e.container or not e.library or nvml_only(e) or not _unexplained(e):
-        return None
-    return LIKELY, [cuinit_line, e.get("nvml.init") is not None and nvml_line]
+# Windows has the driver, but it does not start here: a symptom, too.
+# In WSL for example microsoft/WSL#9272 and #6772: error 100 with Windows' own driver.
+RULES["driver-fails"] = when(
+    lambda e: (e.os == "windows" or (e.wsl == 2 and e.get("bus.dxg"))) and not e.container and e.library
+    and not nvml_only(e) and _unexplained(e),
+    LIKELY, cuinit_line, lambda e: e.get("nvml.init") is not None and nvml_line,
+)  # fmt: skip
