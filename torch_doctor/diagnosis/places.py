@@ -33,7 +33,6 @@ def places_of(e: Evidence) -> frozenset[str]:
         "wsl": e.wsl,
         "container": e.container,
         "rootless": e.container and e.get("bus.rootless"),
-        "laptop": e.get("bus.laptop"),
         "jetson": e.jetson,
         "thor": e.jetson and ("thor" in str(e.get("bus.jetson")).lower() or e.capability in (101, 110)),
         "notebook": notebook,
@@ -50,7 +49,7 @@ def places_of(e: Evidence) -> frozenset[str]:
         "unserved": e.card_here and build.tag == "cpu",  # no build with CUDA fits this driver and this GPU
         "new-python": build.new_python,  # the build that fits has no wheel for this Python …
         "older-wheel": build.new_python and build_here(e),  # … but an older one has
-        **{flag: e.get(f"bus.{flag}") for flag in ("colab", "kaggle", "slurm", "jupyterhub")},
+        **{flag: e.get(f"bus.{flag}") for flag in ("colab", "kaggle", "slurm", "jupyterhub", "laptop")},
     }
     tool = e.get("interpreter.project.tool")  # its next run installs again what its lock file says
     system = "macos" if e.os == "darwin" else e.os
@@ -76,12 +75,9 @@ def _linux_places(e: Evidence) -> dict[str, object]:
     open_only = min(cards) >= BLACKWELL or "needs-open" in said
     legacy_only = MAXWELL <= max(cards) < TURING or "needs-closed" in said
     return {
-        "vm": e.get("bus.vm"),
         "proxmox": "pve" in str(e.get("bus.kernel")),
-        "dkms": e.get("bus.dkms"),
         "no-dkms": not e.get("bus.dkms"),
         "other-kernel": e.get("bus.module_files"),
-        "forbidden": e.get("bus.forbidden"),
         "source-only": e.get("bus.driver_source") and not e.get("bus.dkms"),
         "gpus-asked": e.environment("NVIDIA_VISIBLE_DEVICES") not in (None, "", "void", "none"),
         "missing-symbol": "missing-symbol" in said,
@@ -91,4 +87,5 @@ def _linux_places(e: Evidence) -> dict[str, object]:
         "no-legacy": not legacy_only,
         "kepler": max(cards) < MAXWELL,
         "root-only": _root_only(e),
+        **{flag: e.get(f"bus.{flag}") for flag in ("vm", "dkms", "forbidden")},
     }

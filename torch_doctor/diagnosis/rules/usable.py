@@ -194,5 +194,5 @@ def nvml_only(e: Evidence) -> RuleResult:
 RULES["driver-fails"] = when(
     lambda e: (e.os == "windows" or (e.wsl == 2 and e.get("bus.dxg"))) and not e.container and e.library
     and not nvml_only(e) and _unexplained(e),
-    LIKELY, cuinit_line, lambda e: e.get("nvml.init") is not None and nvml_line,
+    LIKELY, cuinit_line, lambda e: e.get("nvml.init") is not None and nvml_line(e),
 )  # fmt: skip
