@@ -39,21 +39,8 @@ def _show(result: Any) -> None:
 
 def _shell() -> Any:
     """Return the running IPython shell, or None. Does not import IPython."""
-    if "IPython" not in sys.modules:
-        return None
-    from IPython import get_ipython
-
-    return get_ipython()
-
-
-def _installed(shell: Any) -> list[Any]:
-    """Return the installed hooks of this module, also those from before a reload."""
-    name = (_after_cell.__module__, _after_cell.__qualname__)
-    return [
-        hook
-        for hook in shell.events.callbacks.get(_EVENT, [])
-        if (getattr(hook, "__module__", None), getattr(hook, "__qualname__", None)) == name
-    ]
+    get_ipython = getattr(sys.modules.get("IPython"), "get_ipython", None)
+    return get_ipython() if get_ipython else None
 
 
 def install() -> bool:
@@ -75,6 +62,8 @@ def install() -> bool:
 def remove() -> None:
     """Show no more explanations below errors."""
     shell = _shell()
-    if shell is not None:
-        for hook in _installed(shell):
+    for hook in list(shell.events.callbacks.get(_EVENT, [])) if shell is not None else []:
+        # Of a hook from before a reload of this module, only the name is the same.
+        names = getattr(hook, "__module__", ""), getattr(hook, "__qualname__", "")
+        if names == (__name__, _after_cell.__qualname__):
             shell.events.unregister(_EVENT, hook)

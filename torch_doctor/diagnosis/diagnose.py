@@ -76,7 +76,7 @@ def about_cuda(e: Evidence) -> list[Verdict]:
     needed = ("interpreter", "bus", "pytorch", "driver")
     if all(e.hung(probe) or e.ended(probe) == "absent" for probe in needed):
         return [Verdict.of("no-answers", e, LIKELY, _silent)]
-    return [Verdict.of("unknown", e, LIKELY, [_overview, _driver_overview, _probes_without_answer]), *found]
+    return [Verdict.of("unknown", e, LIKELY, [_overview, _probes_without_answer]), *found]
 
 
 def _overview(e: Evidence) -> list[Any]:
@@ -87,11 +87,7 @@ def _overview(e: Evidence) -> list[Any]:
     if e.container or e.wsl:
         inside = "bus.container-in-wsl" if e.wsl else "bus.container"
         shown.append(inside if e.container else "bus: WSL {wsl}")
-    return [*shown, bus_line, [node_line(e, name, how) for name, how in e.nodes.items() if how != "ok"][:3]]
-
-
-def _driver_overview(e: Evidence) -> list[Any]:
-    shown: list[Any] = []
+    shown += [bus_line, [node_line(e, name, how) for name, how in e.nodes.items() if how != "ok"][:3]]
     if e.cuinit is not None:
         shown.append(cuinit_line)
     elif e.library is not None:

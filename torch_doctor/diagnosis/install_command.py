@@ -143,11 +143,9 @@ def fresh(e: Evidence, shell: Shell, build: Build) -> list[str]:
 def install(e: Evidence, shell: Shell, build: Build) -> str:
     """Return the commands that replace the installed PyTorch by `build`."""
     places = places_of(e)
-    if places & {"uvproject", "poetry", "pixi"}:
-        return "\n".join(_project(e, shell, build))
-    if "system-python" in places:
-        return "\n".join(fresh(e, shell, build))
-    return "\n".join(_into_environment(e, shell, build))
+    in_project = places & {"uvproject", "poetry", "pixi"}
+    commands = _project if in_project else fresh if "system-python" in places else _into_environment
+    return "\n".join(commands(e, shell, build))
 
 
 def _conda(e: Evidence, shell: Shell, command: str) -> str:

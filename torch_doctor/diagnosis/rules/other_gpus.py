@@ -33,18 +33,14 @@ def no_kernel_image(gpu: dict[str, Any]) -> str:
     return mentions(str(gpu.get("error", "")), r"no kernel image", r"does not include kernels")
 
 
-@rule(RULES, "jetson")
-def jetson(e: Evidence) -> RuleResult:
-    """A Jetson needs NVIDIA's own build of torch. Sure: this build has no code for its GPU, or there is none at all."""
-    # In a container that did not get the GPU, another build does not help.
-    if not e.jetson or e.works or (e.container and not e.get("bus.tegra_nodes")):
-        return None
-    if e.build != "cpu" and e.torch != "missing" and not without_code(e):
-        return None
-    model = "bus.jetson" if e.get("bus.jetson") == "yes" else "bus: Jetson: {bus.jetson}"
-    return SURE, [model, build_line if e.build else Line("pytorch", e.import_error)]
-
-
+# A Jetson needs NVIDIA's own build of torch. Sure: this build has no code for its GPU, or there is none at all.
+# In a container that did not get the GPU, another build does not help.
+jetson = RULES["jetson"] = when(
+    lambda e: e.jetson and not e.works and (e.get("bus.tegra_nodes") or not e.container)
+    and (e.build == "cpu" or e.torch == "missing" or without_code(e)),
+    SURE, lambda e: "bus.jetson" if e.get("bus.jetson") == "yes" else "bus: Jetson: {bus.jetson}",
+    lambda e: build_line(e) if e.build else Line("pytorch", e.import_error),
+)  # fmt: skip
 # A Mac has no CUDA.
 RULES["apple"] = when(lambda e: e.os == "darwin", SURE, "bus: macOS, {bus.arch}", lambda e: Line(
     "pytorch", f"torch.backends.mps.is_available() = {bool(e.get('pytorch.mps'))}"))  # fmt: skip
