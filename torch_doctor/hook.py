@@ -43,6 +43,16 @@ def _shell() -> Any:
     return get_ipython() if get_ipython else None
 
 
+def _installed(shell: Any) -> list[Any]:
+    """Return the installed hooks of this module, also those from before a reload."""
+    name = (_after_cell.__module__, _after_cell.__qualname__)
+    return [
+        hook
+        for hook in shell.events.callbacks.get(_EVENT, [])
+        if (getattr(hook, "__module__", None), getattr(hook, "__qualname__", None)) == name
+    ]
+
+
 def install() -> bool:
     """Show an explanation below every known error, starting with the next cell.
 
@@ -62,8 +72,6 @@ def install() -> bool:
 def remove() -> None:
     """Show no more explanations below errors."""
     shell = _shell()
-    for hook in list(shell.events.callbacks.get(_EVENT, [])) if shell is not None else []:
-        # Of a hook from before a reload of this module, only the name is the same.
-        names = getattr(hook, "__module__", ""), getattr(hook, "__qualname__", "")
-        if names == (__name__, _after_cell.__qualname__):
+    if shell is not None:
+        for hook in _installed(shell):
             shell.events.unregister(_EVENT, hook)
