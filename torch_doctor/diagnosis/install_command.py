@@ -121,9 +121,8 @@ def fresh(e: Evidence, shell: Shell, build: Build) -> list[str]:
         lines.append(f"{uv} venv {f'--python {new} ' if other else ''}{shell.path(place)}")
         lines.append(f"{uv} pip install --python {shell.path(inside)} {wanted}")
     else:
-        if (
-            not other and e.get("interpreter.ensurepip") is False and e.os == "linux"
-        ):  # Debian has it in a package
+        # Debian has ensurepip, which venv needs, in a package.
+        if not other and e.get("interpreter.ensurepip") is False and e.os == "linux":
             version = re.match(r"3\.\d+", str(e.get("interpreter.python", "")))
             lines.append(f"{shell.mark}sudo apt install python{version[0] if version else '3'}-venv")
         base = f"{shell.mark}python{ready[0]}" if other else shell.python()
