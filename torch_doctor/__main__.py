@@ -9,28 +9,24 @@ import shutil
 import sys
 from typing import BinaryIO
 
-from bilingual import CHOICES, Bilingual
+from bilingual import CHOICES
 from torch_doctor import doctor, explain
 from torch_doctor.data import screen
 from torch_doctor.diagnosis import QUESTIONS
 from torch_doctor.diagnosis.this_process import command
-from torch_doctor.terminal import in_language, language
+from torch_doctor.terminal import in_language, label, language
 from torch_doctor.version import __version__
 
 COMMANDS = (*QUESTIONS, "explain", "errors")
 
 
 # Help and errors are for every reader: argparse writes them before a language is chosen.
-def _at_once(text: Bilingual) -> str:
-    return f"{text.en} · {text.zh}"
-
-
-_HELP = {name: _at_once(text) for name, text in screen("command_line", "help").items()}
+_HELP = {name: label(text, "both") for name, text in screen("command_line", "help").items()}
 _HEAD, _FOOT = (f"{text.en}\n{text.zh.lstrip()}" for text in screen("command_line", "page").values())
 _EXAMPLES = "".join(
-    f"\n  {run}\n      {_at_once(text)}" for run, text in screen("command_line", "example").items()
+    f"\n  {run}\n      {label(text, 'both')}" for run, text in screen("command_line", "example").items()
 )
-_WRONG = {name: _at_once(text) for name, text in screen("command_line", "wrong").items()}
+_WRONG = {name: label(text, "both") for name, text in screen("command_line", "wrong").items()}
 _LISTED, _NOT_FOUND = screen("command_line", "text").values()
 _MAX_BYTES = 1_000_000  # of the beginning, and of the end, of a long output; more than explain() looks at
 _EXIT = {"fine": 0, "fault": 1, "unknown": 3}
@@ -121,7 +117,7 @@ def _errors(words: list[str], options: argparse.Namespace, parser: argparse.Argu
     if len(found) == 1:
         _print(_card(explain(found[0].samples[0]), options, parser))
     else:
-        _print("\n".join(f"{entry.name:20} {entry.message}" for entry in found) or _at_once(_NOT_FOUND))
+        _print("\n".join(f"{entry.name:20} {entry.message}" for entry in found) or label(_NOT_FOUND, "both"))
         if found and sys.stdout.isatty():  # a pipe gets the list alone
             how = in_language(_LISTED, options.language or language())
             _print("\n" + "\n".join(how).format(program=parser.prog, name=found[0].name))

@@ -39,11 +39,8 @@ def _show(result: Any) -> None:
 
 def _shell() -> Any:
     """Return the running IPython shell, or None. Does not import IPython."""
-    if "IPython" not in sys.modules:
-        return None
-    from IPython import get_ipython
-
-    return get_ipython()
+    get_ipython = getattr(sys.modules.get("IPython"), "get_ipython", None)
+    return get_ipython() if get_ipython else None
 
 
 def _installed(shell: Any) -> list[Any]:

@@ -6,28 +6,23 @@ import os
 import re
 import sys
 import unicodedata
-from collections.abc import Mapping
 
 from bilingual import CHOICES, LANGUAGE_VARIABLE, Bilingual, only_language
 
 _CHINESE, _OPEN, _CLOSE = "\u2e80-\uffef", "（「『《", "，。、；：！？）」』》"
 
 
-def language(environment: Mapping[str, str] = os.environ, system: str = sys.platform) -> str:
+def language() -> str:
     """Return the language of the answers in this terminal: ``"zh"`` where its locale is Chinese, else ``"en"``.
 
     TORCH_DOCTOR_LANGUAGE comes before the locale.
-
-    Args:
-        environment: The environment variables.
-        system: The operating system as ``sys.platform`` names it.
     """
     if only := only_language():
         return only
-    if environment.get(LANGUAGE_VARIABLE, "") in CHOICES:
-        return environment[LANGUAGE_VARIABLE]
-    named = next(filter(None, map(environment.get, ("LC_ALL", "LANGUAGE", "LC_MESSAGES", "LANG"))), "")
-    if not named and system == "win32":
+    if os.environ.get(LANGUAGE_VARIABLE, "") in CHOICES:
+        return os.environ[LANGUAGE_VARIABLE]
+    named = next(filter(None, map(os.environ.get, ("LC_ALL", "LANGUAGE", "LC_MESSAGES", "LANG"))), "")
+    if not named and sys.platform == "win32":
         import ctypes
 
         # The lower ten bits are the language without its country; 4 is Chinese.

@@ -32,7 +32,7 @@ from fake_machines import Machine, libraries
 
 from torch_doctor.diagnosis import QUESTIONS
 from torch_doctor.diagnosis.diagnose import Diagnosis
-from torch_doctor.diagnosis.plain_text import plain_text
+from torch_doctor.diagnosis.report import Report
 from torch_doctor.diagnosis.rules.base import SURE
 
 FILES = ("real_open", "real_held_back", "real_questions", "real_slow_and_hang")  # in the folder `cases`
@@ -167,7 +167,7 @@ def measure(
 
 def _show(case: Case, found: Diagnosis) -> None:
     print(f"\n=== {case.name}: {case.table['address']}\n{case.table['confirmed']}\n")
-    print(plain_text(found, "en"))
+    print(Report(found).text("en"))
 
 
 if __name__ == "__main__":

@@ -60,11 +60,15 @@ def test_the_command_line_speaks_the_language_that_is_asked_for(
     assert printed() == chinese and printed("--language", "en") == english
 
 
-def test_the_language_is_that_of_the_terminal() -> None:
-    chinese, english = {"LANG": "zh_TW.UTF-8"}, {"LANG": "en_US.UTF-8"}
-    assert language(chinese, "linux") == language(english | {"LC_ALL": "zh_TW.UTF-8"}, "linux") == "zh"
-    assert {language(one, "linux") for one in (english, {"LANG": "de_DE.UTF-8"}, {})} == {"en"}
-    assert language(chinese | {"TORCH_DOCTOR_LANGUAGE": "both"}, "linux") == "both"
+def test_the_language_is_that_of_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "linux")
+    for variables, spoken in (
+        ({}, "en"), ({"LANG": "de_DE.UTF-8"}, "en"), ({"LANG": "zh_TW.UTF-8"}, "zh"),
+        ({"LANG": "en_US.UTF-8", "LC_ALL": "zh_TW.UTF-8"}, "zh"),
+        ({"LANG": "zh_TW.UTF-8", "TORCH_DOCTOR_LANGUAGE": "both"}, "both"),
+    ):  # fmt: skip
+        monkeypatch.setattr(os, "environ", variables)
+        assert language() == spoken, variables
 
 
 WRONG = [["fast"], ["explain", "no_such_file.txt"], ["--patience", "0"], ["--patience", "inf"], ["slow", "train.log"], ["explain", "--json"], ["errors", "--details"],

@@ -169,7 +169,7 @@ def test_the_state_of_a_virtual_gpu_is_read(machine: Machine) -> None:
     assert (found["confidential"], found["ready"]) == (True, True)
 
 
-@pytest.mark.parametrize("name", ["driver", "nvml", "usable", "pytorch"])
+@pytest.mark.parametrize("name", ["files", "driver", "nvml", "usable", "pytorch"])
 def test_probes_are_written_for_old_pythons(name: str) -> None:
     """Another Python may run them, which may be as old as 3.8."""
     source = (Path(probes_package.__file__).parent / f"{name}.py").read_text(encoding="utf-8")

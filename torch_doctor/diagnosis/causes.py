@@ -119,11 +119,7 @@ class Cause:
         title = text("")
         assert title is not None, name
         # Some places have a check of their own, or (with an empty command) none.
-        own = [
-            one
-            for one in ("patient", "windows", "macos", "apptainer")
-            if one in places and f"check_{one}" in entry
-        ]
-        check = f"check_{own[0]}" if own else "check"
+        special = (one for one in ("patient", "windows", "macos", "apptainer") if one in places)
+        check = next((f"check_{one}" for one in special if f"check_{one}" in entry), "check")
         return cls(name, entry.get("kind", "fault"), title, text("why_"),
                    typed(entry.get(check, ""), values), text(f"{check}_"), tuple(map(step, _steps(entry, places))))  # fmt: skip

@@ -42,9 +42,8 @@ def _doctor(e: Evidence, shell: Shell) -> str:
     words = e.get("caller.command")
     if shell.notebook or not words:
         return f"{shell.python()} -m torch_doctor"
-    first = (
-        shell.python() if words[0] == e.get("interpreter.executable") else shell.path(words[0], first=True)
-    )
+    python = words[0] == e.get("interpreter.executable")
+    first = shell.python() if python else shell.path(words[0], first=True)
     return " ".join([first, *(shell.path(word) for word in words[1:])])
 
 

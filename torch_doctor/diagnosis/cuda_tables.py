@@ -38,21 +38,13 @@ def has_code_for(device: int, arch_list: Iterable[str]) -> bool:
 
     An entry ``compute_90`` is intermediate code (PTX), which the driver compiles for capability 9.0 and newer.
     """
-    for entry in arch_list:
-        found = re.fullmatch(r"(sm|compute)_(\d+)[a-z]*", entry)
-        if not found:
-            continue
-        code = int(found[2])
-        if found[1] == "sm" and runs(code, device) or found[1] == "compute" and code <= device:
-            return True
-    return False
+    known = filter(None, (re.fullmatch(r"(sm|compute)_(\d+)[a-z]*", entry) for entry in arch_list))
+    codes = [(kind, int(code)) for kind, code in (entry.groups() for entry in known)]
+    return any(runs(code, device) if kind == "sm" else code <= device for kind, code in codes)
 
 
 def wheel(
-    cuda_major: int | None,
-    device: int | None,
-    arch: str = "x86_64",
-    wheels: Mapping[str, Mapping[str, Iterable[int]]] | None = None,
+    cuda_major: int | None, device: int | None, arch: str, wheels: Mapping[str, Mapping[str, Iterable[int]]]
 ) -> str | None:
     """Return the newest CUDA release (``"13.0"``) whose wheel runs with this driver and this GPU, or None.
 
@@ -60,11 +52,11 @@ def wheel(
         cuda_major: The newest major CUDA release that the driver supports; None if it is not known.
         device: Compute capability times ten; None if it is not known.
         arch: ``"x86_64"`` or ``"aarch64"``.
-        wheels: torch's own table; default: the one of this file.
+        wheels: The table of the wheels, such as :data:`WHEELS`.
     """
     fitting = [
         release
-        for release, by_arch in (wheels or WHEELS).items()
+        for release, by_arch in wheels.items()
         if (cuda_major is None or int(release.split(".")[0]) <= cuda_major)
         and (device is None or any(runs(code, device) for code in by_arch.get(arch, ())))
     ]

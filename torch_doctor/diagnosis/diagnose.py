@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from torch_doctor.diagnosis import QUESTIONS
 from torch_doctor.diagnosis.causes import Cause
 from torch_doctor.diagnosis.evidence import PROBES, Evidence, Line, no_answer
 
@@ -77,7 +76,7 @@ def about_cuda(e: Evidence) -> list[Verdict]:
     needed = ("interpreter", "bus", "pytorch", "driver")
     if all(e.hung(probe) or e.ended(probe) == "absent" for probe in needed):
         return [Verdict.of("no-answers", e, LIKELY, _silent)]
-    return [Verdict.of("unknown", e, LIKELY, [_overview, _driver_overview, _probes_without_answer]), *found]
+    return [Verdict.of("unknown", e, LIKELY, [_overview, _probes_without_answer]), *found]
 
 
 def _overview(e: Evidence) -> list[Any]:
@@ -88,11 +87,7 @@ def _overview(e: Evidence) -> list[Any]:
     if e.container or e.wsl:
         inside = "bus.container-in-wsl" if e.wsl else "bus.container"
         shown.append(inside if e.container else "bus: WSL {wsl}")
-    return [*shown, bus_line, [node_line(e, name, how) for name, how in e.nodes.items() if how != "ok"][:3]]
-
-
-def _driver_overview(e: Evidence) -> list[Any]:
-    shown: list[Any] = []
+    shown += [bus_line, [node_line(e, name, how) for name, how in e.nodes.items() if how != "ok"][:3]]
     if e.cuinit is not None:
         shown.append(cuinit_line)
     elif e.library is not None:
@@ -122,7 +117,10 @@ _REMARKS: dict[str, tuple[Callable[[Evidence], Any], Any]] = {
         lambda e: e.works and 0 < e.visible < e.devices,
         "interpreter: CUDA_VISIBLE_DEVICES = {interpreter.environment.CUDA_VISIBLE_DEVICES!r}",
     ),
-    "program-hides": (lambda e: e.works and hiding_programs(e), lambda e: _hiding(hiding_programs(e)[0])),
+    "program-hides": (
+        lambda e: e.works and hiding_programs(e),
+        lambda e: [Line("pytorch", f"{place_of(one)}: {one['value']!r}") for one in hiding_programs(e)[:1]],
+    ),
     "restart-if": (
         lambda e: e.works and e.get("caller.notebook") and not e.get("caller.initialized"),
         "caller: torch.cuda.is_initialized() = False",
@@ -143,22 +141,13 @@ _REMARKS: dict[str, tuple[Callable[[Evidence], Any], Any]] = {
 }
 
 
-def _hiding(line: Mapping[str, Any]) -> Line:
-    return Line("pytorch", f"{place_of(line)}: {line['value']!r}")
-
-
 def diagnose(found: Mapping[str, Mapping[str, Any]], question: str = "cuda") -> Diagnosis:
     """Return the diagnosis for the evidence; a pure function.
 
     Args:
         found: What the probes found, see :class:`torch_doctor.diagnosis.evidence.Evidence`.
         question: ``"cuda"`` (why is it not available), ``"slow"`` or ``"hang"``.
-
-    Raises:
-        ValueError: `question` is none of these.
     """
-    if question not in QUESTIONS:
-        raise ValueError(f"question {question!r} is not known; ask one of {', '.join(QUESTIONS)}.")
     e = Evidence(found)
     verdicts = about_cuda(e)
     if question != "cuda":

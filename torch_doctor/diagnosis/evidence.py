@@ -133,6 +133,11 @@ class Evidence:
     # --- the driver -----------------------------------------------------------------------------------
 
     @property
+    def module_built(self) -> bool:
+        """Whether the driver's module is built for the running Linux kernel."""
+        return self.get("bus.kernel") in self.get("bus.module_files", [])
+
+    @property
     def library(self) -> bool | None:
         """Whether the driver's library could be loaded; None if that is not known."""
         return self.get("driver.loaded")
@@ -176,6 +181,12 @@ class Evidence:
         )
 
     # --- PyTorch --------------------------------------------------------------------------------------
+
+    @property
+    def other_environment(self) -> dict[str, Any]:
+        """The environment beside this one that has torch, best one with CUDA, or an empty dictionary."""
+        others = [other for other in self.get("interpreter.others", []) if other.get("torch")]
+        return next((other for other in others if other.get("cuda")), next(iter(others), {}))
 
     @property
     def torch(self) -> str:
@@ -244,6 +255,11 @@ def mentions(text: str, *patterns: str) -> str:
         if found:
             return found[0].strip()[:200]
     return ""
+
+
+def numbers(version: object) -> list[int]:
+    """Return the numbers in a version: ``"535.129.03"`` → ``[535, 129, 3]``."""
+    return [int(number) for number in re.findall(r"\d+", str(version))]
 
 
 def joined(names: Iterable[object]) -> str:

@@ -7,7 +7,6 @@ environment is switched on.
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from torch_doctor.data import screen
 from torch_doctor.diagnosis import releases
@@ -33,16 +32,15 @@ def has(e: Evidence, tool: str) -> bool:
 # --- into the environment that is there ---------------------------------------------------------------
 
 
-_GET_UV = {False: "pipx install uv", True: "winget install astral-sh.uv"}  # elsewhere; on Windows
-
-
 def _uv(e: Evidence, shell: Shell) -> tuple[list[str], str]:
     """Return the commands that make the newest uv available, and how it is called: as a module of this Python, or ``uv``."""
     python, no_pip = shell.python(), "no-pip" in places_of(e)
     if no_pip and has(e, "uv"):
         return [], "uv"
     if no_pip and e.get("interpreter.ensurepip") is False:
-        return [shell.mark + _GET_UV[e.os == "windows"]], "uv"
+        return [
+            f"{shell.mark}{'winget install astral-sh.uv' if e.os == 'windows' else 'pipx install uv'}"
+        ], "uv"
     before = [f"{python} -m ensurepip"] if no_pip else []
     return [*before, f"{python} -m pip install --upgrade uv"], f"{python} -m uv"
 
@@ -97,44 +95,42 @@ def _project(e: Evidence, shell: Shell, build: Build) -> list[str]:
 # --- into a new environment ---------------------------------------------------------------------------
 
 
-def _home(e: Evidence) -> str:
-    home = str(e.get("interpreter.home", "~"))
-    return f"{home}\\torch-env" if e.os == "windows" else f"{home}/torch-env"
+def _fresh_python(e: Evidence) -> tuple[str, str]:
+    """Return the folder of the new environment, and its Python."""
+    home = e.get("interpreter.home", "~")
+    if e.os == "windows":
+        return f"{home}\\torch-env", f"{home}\\torch-env\\Scripts\\python.exe"
+    return f"{home}/torch-env", f"{home}/torch-env/bin/python"
 
 
 def fresh(e: Evidence, shell: Shell, build: Build) -> list[str]:
     """Return the commands that make a new environment with `build` in it, also for a notebook's kernel."""
-    place, other = _home(e), build.new_python
+    (place, inside), other = _fresh_python(e), build.new_python
     extra = [*companions(e), *(["ipykernel"] if shell.notebook else [])]
     wanted = f"--torch-backend={build.tag} {' '.join([build.package, *extra])}"
-    inside = shell.python_of(place)
     python = shell.mark + shell.path(inside, first=True)
     new = f"3.{releases.NEW_PYTHON}"
     ready = [version for version in e.get("interpreter.pythons", []) if version in GOOD_PYTHONS]
     if e.get("interpreter.bits") == 32:  # uv for 32 bits would take a Python for 32 bits
         new, ready = f"cpython-{new}-{e.os}-x86_64", []
-    get_uv = "{} -m pip install --upgrade uv".format
+    get_uv, lines = "{} -m pip install --upgrade uv".format, []
     if has(e, "uv") or (other and not ready):  # uv brings a Python of its own
-        lines, uv = (
-            ([], shell.mark + "uv") if has(e, "uv") else ([get_uv(shell.python())], f"{shell.python()} -m uv")
-        )
-        chosen = f"--python {new} " if other else ""
-        lines += [
-            f"{uv} venv {chosen}{shell.path(place)}",
-            f"{uv} pip install --python {shell.path(inside)} {wanted}",
-        ]
+        if not has(e, "uv"):
+            lines.append(get_uv(shell.python()))
+        uv = shell.mark + "uv" if has(e, "uv") else f"{shell.python()} -m uv"
+        lines.append(f"{uv} venv {f'--python {new} ' if other else ''}{shell.path(place)}")
+        lines.append(f"{uv} pip install --python {shell.path(inside)} {wanted}")
     else:
+        # Debian has ensurepip, which venv needs, in a package.
+        if not other and e.get("interpreter.ensurepip") is False and e.os == "linux":
+            version = re.match(r"3\.\d+", str(e.get("interpreter.python", "")))
+            lines.append(f"{shell.mark}sudo apt install python{version[0] if version else '3'}-venv")
         base = f"{shell.mark}python{ready[0]}" if other else shell.python()
-        lines = [
+        lines += [
             f"{base} -m venv {shell.path(place)}",
             get_uv(python),
             f"{python} -m uv pip install {wanted}",
         ]
-        if (
-            not other and e.get("interpreter.ensurepip") is False and e.os == "linux"
-        ):  # Debian has it in a package
-            version = re.match(r"3\.\d+", str(e.get("interpreter.python", "")))
-            lines.insert(0, f"{shell.mark}sudo apt install python{version[0] if version else '3'}-venv")
     if shell.notebook:
         lines.append(f"{python} -m ipykernel install --user --name torch-env")
     return lines
@@ -146,11 +142,9 @@ def fresh(e: Evidence, shell: Shell, build: Build) -> list[str]:
 def install(e: Evidence, shell: Shell, build: Build) -> str:
     """Return the commands that replace the installed PyTorch by `build`."""
     places = places_of(e)
-    if places & {"uvproject", "poetry", "pixi"}:
-        return "\n".join(_project(e, shell, build))
-    if "system-python" in places:
-        return "\n".join(fresh(e, shell, build))
-    return "\n".join(_into_environment(e, shell, build))
+    in_project = places & {"uvproject", "poetry", "pixi"}
+    commands = _project if in_project else fresh if "system-python" in places else _into_environment
+    return "\n".join(commands(e, shell, build))
 
 
 def _conda(e: Evidence, shell: Shell, command: str) -> str:
@@ -181,23 +175,17 @@ def _rename(e: Evidence, shell: Shell) -> str:
 
 def _other_kernel(e: Evidence) -> str:
     """Return the commands for a terminal that make the environment with the right torch a kernel of Jupyter."""
-    other = other_environment(e)
+    other = e.other_environment
     shell = Shell(e, notebook=False)
     python = shell.path(other.get("python", "python"), first=True)
     before = [] if other.get("ipykernel") else [f"{python} -m pip install ipykernel"]
     return "\n".join([*before, f"{python} -m ipykernel install --user --name torch-env"])
 
 
-def other_environment(e: Evidence) -> dict[str, Any]:
-    """Return the environment beside this one that has torch, best one with CUDA, or an empty dictionary."""
-    others = [other for other in e.get("interpreter.others", []) if other.get("torch")]
-    return next((other for other in others if other.get("cuda")), next(iter(others), {}))
-
-
 def _start_fresh(e: Evidence, shell: Shell) -> dict[str, object]:
     """Return the sentences that say how the new environment is used."""
     said = screen("command_line", "fresh")["notebook" if shell.notebook else "terminal"]
-    said = said.format(python=shell.path(shell.python_of(_home(e)), first=True))
+    said = said.format(python=shell.path(_fresh_python(e)[1], first=True))
     return {"start_fresh_en": said.en, "start_fresh_zh": said.zh}
 
 
@@ -224,7 +212,7 @@ def placeholders(e: Evidence, shell: Shell) -> dict[str, object]:
         "pip_list": f"{pip} list {there}" if uv_only else f"{pip} list",
         "shadow": re.split(r"[\\/]", _shadow(e))[-1],
         "rename": _rename(e, shell),
-        "other": Shell(e, notebook=False).path(other_environment(e).get("python", "python"), first=True),
+        "other": Shell(e, notebook=False).path(e.other_environment.get("python", "python"), first=True),
         "other_kernel": _other_kernel(e),
         "python_release_en": f"{release}{' (32 bit)' if bits == 32 else ''}",
         "python_release_zh": f"{'32 位元 ' if bits == 32 else ''}Python {release}",

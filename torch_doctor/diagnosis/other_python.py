@@ -9,26 +9,25 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Mapping
 
 from torch_doctor.data import screen
 from torch_doctor.diagnosis.run_probes import Running
+from torch_doctor.terminal import label
 
 OLDEST = (3, 8)  # what the probes are written for
 _LIMIT = 5.0  # seconds; a Python that starts more slowly is examined all the same
 _INSIDE = ("bin/python", "bin/python3", "Scripts/python.exe", "python.exe")  # of an environment's folder
 _VERSION = "import sys; print(sys.version_info[0] * 100 + sys.version_info[1])"  # also runs on Python 2
-_WRONG = {name: f"{text.en} · {text.zh}" for name, text in screen("command_line", "python").items()}
+_WRONG = {name: label(text, "both") for name, text in screen("command_line", "python").items()}
 
 
-def find(given: str, environment: Mapping[str, str] | None = None) -> str:
+def find(given: str) -> str:
     """Return the absolute path of the Python that `given` names, after it has told its version.
 
     Links are kept: in a virtual environment, ``bin/python`` is a link, and where it lies decides what it imports.
 
     Args:
         given: A file, the folder of an environment, or a command on the path (``"python3.12"``).
-        environment: The environment variables it runs with; default: those of this process.
 
     Raises:
         ValueError: There is no Python, it does not start, or it is too old.
@@ -41,7 +40,7 @@ def find(given: str, environment: Mapping[str, str] | None = None) -> str:
     if not found:
         raise ValueError(_WRONG["absent"].format(given=given))
     python = os.path.abspath(found)
-    asked = Running([python, "-c", _VERSION], os.environ if environment is None else environment, _LIMIT)
+    asked = Running([python, "-c", _VERSION], os.environ, _LIMIT)
     while not asked.poll():
         time.sleep(0.01)
     if asked.ended in ("slow", "stuck"):

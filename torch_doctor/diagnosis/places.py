@@ -33,7 +33,6 @@ def places_of(e: Evidence) -> frozenset[str]:
         "wsl": e.wsl,
         "container": e.container,
         "rootless": e.container and e.get("bus.rootless"),
-        "laptop": e.get("bus.laptop"),
         "jetson": e.jetson,
         "thor": e.jetson and ("thor" in str(e.get("bus.jetson")).lower() or e.capability in (101, 110)),
         "notebook": notebook,
@@ -41,7 +40,6 @@ def places_of(e: Evidence) -> frozenset[str]:
         "conda": e.get("interpreter.conda"),
         "no-pip": e.get("interpreter.pip") is False,
         "system-python": e.get("interpreter.managed"),  # its packages belong to the system's package manager
-        "embedded": e.get("interpreter.embedded"),
         "no-torch": e.torch == "missing",
         "nameless": str(e.get("job.resolves")).startswith("not found"),
         "nccl-file": hang.in_nccl_file(e, hang.wrong_interface(e)),
@@ -51,15 +49,11 @@ def places_of(e: Evidence) -> frozenset[str]:
         "unserved": e.card_here and build.tag == "cpu",  # no build with CUDA fits this driver and this GPU
         "new-python": build.new_python,  # the build that fits has no wheel for this Python …
         "older-wheel": build.new_python and build_here(e),  # … but an older one has
-        **{flag: e.get(f"bus.{flag}") for flag in ("colab", "kaggle", "slurm", "jupyterhub")},
+        **{flag: e.get(f"bus.{flag}") for flag in ("colab", "kaggle", "slurm", "jupyterhub", "laptop")},
     }
     tool = e.get("interpreter.project.tool")  # its next run installs again what its lock file says
-    names = [
-        "macos" if e.os == "darwin" else e.os,
-        e.shell,
-        e.container,
-        "uvproject" if tool == "uv" else tool,
-    ]
+    system = "macos" if e.os == "darwin" else e.os
+    names = [system, e.shell, e.container, "uvproject" if tool == "uv" else tool]
     if e.os == "linux":
         found |= _linux_places(e)
         names += [e.get("bus.family"), e.get("bus.switched_off")]
@@ -69,10 +63,9 @@ def places_of(e: Evidence) -> frozenset[str]:
 def _root_only(e: Evidence) -> bool:
     """Return whether no group but that of root may read and write the GPUs' device files: there is none to join."""
     rights = [text.split() for text in e.get("bus.node_owners", {}).values()]
-    open_ones = [
-        mode for mode, _, group in rights if mode[-1:] in "67" or (group != "0" and mode[-2:-1] in "67")
-    ]
-    return bool(rights) and not open_ones
+    others = any(mode[-1:] in "67" for mode, _, _ in rights)
+    groups = any(mode[-2:-1] in "67" for mode, _, group in rights if group != "0")
+    return bool(rights) and not others and not groups
 
 
 def _linux_places(e: Evidence) -> dict[str, object]:
@@ -82,12 +75,9 @@ def _linux_places(e: Evidence) -> dict[str, object]:
     open_only = min(cards) >= BLACKWELL or "needs-open" in said
     legacy_only = MAXWELL <= max(cards) < TURING or "needs-closed" in said
     return {
-        "vm": e.get("bus.vm"),
         "proxmox": "pve" in str(e.get("bus.kernel")),
-        "dkms": e.get("bus.dkms"),
         "no-dkms": not e.get("bus.dkms"),
         "other-kernel": e.get("bus.module_files"),
-        "forbidden": e.get("bus.forbidden"),
         "source-only": e.get("bus.driver_source") and not e.get("bus.dkms"),
         "gpus-asked": e.environment("NVIDIA_VISIBLE_DEVICES") not in (None, "", "void", "none"),
         "missing-symbol": "missing-symbol" in said,
@@ -97,4 +87,5 @@ def _linux_places(e: Evidence) -> dict[str, object]:
         "no-legacy": not legacy_only,
         "kepler": max(cards) < MAXWELL,
         "root-only": _root_only(e),
+        **{flag: e.get(f"bus.{flag}") for flag in ("vm", "dkms", "forbidden")},
     }

@@ -12,7 +12,7 @@ from torch_doctor.diagnosis.privacy import clean
 from torch_doctor.diagnosis.words import Word
 from torch_doctor.terminal import columns, in_language, label, wrap
 
-from .sections import LABELS, MARKS, Item, Section, details, in_notebook, more, sections, sureness, words
+from .sections import LABELS, MARKS, Item, Section, details, more, sections, sureness, words
 
 _COLOURS = {"fine": "32", "fault": "31", "unknown": "33", "remark": "36"}  # ANSI: green, red, yellow, cyan
 _BOLD = "1"
@@ -20,21 +20,28 @@ MOST_LINES = 25  # of an answer in one language
 
 
 @dataclass(frozen=True)
-class _Text:
-    """Renders a diagnosis as lines of at most `width` columns."""
+class PlainText:
+    """Renders a diagnosis as lines.
+
+    Attributes:
+        language: ``"en"``, ``"zh"`` or ``"both"``.
+        width: The most columns of a line.
+        colour: Whether to colour the mark and the headings (ANSI escape sequences).
+        notebook: Whether a notebook asked.
+    """
 
     language: str
     width: int
     colour: bool
     notebook: bool
 
-    def paint(self, text: str, code: str) -> str:
+    def _paint(self, text: str, code: str) -> str:
         return f"\x1b[{code}m{text}\x1b[0m" if self.colour else text
 
-    def heading(self, text: Bilingual) -> str:
-        return self.paint(wrap(label(text, self.language), self.width), _BOLD)
+    def _heading(self, text: Bilingual) -> str:
+        return self._paint(wrap(label(text, self.language), self.width), _BOLD)
 
-    def text(
+    def _text(
         self, text: Bilingual, indent: str, first: str | None = None, behind: Bilingual | None = None
     ) -> Iterator[str]:
         """Yield `text`, indented; the first line begins with `first`, the end of the text is `behind`."""
@@ -44,7 +51,7 @@ class _Text:
             yield wrap(clean(paragraph) + end, self.width, indent, first)
             first = None
 
-    def lines(self, lines: tuple[Line, ...], indent: str) -> Iterator[str]:
+    def _lines(self, lines: tuple[Line, ...], indent: str) -> Iterator[str]:
         """Yield the evidence in two columns: the probe and the fact. In both languages, each has a line of its own."""
         rows = []
         for line in lines:
@@ -57,38 +64,38 @@ class _Text:
             start = indent + name + " " * (margin - columns(name) + 2)
             yield wrap(clean(fact), self.width, " " * columns(start), start)
 
-    def item(self, item: Item, indent: str, first: str) -> Iterator[str]:
+    def _item(self, item: Item, indent: str, first: str) -> Iterator[str]:
         if item.text:
-            yield from self.text(item.text, indent, first, item.sure)
-        yield from self.lines(item.lines, indent)
+            yield from self._text(item.text, indent, first, item.sure)
+        yield from self._lines(item.lines, indent)
         if item.place:
-            yield from self.text(item.place, indent)
+            yield from self._text(item.place, indent)
         # A command is never broken, so that it can be copied. In a terminal it must work as it stands there; a notebook
         # is saved and shared.
         for command in (clean(item.command) if self.notebook else item.command).splitlines():
             yield f"{indent}    {command}"
         if item.then:
-            yield from self.text(item.then, indent)
+            yield from self._text(item.then, indent)
         for inner in item.items:
-            yield from self.item(inner, indent + "  ", indent + "  ")
+            yield from self._item(inner, indent + "  ", indent + "  ")
 
-    def section(self, section: Section) -> Iterator[str]:
-        yield self.heading(section.label)
+    def _section(self, section: Section) -> Iterator[str]:
+        yield self._heading(section.label)
         for number, item in enumerate(section.items, 1):
             first = {"plain": "  ", "numbers": f"  {number}. ", "bullets": "  - "}[section.form]
-            yield from self.item(item, " " * len(first), first)
+            yield from self._item(item, " " * len(first), first)
 
-    def verdict(self, diagnosis: Diagnosis, why: bool) -> Iterator[str]:
+    def _verdict(self, diagnosis: Diagnosis, why: bool) -> Iterator[str]:
         cause = diagnosis.first.cause
-        mark = self.paint(MARKS[cause.kind], _COLOURS[cause.kind])
-        title = list(self.text(cause.title, "     ", behind=sureness(diagnosis.first)))
+        mark = self._paint(MARKS[cause.kind], _COLOURS[cause.kind])
+        title = list(self._text(cause.title, "     ", behind=sureness(diagnosis.first)))
         yield f"{mark} {title[0].lstrip()}"
         yield from title[1:]
         if cause.why and why:
-            yield from self.text(cause.why, "     ")
+            yield from self._text(cause.why, "     ")
 
-    def words(self, words: list[Word]) -> Iterator[str]:
-        yield self.heading(LABELS["words"])
+    def _words(self, words: list[Word]) -> Iterator[str]:
+        yield self._heading(LABELS["words"])
         for word in words:
             if self.language != "zh":
                 yield wrap(f"{word.name.en}: {word.meaning.en}", self.width, "    ", "  ")
@@ -113,32 +120,16 @@ class _Text:
             shorter = [tuple(replace(item, items=item.items[:kept]) for item in part.items) for part in parts]
             parts = [replace(part, items=items) for part, items in zip(parts, shorter)]
         explained = [] if left_out else words(diagnosis, parts, self.language)
-        yield from (*self.verdict(diagnosis, left_out < 4), "")
+        yield from (*self._verdict(diagnosis, left_out < 4), "")
         # Headings stand out by themselves: what is below them is indented.
         for section in parts:
-            yield from self.section(section)
+            yield from self._section(section)
         if explained:
-            yield from self.words(explained)
+            yield from self._words(explained)
         if everything:
             yield ""
             for section in details(diagnosis, self.language):
-                yield from self.section(section)
+                yield from self._section(section)
         hint = more(diagnosis, bool(left_out))
         if hint and not everything:
-            yield from ("", *self.text(hint, ""))
-
-
-def plain_text(
-    diagnosis: Diagnosis, language: str = "both", width: int = 88, colour: bool = False, details: bool = False
-) -> str:
-    """Return the report of a diagnosis as plain text.
-
-    Args:
-        diagnosis: The diagnosis.
-        language: ``"en"``, ``"zh"`` or ``"both"``.
-        width: Columns of the terminal.
-        colour: Whether to colour the mark and the headings (ANSI escape sequences).
-        details: Whether to add what developers want to know: all causes and their evidence, the probes.
-    """
-    text = _Text(language, width, colour, in_notebook(diagnosis))
-    return "\n".join(text.report(diagnosis, details))
+            yield from ("", *self._text(hint, ""))

@@ -73,18 +73,12 @@ def _ipv6(found: re.Match[str]) -> str:
     return found[0] if address.is_loopback or address.is_unspecified else "<address>"
 
 
-def clean(value: Any) -> Any:
-    """Return `value` (a text, or plain data) without private data: ``"/home/ada/x"`` becomes ``"~/x"``."""
-    if isinstance(value, Mapping):
-        return {clean(key): clean(inner) for key, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [clean(inner) for inner in value]
-    if not isinstance(value, str):
-        return value
+def clean(text: str) -> str:
+    """Return `text` without private data: ``"/home/ada/x"`` becomes ``"~/x"``."""
     for pattern, shown in _private():
-        value = pattern.sub(shown, value)
-    value = re.sub(r"(?<![\w:.])[0-9A-Fa-f:]{4,39}(?:%\w+)?(?![\w:])", _ipv6, value)
-    return re.sub(r"(?<![\d.])(\d{1,3})(?:\.\d{1,3}){3}(?![\d.])", _ipv4, value)
+        text = pattern.sub(shown, text)
+    text = re.sub(r"(?<![\w:.])[0-9A-Fa-f:]{4,39}(?:%\w+)?(?![\w:])", _ipv6, text)
+    return re.sub(r"(?<![\d.])(\d{1,3})(?:\.\d{1,3}){3}(?![\d.])", _ipv4, text)
 
 
 # --- for a bug report: the names of folders --------------------------------------------------------------

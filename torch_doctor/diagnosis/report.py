@@ -12,9 +12,9 @@ from bilingual import joined, measured, only_language
 from torch_doctor.diagnosis import cuda_tables
 from torch_doctor.diagnosis.card import card
 from torch_doctor.diagnosis.diagnose import Diagnosis, Verdict
-from torch_doctor.diagnosis.plain_text import plain_text
+from torch_doctor.diagnosis.plain_text import PlainText
 from torch_doctor.diagnosis.privacy import publishable
-from torch_doctor.diagnosis.sections import SURENESS
+from torch_doctor.diagnosis.sections import SURENESS, in_notebook
 from torch_doctor.errors.catalogue import errors_of
 from torch_doctor.style import style
 from torch_doctor.version import __version__
@@ -44,9 +44,10 @@ class Report:
             language: ``"en"``, ``"zh"`` or ``"both"``.
             width: Columns of the terminal.
             colour: Whether to colour the mark and the headings.
-            details: Whether to add all causes with their evidence, and the probes.
+            details: Whether to add what developers want to know: all causes with their evidence, and the probes.
         """
-        return plain_text(self.diagnosis, language, width, colour, details)
+        text = PlainText(language, width, colour, in_notebook(self.diagnosis))
+        return "\n".join(text.report(self.diagnosis, details))
 
     def __str__(self) -> str:
         text = self.text(only_language() or "both")

@@ -24,6 +24,9 @@ DRIVER_NODES = ("nvidiactl", "dxg", "kfd")  # in /dev if a GPU driver is loaded
 RECORD = "\x1e"  # what a probe reports begins with this; other stdout lines are ignored
 MAX_LINES = 2000
 PATIENCE_VARIABLE = "TORCH_DOCTOR_PATIENCE"  # tells the probe `job` the factor on time limits
+# A probe writes no files, and says nothing but what it finds.
+QUIET = {"PYTHONDONTWRITEBYTECODE": "1", "CUDA_CACHE_DISABLE": "1", "PYTHONIOENCODING": "utf-8",
+         "TORCH_CPP_LOG_LEVEL": "FATAL"}  # fmt: skip
 
 # Time limit of each probe in seconds. Probes run side by side, and all together end within TOTAL.
 LIMITS = {"interpreter": 5.0, "bus": 6.0, "driver": 6.0, "unmasked": 6.0, "nvml": 6.0, "smi": 6.0, "pytorch": 7.5,
@@ -128,24 +131,6 @@ def _read(pipe: Iterator[str], lines: list[str]) -> None:
         pass  # the pipe was closed
 
 
-def start(
-    name: str, *, root: str, environment: Mapping[str, str], limit: float, python: str = sys.executable
-) -> Running:
-    """Start the probe in ``probes/<name>.py`` in a new Python process that writes no files.
-
-    Args:
-        name: The name of the probe's file.
-        root: The folder with the machine's files (``"/"``).
-        environment: The environment variables of the probe.
-        limit: Time limit in seconds.
-        python: The Python that runs it.
-    """
-    quiet = {"PYTHONDONTWRITEBYTECODE": "1", "CUDA_CACHE_DISABLE": "1", "PYTHONIOENCODING": "utf-8",
-             "TORCH_CPP_LOG_LEVEL": "FATAL"}  # fmt: skip
-    command = [python, "-c", _BOOT, str(FOLDER / f"{name}.py"), root, str(limit + 1)]
-    return Running(command, {**environment, **quiet}, limit)
-
-
 def start_smi(environment: Mapping[str, str], limit: float) -> Running:
     """Start ``nvidia-smi -L``, which lists GPUs and MIG partitions in every release."""
     path = shutil.which("nvidia-smi", path=environment.get("PATH"))
@@ -196,8 +181,9 @@ def run_probes(
         return max(min(LIMITS[name] * patience, left), 0.0)
 
     def begin(name: str, file: str | None = None, variables: Mapping[str, str] = variables) -> Running:
-        variables = {**variables, PATIENCE_VARIABLE: str(patience)}
-        return start(file or name, root=root, environment=variables, limit=limit(name), python=python)
+        path, seconds = FOLDER / f"{file or name}.py", limit(name)
+        command = [python, "-c", _BOOT, str(path), root, str(seconds + 1)]
+        return Running(command, {**variables, **QUIET, PATIENCE_VARIABLE: str(patience)}, seconds)
 
     # First the slowest one, whose result decides most.
     running = {name: begin(name) for name in ("pytorch", "interpreter", "bus", "driver", "nvml")}

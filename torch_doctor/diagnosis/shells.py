@@ -32,11 +32,6 @@ class Shell:
             object.__setattr__(self, "notebook", bool(here))
 
     @property
-    def kind(self) -> str:
-        """``"posix"``, ``"powershell"`` or ``"cmd"``."""
-        return self.evidence.shell
-
-    @property
     def mark(self) -> str:
         """What stands before a shell command: ``!`` in the cell of a notebook, nothing in a terminal."""
         return "!" if self.notebook else ""
@@ -66,17 +61,18 @@ class Shell:
             at_home = None
         else:
             at_home = below(home)
-        if self.kind == "posix":
+        kind = self.evidence.shell
+        if kind == "posix":
             if windows:  # Git Bash
                 path, at_home = path.replace("\\", "/"), (at_home or "").replace("\\", "/")
             return f"~/{shlex.quote(at_home)}" if at_home else shlex.quote(path)
         if at_home:
-            quoted = f'"{_HOME[self.kind]}{separator}{at_home}"'
+            quoted = f'"{_HOME[kind]}{separator}{at_home}"'
         elif re.search(r"[^\w.:\\/+=-]", path):
             quoted = f'"{path}"'
         else:
             return path
-        return f"& {quoted}" if first and self.kind == "powershell" else quoted
+        return f"& {quoted}" if first and kind == "powershell" else quoted
 
     def python(self, *, first: bool = True) -> str:
         """Return this Python as it is typed, as a command (`first`) or as an argument."""
@@ -84,9 +80,3 @@ class Shell:
             return f'"{KERNEL}"'
         word, executable = self.evidence.get("interpreter.word"), self.evidence.get("interpreter.executable")
         return word or (self.path(executable, first=first) if executable else "python")
-
-    def python_of(self, prefix: str) -> str:
-        """Return the path of the Python in the environment `prefix`."""
-        if self.evidence.os != "windows":
-            return f"{prefix}/bin/python"
-        return f"{prefix}\\Scripts\\python.exe"

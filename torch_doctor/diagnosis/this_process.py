@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 
@@ -28,14 +29,10 @@ def command() -> list[str]:
 def variable_at_start(name: str) -> str | None:
     """Return the value of the environment variable `name` when this process began (Linux), or its current value."""
     try:
-        with open("/proc/self/environ", "rb") as file:
-            for entry in file.read().split(b"\0"):
-                key, _, value = entry.partition(b"=")
-                if key.decode("utf-8", "replace") == name:
-                    return value.decode("utf-8", "replace")
-        return None
+        entries = Path("/proc/self/environ").read_bytes().decode("utf-8", "replace").split("\0")
     except OSError:
         return os.environ.get(name)
+    return dict(entry.partition("=")[::2] for entry in entries).get(name)
 
 
 def driver_started(folder: str = "/proc/self/fd") -> bool:

@@ -36,10 +36,6 @@ class Word:
         hit = re.search(self.pattern, text)
         return hit.start() if hit else -1
 
-    def used(self, chinese: str) -> bool:
-        """Return whether a Chinese text has the word: its translation, or code that has it."""
-        return self.name.zh.partition("（")[0] in chinese or self.place(chinese) >= 0
-
 
 @cache
 def glossary() -> tuple[Word, ...]:
@@ -63,5 +59,7 @@ def words_of(english: str, chinese: str, language: str) -> list[Word]:
             does without is not explained.
     """
     places = {word: word.place(english) for word in glossary()}
-    found = [word for word in glossary() if places[word] >= 0 and (language != "zh" or word.used(chinese))]
+    found = [word for word in glossary() if places[word] >= 0]
+    if language == "zh":  # which has its translation, or code that has the word
+        found = [one for one in found if one.name.zh.partition("（")[0] in chinese or one.place(chinese) >= 0]
     return sorted(found, key=places.__getitem__)

@@ -18,13 +18,12 @@ TEGRA = ("nvhost-ctrl-gpu", "nvhost-gpu", "nvgpu")  # device files of a Jetson's
 LAPTOPS = set("8 9 10 14 30 31 32".split())
 
 
-def read(root: str, path: str) -> str:
-    """Return the text of the file `path` in the folder `root`, or ``""``."""
-    try:
-        with open(os.path.join(root, path), "rb") as file:
-            return file.read(100_000).decode("utf-8", "replace").strip("\0\n ")
-    except OSError:
-        return ""
+def beside(name: str) -> dict[str, Any]:
+    """Return what the file `name` beside this one defines; it cannot be imported where torch_doctor is not installed."""
+    return runpy.run_path(os.path.join(os.path.dirname(os.path.abspath(__file__)), name))
+
+
+read = beside("files.py")["read"]
 
 
 def gone(folder: str) -> bool:
@@ -57,10 +56,8 @@ def cards(root: str) -> list[dict[str, Any]]:
 
 def fabric_manager(root: str) -> bool:
     """Return whether the service of NVSwitch runs (Linux cuts names to 15 characters)."""
-    names = (
-        read(os.path.dirname(file), "comm") for file in glob.glob(os.path.join(root, "proc/[0-9]*/comm"))
-    )
-    return "nv-fabricmanage" in names
+    files = glob.glob(os.path.join(root, "proc/[0-9]*/comm"))
+    return any(read("/", file) == "nv-fabricmanage" for file in files)
 
 
 def run_command(*command: str, seconds: float = 2.0) -> str | None:
@@ -132,11 +129,6 @@ def limits(root: str) -> dict[str, Any]:
     if hasattr(time, "CLOCK_BOOTTIME"):  # the monotonic clock stops while the machine sleeps
         found["slept"] = time.clock_gettime(time.CLOCK_BOOTTIME) - time.clock_gettime(time.CLOCK_MONOTONIC)
     return found
-
-
-def beside(name: str) -> dict[str, Any]:
-    """Return what the file `name` beside this one defines; it cannot be imported where torch_doctor is not installed."""
-    return runpy.run_path(os.path.join(os.path.dirname(os.path.abspath(__file__)), name))
 
 
 def windows() -> dict[str, Any]:

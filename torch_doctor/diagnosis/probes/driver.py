@@ -6,11 +6,13 @@ import ctypes
 import glob
 import os
 import re
+import runpy
 import sys
 from collections.abc import Callable
 from typing import Any
 
-ATTRIBUTES = {"major": 75, "minor": 76}  # CUdevice_attribute in cuda.h
+FILES = runpy.run_path(os.path.join(os.path.dirname(os.path.abspath(__file__)), "files.py"))
+CAPABILITY = (75, 76)  # CUdevice_attribute in cuda.h: major and minor number
 
 # Where libcuda may lie without being found: GKE and images of that kind, WSL, NixOS, Apptainer, then the usual folders,
 # which the linker's cache may not know yet, and those of Jetson.
@@ -21,17 +23,10 @@ FOLDERS = (
 )  # fmt: skip
 
 
-def loaded_from(name: str) -> str:
-    """Return the file from which the library `name` was loaded (Linux), or ``""``."""
-    try:
-        with open("/proc/self/maps", encoding="utf-8", errors="replace") as file:
-            for line in file:
-                path = line.rstrip("\n").split(maxsplit=5)[-1]
-                if os.path.basename(path).startswith(name):
-                    return path
-    except OSError:
-        pass
-    return ""
+def number(function: Any, *arguments: Any) -> int | None:
+    """Return the number that a function of the driver writes into its first argument, or None if it fails."""
+    value = ctypes.c_int(0)
+    return value.value if function(ctypes.byref(value), *arguments) == 0 else None
 
 
 def elsewhere(root: str) -> list[str]:
@@ -48,21 +43,9 @@ def shown(root: str, path: str) -> str:
 
 def mounted(root: str, path: str) -> bool | None:
     """Return whether the file `path` was mounted here from outside (as container toolkits do); None if not known."""
-    try:
-        with open(os.path.join(root, "proc/self/mountinfo"), encoding="utf-8", errors="replace") as file:
-            points = [line.split()[4] for line in file if len(line.split()) > 4]
-    except OSError:
-        return None
-    return any(path == point or path.startswith(point + "/") for point in points)
-
-
-def parameter(root: str, path: str) -> str:
-    """Return the text of a small file below /sys, or ``""``."""
-    try:
-        with open(os.path.join(root, path), encoding="ascii", errors="replace") as file:
-            return file.read(100).strip()
-    except OSError:
-        return ""
+    lines = [line.split() for line in FILES["read"](root, "proc/self/mountinfo", 10_000_000).splitlines()]
+    points = [line[4] for line in lines if len(line) > 4]
+    return any(path == point or path.startswith(point + "/") for point in points) if lines else None
 
 
 def start_from(file: str) -> int | None:
@@ -84,9 +67,10 @@ def probe(root: str, emit: Callable[..., None]) -> None:
             emit(found_in=[shown(root, os.path.dirname(file)) for file in files])
             emit(reached=start_from(files[0]))
         return
-    path = shown(root, loaded_from("libcuda.so"))
+    libraries = (path for path in FILES["mapped"]() if os.path.basename(path).startswith("libcuda.so"))
+    path = shown(root, next(libraries, ""))
     suffix = re.search(r"libcuda\.so\.(\d{3}\.[\d.]+)$", path)
-    hmm = parameter(root, "sys/module/nvidia_uvm/parameters/uvm_disable_hmm")
+    hmm = FILES["read"](root, "sys/module/nvidia_uvm/parameters/uvm_disable_hmm")
     emit(
         loaded=True,
         path=path,
@@ -95,26 +79,21 @@ def probe(root: str, emit: Callable[..., None]) -> None:
         windows_library=os.path.exists(os.path.join(root, "usr/lib/wsl/lib/libcuda.so.1")),
         hmm_disabled={"Y": True, "N": False}.get(hmm),
     )
-    number = ctypes.c_int(0)
-    if cuda.cuDriverGetVersion(ctypes.byref(number)) == 0:  # works even if cuInit fails
-        emit(version=number.value)
+    version = number(cuda.cuDriverGetVersion)  # works even if cuInit fails
+    if version is not None:
+        emit(version=version)
     code = cuda.cuInit(0)
     emit(cuInit=code)
     if code != 0:
         return
-    count = ctypes.c_int(0)
-    emit(count=count.value if cuda.cuDeviceGetCount(ctypes.byref(count)) == 0 else 0)
+    count = number(cuda.cuDeviceGetCount) or 0
+    emit(count=count)
     devices = []
-    for index in range(count.value):
-        handle, name = ctypes.c_int(0), ctypes.create_string_buffer(100)
-        if cuda.cuDeviceGet(ctypes.byref(handle), index) != 0:
+    for index in range(count):
+        handle, name = number(cuda.cuDeviceGet, index), ctypes.create_string_buffer(100)
+        if handle is None:
             continue
         cuda.cuDeviceGetName(name, len(name), handle)
-        values = {}
-        for key, attribute in ATTRIBUTES.items():
-            value = ctypes.c_int(0)
-            if cuda.cuDeviceGetAttribute(ctypes.byref(value), attribute, handle) == 0:
-                values[key] = value.value
-        capability = 10 * values.get("major", 0) + values.get("minor", 0)
-        devices.append({"name": name.value.decode("utf-8", "replace"), "capability": capability})
+        major, minor = (number(cuda.cuDeviceGetAttribute, one, handle) or 0 for one in CAPABILITY)
+        devices.append({"name": name.value.decode("utf-8", "replace"), "capability": 10 * major + minor})
     emit(devices=devices)

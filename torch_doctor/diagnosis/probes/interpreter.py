@@ -6,12 +6,16 @@ import glob
 import importlib.util
 import json
 import os
+import pathlib
 import re
+import runpy
 import shutil
 import sys
 import sysconfig
 from collections.abc import Callable
 from typing import Any
+
+read = runpy.run_path(os.path.join(os.path.dirname(os.path.abspath(__file__)), "files.py"))["read"]
 
 # Environment variables that change what CUDA and its libraries do. No others are read.
 VARIABLES = (
@@ -32,19 +36,9 @@ def nccl_files(root: str) -> dict[str, list[str]]:
     """
     found: dict[str, list[str]] = {}
     for file in (os.environ.get("NCCL_CONF_FILE") or "~/.nccl.conf", "/etc/nccl.conf"):
-        try:
-            with open(
-                os.path.join(root, os.path.abspath(os.path.expanduser(file)).lstrip("/")),
-                encoding="utf-8",
-                errors="replace",
-            ) as text:
-                settings = [
-                    line.strip().split("=", 1) for line in text.read(10_000).splitlines() if "=" in line
-                ]
-        except OSError:
-            continue
-        for name, value in settings:
-            if name in VARIABLES:
+        for line in read(root, os.path.abspath(os.path.expanduser(file)).lstrip("/")).splitlines():
+            name, equals, value = line.strip().partition("=")
+            if equals and name in VARIABLES:
                 found.setdefault(name, [file, value])
     return found
 
@@ -57,10 +51,8 @@ def torch_in(prefix: str) -> dict[str, Any]:
     python = next((path for path in pythons if os.path.exists(path)), pythons[0])
     for folder in ("lib/python3*/site-packages", "Lib/site-packages"):
         for file in glob.glob(os.path.join(glob.escape(prefix), folder, "torch", "version.py")):
-            try:
-                with open(file, encoding="utf-8", errors="replace") as source:
-                    text = source.read(4000)
-            except OSError:  # another user's
+            text = read("/", file)
+            if not text:  # another user's
                 continue
             version = re.search(r"__version__ = '([^']+)'", text)
             cuda = re.search(r"^cuda\b[^=]*= '([^']+)'", text, re.M)
@@ -80,9 +72,8 @@ def kernels() -> list[str]:
     for folder in filter(None, folders):
         for file in sorted(glob.glob(os.path.join(folder, "kernels", "*", "kernel.json"))):
             try:
-                with open(file, encoding="utf-8") as source:
-                    first = json.loads(source.read(100_000))["argv"][0]
-            except (OSError, ValueError, KeyError, IndexError, TypeError):
+                first = json.loads(read("/", file))["argv"][0]
+            except (ValueError, KeyError, IndexError, TypeError):
                 continue
             if isinstance(first, str):
                 found.append(first)
@@ -154,19 +145,15 @@ def current() -> str:
 
 def project() -> dict[str, str]:
     """Return the tool whose lock file decides what is installed in this environment, and the project's folder."""
-    prefix, folder = os.path.realpath(sys.prefix), current()
-    if not folder:
-        return {}
-    folder = os.path.realpath(folder)
-    while True:
+    prefix, here = os.path.realpath(sys.prefix), current()
+    below = pathlib.Path(os.path.realpath(here)) if here else None
+    for folder in [below, *below.parents] if below else []:
         inside = prefix.startswith(os.path.join(folder, ""))
-        for tool, lock in (("uv", "uv.lock"), ("poetry", "poetry.lock"), ("pixi", "pixi.lock")):
+        for tool in ("uv", "poetry", "pixi"):
             mine = inside or (tool == "poetry" and "pypoetry" in prefix)
-            if mine and os.path.exists(os.path.join(folder, lock)):
-                return {"tool": tool, "folder": folder}
-        if os.path.dirname(folder) == folder:
-            return {}
-        folder = os.path.dirname(folder)
+            if mine and (folder / f"{tool}.lock").exists():
+                return {"tool": tool, "folder": str(folder)}
+    return {}
 
 
 def tools() -> dict[str, Any]:
@@ -217,16 +204,13 @@ def probe(root: str, emit: Callable[..., None]) -> None:
             bool(glob.glob(os.path.join(folder, "_C*"))) or os.path.exists(os.path.join(folder, "version.py"))
         )  # fmt: skip
         # PyTorch's own source code, which is no PyTorch until it is built.
-        source = all(
-            os.path.exists(os.path.join(folder, path)) for path in (os.path.join("..", "setup.py"), "nn")
-        )
+        source = all(os.path.exists(os.path.join(folder, *path)) for path in (("..", "setup.py"), ("nn",)))
         emit(torch_file=file, torch_is_real=real, torch_source=source)
     known = installed()
     names = ("torch", "torchvision", "torchaudio", "triton", "jax", "tensorflow")
     packages = {name: version for name, version in known if name.startswith("nvidia-") or name in names}
     meta = os.path.join(sys.prefix, "conda-meta")
-    conda = glob.glob(os.path.join(meta, "pytorch-[0-9]*.json")) + glob.glob(
-        os.path.join(meta, "libtorch-[0-9]*.json")
-    )
+    conda = [glob.glob(os.path.join(meta, f"{name}-[0-9]*.json")) for name in ("pytorch", "libtorch")]
     emit(packages=packages, torch_copies=[version for name, version in known if name == "torch"],
-         conda_torch=sorted(os.path.basename(file)[: -len(".json")] for file in conda), conda=os.path.isdir(meta))  # fmt: skip
+         conda_torch=sorted(os.path.basename(file)[: -len(".json")] for file in sum(conda, [])),
+         conda=os.path.isdir(meta))  # fmt: skip

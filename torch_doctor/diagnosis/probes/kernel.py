@@ -41,13 +41,12 @@ def module_files(root: str) -> list[str]:
     """Return the Linux kernels that have a compiled driver (``nvidia.ko``, on Debian ``nvidia-current.ko``)."""
     found = []
     tops = ("lib/modules", "run/booted-system/kernel-modules/lib/modules")  # the second one: NixOS
+    places = ("updates", "extra*", "weak-updates", "misc", "kernel/drivers/video", "kernel/nvidia*")
+    ready = re.compile(r"nvidia(?:-current|-tesla[\w-]*)?\.ko")
     for folder in sorted(file for top in tops for file in glob.glob(os.path.join(root, top, "*"))):
-        places = ("updates", "extra*", "weak-updates", "misc", "kernel/drivers/video", "kernel/nvidia*")
-        for top in (top for place in places for top in glob.glob(os.path.join(folder, place))):
-            ready = r"nvidia(?:-current|-tesla[\w-]*)?\.ko"
-            if any(re.match(ready, file) for _, _, files in os.walk(top) for file in files):
-                found.append(os.path.basename(folder))
-                break
+        inside = (top for place in places for top in glob.glob(os.path.join(folder, place)))
+        if any(ready.match(file) for top in inside for _, _, files in os.walk(top) for file in files):
+            found.append(os.path.basename(folder))
     return found
 
 
@@ -84,9 +83,7 @@ def forbidden(root: str, read: Any) -> list[str]:
     forbids = r"(?m)^\s*(?:blacklist nvidia\s*$|alias nvidia off|install nvidia /\S*bin/(?:true|false))"
     folders = ("etc/modprobe.d", "run/modprobe.d", "usr/lib/modprobe.d", "lib/modprobe.d")
     files = [file for top in folders for file in sorted(glob.glob(os.path.join(root, top, "*.conf")))]
-    found = [
-        file for file in files if re.search(forbids, read(os.path.dirname(file), os.path.basename(file)))
-    ]
+    found = [file for file in files if re.search(forbids, read("/", file))]
     return ["/" + os.path.relpath(file, root).replace(os.sep, "/") for file in found]
 
 
@@ -110,15 +107,6 @@ def switched_off(root: str, read: Any, run_command: Any) -> str:
     armoury = "sys/class/firmware-attributes/asus-armoury/attributes/dgpu_disable/current_value"
     switches = (read(root, "sys/devices/platform/asus-nb-wmi/dgpu_disable"), read(root, armoury))
     return "asus-wmi" if "1" in switches else ""
-
-
-def secure_boot(root: str) -> bool:
-    """Return whether Secure Boot is on: the last byte of the EFI variable is 1."""
-    try:
-        with open(os.path.join(root, SECURE_BOOT), "rb") as file:
-            return file.read()[-1:] == b"\x01"
-    except OSError:
-        return False
 
 
 def signatures(root: str, read: Any) -> bool | None:
@@ -170,7 +158,8 @@ def from_files(root: str, read: Any) -> dict[str, Any]:
         "module_files": module_files(root),
         "module_folder": os.path.isdir(os.path.join(root, "lib/modules", kernel)),
         "module_open": "Open Kernel Module" in read(root, "proc/driver/nvidia/version"),
-        "secure_boot": secure_boot(root),
+        # Four bytes of attributes, then 1 where it is on.
+        "secure_boot": read(root, SECURE_BOOT)[4:] == "\1",
         "signatures": signatures(root, read),
         "driver_source": driver_source(root),
         "dkms": any(glob.glob(os.path.join(root, path)) for path in DKMS),

@@ -9,27 +9,22 @@ from collections.abc import Callable
 from typing import Any
 
 
-class _Memory(ctypes.Structure):
-    _fields_ = [("total", ctypes.c_ulonglong), ("free", ctypes.c_ulonglong), ("used", ctypes.c_ulonglong)]
+def _numbers(function: Any, *arguments: Any, count: int, kind: Any = ctypes.c_uint) -> list[int] | None:
+    """Return the numbers in the structure that an NVML function fills in; None if it fails or does not exist.
 
-
-class _Utilization(ctypes.Structure):
-    _fields_ = [("gpu", ctypes.c_uint), ("memory", ctypes.c_uint)]
-
-
-class _Fabric(ctypes.Structure):
-    _fields_ = [("cluster", ctypes.c_ubyte * 16), ("status", ctypes.c_uint), ("clique", ctypes.c_uint),
-                ("state", ctypes.c_ubyte)]  # fmt: skip
-
-
-class _ConfidentialState(ctypes.Structure):
-    _fields_ = [("environment", ctypes.c_uint), ("feature", ctypes.c_uint), ("tools", ctypes.c_uint)]
+    Args:
+        function: The function, or None; the structure is its last argument.
+        arguments: Its other arguments.
+        count: How many numbers the structure has; more do no harm.
+        kind: Their type.
+    """
+    values = (kind * count)()
+    return list(values) if function and function(*arguments, ctypes.byref(values)) == 0 else None
 
 
 def _number(function: Any, *arguments: Any, kind: Any = ctypes.c_uint) -> int | None:
-    """Return the value that an NVML function writes into its last argument; None if it fails or does not exist."""
-    value = kind(0)
-    return value.value if function and function(*arguments, ctypes.byref(value)) == 0 else None
+    """Return the one value that an NVML function writes into its last argument, or None."""
+    return (_numbers(function, *arguments, count=1, kind=kind) or [None])[0]
 
 
 def licensed(nvml: Any, handle: Any) -> bool | None:
@@ -38,25 +33,25 @@ def licensed(nvml: Any, handle: Any) -> bool | None:
     The structure begins with: licence supported, number of features, then per feature its code and its state.
     """
     function = getattr(nvml, "nvmlDeviceGetGridLicensableFeatures_v4", None)
-    answer = (ctypes.c_uint * 1024)()  # larger than the structure of any release
-    if function is None or function(handle, ctypes.byref(answer)) != 0 or not answer[0] or not answer[1]:
-        return None
-    return bool(answer[3])
+    answer = _numbers(function, handle, count=1024)  # larger than the structure of any release
+    return bool(answer[3]) if answer and answer[0] and answer[1] else None
 
 
 def fabric(nvml: Any, handle: Any) -> int | None:
     """Return the state of a GPU in an NVSwitch fabric: 0 none, 1 not started, 2 in progress, 3 completed; or None."""
-    function, answer = getattr(nvml, "nvmlDeviceGetGpuFabricInfo", None), _Fabric()
-    return answer.state if function and function(handle, ctypes.byref(answer)) == 0 else None
+    # After 16 bytes for the cluster: status, clique, and in the lowest byte the state.
+    answer = _numbers(getattr(nvml, "nvmlDeviceGetGpuFabricInfo", None), handle, count=7)
+    return answer[6] & 0xFF if answer else None
 
 
 def confidential(nvml: Any) -> dict[str, Any]:
     """Return whether confidential computing is on, and whether its GPUs accept work (``nvidia-smi conf-compute``)."""
-    function, answer = getattr(nvml, "nvmlSystemGetConfComputeState", None), _ConfidentialState()
-    if not function or function(ctypes.byref(answer)) != 0:
+    answer = _numbers(getattr(nvml, "nvmlSystemGetConfComputeState", None), count=3)
+    if not answer:
         return {}
+    _environment, feature, _tools = answer
     ready = _number(getattr(nvml, "nvmlSystemGetConfComputeGpusReadyState", None))
-    return {"confidential": bool(answer.feature), "ready": None if ready is None else bool(ready)}
+    return {"confidential": bool(feature), "ready": None if ready is None else bool(ready)}
 
 
 def _newest(nvml: Any, name: str, *endings: str) -> Any:
@@ -88,12 +83,12 @@ def device(nvml: Any, index: int) -> tuple[int, dict[str, Any]]:
         values["name"] = name.value.decode("utf-8", "replace")
     values["compute_mode"] = _number(nvml.nvmlDeviceGetComputeMode, handle)
     values.update(partitions(nvml, handle))
-    memory = _Memory()
-    if nvml.nvmlDeviceGetMemoryInfo(handle, ctypes.byref(memory)) == 0:
-        values.update(memory=memory.total, used=memory.used)
-    busy = _Utilization()
-    if nvml.nvmlDeviceGetUtilizationRates(handle, ctypes.byref(busy)) == 0:
-        values["busy"] = busy.gpu
+    memory = _numbers(nvml.nvmlDeviceGetMemoryInfo, handle, count=3, kind=ctypes.c_ulonglong)
+    if memory:
+        values["memory"], _free, values["used"] = memory
+    rates = _numbers(nvml.nvmlDeviceGetUtilizationRates, handle, count=2)  # of the GPU, of its memory
+    if rates:
+        values["busy"] = rates[0]
     values["temperature"] = _number(nvml.nvmlDeviceGetTemperature, handle, ctypes.c_int(0))
     reasons = _newest(nvml, "nvmlDeviceGetCurrentClocks", "EventReasons", "ThrottleReasons")
     if reasons:

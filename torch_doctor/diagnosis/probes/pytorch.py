@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import sys
 import warnings
 from collections.abc import Callable
 from typing import Any
+
+FILES = runpy.run_path(os.path.join(os.path.dirname(os.path.abspath(__file__)), "files.py"))
 
 # `os.environ["CUDA_VISIBLE_DEVICES"] = "2"` in Python (in a notebook's file the quotes have backslashes), `export
 # CUDA_VISIBLE_DEVICES=2` in a shell. Only values that are written out: a variable may be anything.
@@ -28,7 +31,7 @@ _SLOWS = (
 def settings(patterns: tuple[re.Pattern[str], ...], folder: str = ".") -> list[dict[str, Any]]:
     """Return the lines with one of `patterns` in the programs of `folder`: ``[{"file": "train.py", "line": 3, …}]``.
 
-    `value` is the first group. At most 50 files and 100 000 characters of each; no subfolders.
+    `value` is the first group. At most 50 files and 100 000 bytes of each; no subfolders.
     """
     found: list[dict[str, Any]] = []
     try:
@@ -39,12 +42,7 @@ def settings(patterns: tuple[re.Pattern[str], ...], folder: str = ".") -> list[d
         path = os.path.join(folder, name)
         if not os.path.isfile(path):  # opening a named pipe would wait for ever
             continue
-        try:
-            with open(path, encoding="utf-8", errors="replace") as file:
-                lines = file.read(100_000).split("\n")
-        except OSError:
-            continue
-        for number, line in enumerate(lines, 1):
+        for number, line in enumerate(FILES["read"](folder, name).split("\n"), 1):
             match = next(filter(None, (pattern.search(line) for pattern in patterns)), None)
             if match and not line.lstrip(' \t"').startswith("#"):
                 found.append({"file": name, "line": number, "value": match.group(1).strip()})
@@ -53,18 +51,9 @@ def settings(patterns: tuple[re.Pattern[str], ...], folder: str = ".") -> list[d
 
 def foreign() -> list[str]:
     """Return the CUDA libraries in this process that do not come from Python packages (Linux)."""
-    found = set()
-    try:
-        with open("/proc/self/maps", encoding="utf-8", errors="replace") as file:
-            for line in file:
-                path = line.rstrip("\n").split(maxsplit=5)[-1]
-                name = os.path.basename(path)
-                if re.match(r"lib(cudart|cublas|cudnn|nccl|cufft|curand|cusparse|cusolver|nvJitLink|cupti)\b", name) \
-                        and "-packages" not in path:  # fmt: skip
-                    found.add(path)
-    except OSError:
-        pass
-    return sorted(found)
+    cuda = re.compile(r"lib(cudart|cublas|cudnn|nccl|cufft|curand|cusparse|cusolver|nvJitLink|cupti)\b")
+    loaded = [path for path in FILES["mapped"]() if cuda.match(os.path.basename(path))]
+    return sorted(path for path in loaded if "-packages" not in path)
 
 
 def first_line(error: BaseException) -> str:

@@ -4,36 +4,30 @@ from __future__ import annotations
 
 import glob
 import os
+import runpy
 import sys
 import time
 from collections.abc import Callable
 from typing import Any
+
+read = runpy.run_path(os.path.join(os.path.dirname(os.path.abspath(__file__)), "files.py"))["read"]
 
 # File systems of a network, of a cloud drive, and of Windows as seen from WSL (9p, drvfs).
 REMOTE = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "drvfs", "fuse.drive", "fuse.sshfs", "fuse.rclone",
           "fuse.gcsfuse", "fuse.s3fs", "fuse.google-drive-ocamlfuse")  # fmt: skip
 
 
-def best(function: Callable[[], Any], finish: Callable[[], Any], runs: int = 5) -> float:
-    """Return the shortest time of some runs in seconds; `finish` waits for the end of the work."""
+def best(function: Callable[[], Any], finish: Callable[[], Any]) -> float:
+    """Return the shortest time of five runs in seconds; `finish` waits for the end of the work."""
     function()
     finish()
     times = []
-    for _ in range(runs):
+    for _ in range(5):
         start = time.perf_counter()
         function()
         finish()
         times.append(time.perf_counter() - start)
     return min(times)
-
-
-def read(path: str) -> str:
-    """Return the first line of a file, or ``""``."""
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.readline().strip()
-    except OSError:
-        return ""
 
 
 def on_battery(root: str) -> bool | None:
@@ -45,26 +39,22 @@ def on_battery(root: str) -> bool | None:
         known = ctypes.windll.kernel32.GetSystemPowerStatus(status)
         return status[0] == 0 if known and status[0] in (0, 1) else None
     supplies = glob.glob(os.path.join(glob.escape(root), "sys/class/power_supply/*"))
-    if not supplies or any(read(os.path.join(supply, "online")) == "1" for supply in supplies):
+    if not supplies or any(read(supply, "online") == "1" for supply in supplies):
         return None if not supplies else False
     # The battery of a mouse has the scope "Device".
-    own = [supply for supply in supplies if read(os.path.join(supply, "scope")) != "Device"]
-    return any(read(os.path.join(supply, "status")) == "Discharging" for supply in own)
+    own = [supply for supply in supplies if read(supply, "scope") != "Device"]
+    return any(read(supply, "status") == "Discharging" for supply in own)
 
 
 def remote_disk(root: str, folder: str) -> str:
     """Return the kind of the file system of `folder` if it is one of :data:`REMOTE`, otherwise ``""``."""
     nearest, kind = "", ""
-    try:
-        with open(os.path.join(root, "proc/mounts"), encoding="utf-8", errors="replace") as file:
-            for line in file:
-                place, system = (line.split() + ["", "", ""])[1:3]
-                place = place.replace("\\040", " ")
-                inside = folder == place or folder.startswith(place.rstrip("/") + "/")
-                if inside and len(place) >= len(nearest):
-                    nearest, kind = place, system
-    except OSError:
-        return ""
+    for line in read(root, "proc/mounts", 10_000_000).splitlines():
+        place, system = (line.split() + ["", "", ""])[1:3]
+        place = place.replace("\\040", " ")
+        inside = folder == place or folder.startswith(place.rstrip("/") + "/")
+        if inside and len(place) >= len(nearest):
+            nearest, kind = place, system
     return kind if kind in REMOTE else ""
 
 
@@ -78,7 +68,7 @@ def link(root: str, card: str) -> dict[str, float]:
     found = {}
     for key, file in (("speed", "link_speed"), ("width", "link_width")):
         for prefix, path in (("", f"current_{file}"), ("max_", f"max_{file}")):
-            text = read(os.path.join(root, "sys/bus/pci/devices", card, path)).split(" ")[0]
+            text = read(root, f"sys/bus/pci/devices/{card}/{path}").split(" ")[0]
             if not text.replace(".", "", 1).isdigit():  # "Unknown"
                 return {}
             found[prefix + key] = float(text)

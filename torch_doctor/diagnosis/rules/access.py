@@ -50,11 +50,8 @@ def container_without_gpu(e: Evidence) -> RuleResult:
     if not _nothing_given(e) or host_without_driver(e):
         return None
     asked = e.environment("NVIDIA_VISIBLE_DEVICES")
-    given = (
-        "interpreter.gpus-not-asked"
-        if asked is None
-        else Line("interpreter", f"NVIDIA_VISIBLE_DEVICES = {asked!r}")
-    )
+    set_to = "interpreter: NVIDIA_VISIBLE_DEVICES = {interpreter.environment.NVIDIA_VISIBLE_DEVICES!r}"
+    given = "interpreter.gpus-not-asked" if asked is None else set_to
     lines = ["bus.container-without-gpu", bus_line, given]
     if e.cards() or e.get("bus.module"):
         return SURE, lines
@@ -144,8 +141,6 @@ def no_permission(e: Evidence) -> RuleResult:
     explained = (selinux(e) or (0,))[0] >= LIKELY
     if not refused or explained or (e.container and all("EPERM" in line.fact for line in refused)):
         return None
-    rights = [e.line("bus.rights", name=name, rights=rights) for name, rights in sorted(_rights(e).items())][
-        :1
-    ]
+    rights = [e.line("bus.rights", name=name, rights=mode) for name, mode in sorted(_rights(e).items())]
     plain = any("EACCES" in line.fact for line in refused) and not _for_all(e)
-    return (SURE if plain else LIKELY), [refused, rights, cuinit_line]
+    return (SURE if plain else LIKELY), [refused, rights[:1], cuinit_line]

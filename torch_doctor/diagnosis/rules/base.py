@@ -31,9 +31,17 @@ def rule(table: dict[str, Rule], cause: str) -> Callable[[Rule], Rule]:
     return register
 
 
-def when(condition: Callable[[Evidence], object], sure: int, *shown: Any) -> Rule:
-    """Return the rule of a cause that is always as sure: where `condition` is true of the evidence, it shows `shown`."""
-    return lambda e: (sure, shown) if condition(e) else None
+def when(
+    condition: Callable[[Evidence], object],
+    certainty: int,
+    *shown: Any,
+    sure: Callable[[Evidence], object] = lambda e: False,
+) -> Rule:
+    """Return the rule of a cause that shows `shown` where `condition` is true of the evidence.
+
+    It is as certain as `certainty` says, and sure where `sure` is true of the evidence, too.
+    """
+    return lambda e: (SURE if sure(e) else certainty, shown) if condition(e) else None
 
 
 def said(sure: int, probe: str, text: Callable[[Evidence], str], *patterns: str) -> Rule:

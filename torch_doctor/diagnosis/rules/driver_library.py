@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from torch_doctor.diagnosis.evidence import Evidence, Line, mentions
+from torch_doctor.diagnosis.evidence import Evidence, Line, mentions, numbers
 
 from .base import LIKELY, POSSIBLE, SURE, Rule, RuleResult, explained, failing, nothing_here, rule, when
 from .shown import build_line, cuinit_line, library_line, nvml_line
@@ -15,18 +15,13 @@ RULES: dict[str, Rule] = {}
 # --- in WSL, GPU and driver come from Windows ---------------------------------------------------------
 
 
-@rule(RULES, "wsl-1")
-def wsl_1(e: Evidence) -> RuleResult:
-    """WSL 1, in which Linux programs run without a Linux kernel: GPUs exist in WSL 2 only (Microsoft's manual).
-
-    Sure for release 4.4, which WSL 1 always claims to be; a kernel that somebody built for WSL 2 may have any name.
-    """
-    if e.wsl != 1 or e.container or e.get("bus.dxg"):
-        return None
-    known = str(e.get("bus.kernel", "")).startswith("4.4.")
-    return (SURE if known else LIKELY), ["bus.no-dxg", Line("bus", f"kernel {e.get('bus.kernel', '')}")]
-
-
+# WSL 1, in which Linux programs run without a Linux kernel: GPUs exist in WSL 2 only (Microsoft's manual).
+# Sure for release 4.4, which WSL 1 always claims to be; a kernel that somebody built for WSL 2 may have any name.
+RULES["wsl-1"] = when(
+    lambda e: e.wsl == 1 and not e.container and not e.get("bus.dxg"),
+    LIKELY, "bus.no-dxg", lambda e: Line("bus", f"kernel {e.get('bus.kernel', '')}"),
+    sure=lambda e: str(e.get("bus.kernel")).startswith("4.4."),
+)  # fmt: skip
 # WSL 2, but Windows passes no GPU on. An old Windows or WSL, or the option gpuSupport: only likely.
 RULES["wsl-old"] = when(
     lambda e: e.wsl == 2 and not e.get("bus.dxg") and not e.container and not e.devices,
@@ -51,16 +46,13 @@ def wsl_shadowed(e: Evidence) -> RuleResult:
     return sure, [library_line, cuinit_line, "bus: /dev/dxg"]
 
 
-@rule(RULES, "wsl-without-driver")
-def wsl_without_driver(e: Evidence) -> RuleResult:
-    """WSL can use a GPU, but Windows gave it no NVIDIA driver. Only likely: that is also so without an NVIDIA card."""
-    seen = e.get("smi.gpus", 0) or e.get("nvml.count", 0) or library_not_on_path(e)
-    none = e.library is False or (e.get("driver.windows_library") is False and failing(e))
-    if e.wsl == 2 and e.get("bus.dxg") and none and not e.container and not seen:
-        return LIKELY, ["bus: /dev/dxg", "driver.no-windows-library", library_line]
-    return None
-
-
+# WSL can use a GPU, but Windows gave it no NVIDIA driver. Only likely: that is also so without an NVIDIA card.
+RULES["wsl-without-driver"] = when(
+    lambda e: e.wsl == 2 and e.get("bus.dxg") and not e.container
+    and (e.library is False or (e.get("driver.windows_library") is False and failing(e)))
+    and not (e.get("smi.gpus") or e.get("nvml.count") or library_not_on_path(e)),
+    LIKELY, "bus: /dev/dxg", "driver.no-windows-library", library_line,
+)  # fmt: skip
 # In a container on WSL, libcuda does not find its counterpart (500), because Docker mounted an incomplete driver.
 # Updating Docker Desktop mended it in jhj0517/Whisper-WebUI#279 and YanWenKun/ComfyUI-Docker#74.
 RULES["docker-desktop-old"] = when(
@@ -179,15 +171,12 @@ def _differs(e: Evidence) -> bool:
     return _smi_disagrees(e) or apart or (e.cuinit in (803, 804) and not _compatibility(e))
 
 
-@rule(RULES, "driver-in-container")
-def driver_in_container(e: Evidence) -> RuleResult:
-    """The container's image brings a driver library of its own, which hides the host's.
-
-    Sure: it is of another version than the host's module, and no toolkit mounted it.
-    """
-    if not e.container or not _differs(e) or e.get("driver.mounted") is not False:
-        return None
-    return (SURE if _apart(e) else LIKELY), [library_line, "driver.not-mounted", _versions, cuinit_line]
+# The container's image brings a driver library of its own, which hides the host's.
+# Sure where it is of another version than the host's module, and no toolkit mounted it.
+driver_in_container = RULES["driver-in-container"] = when(
+    lambda e: e.container and _differs(e) and e.get("driver.mounted") is False,
+    LIKELY, library_line, "driver.not-mounted", _versions, cuinit_line, sure=_apart,
+)  # fmt: skip
 
 
 def _same_on_disk(e: Evidence) -> bool:
@@ -205,22 +194,14 @@ def module_not_rebuilt(e: Evidence) -> RuleResult:
     if not _same_on_disk(e) or library_left_over(e):
         return None
     others = [kernel for kernel in e.get("bus.module_files", []) if kernel != e.get("bus.kernel")]
-    return (POSSIBLE if others else LIKELY), [
-        _versions,
-        "bus: modinfo nvidia: {bus.modinfo.version}",
-        cuinit_line,
-    ]
-
-
-def _number(version: object) -> tuple[int, ...]:
-    """Return a version as numbers: ``"535.129.03"`` → ``(535, 129, 3)``."""
-    return tuple(int(part) for part in str(version).split(".") if part.isdigit())
+    on_disk = "bus: modinfo nvidia: {bus.modinfo.version}"
+    return (POSSIBLE if others else LIKELY), [_versions, on_disk, cuinit_line]
 
 
 # A copy of libcuda from an older driver is found first, as NVIDIA's installer leaves it beside packages.
 # The module on the disk is the running one, so no restart is pending. Only likely: an update may also have failed.
 library_left_over = RULES["library-left-over"] = when(
-    lambda e: _same_on_disk(e) and _number(e.get("driver.file_version")) <= _number(e.get("bus.module")),
+    lambda e: _same_on_disk(e) and numbers(e.get("driver.file_version")) <= numbers(e.get("bus.module")),
     LIKELY, library_line, _versions, cuinit_line,
 )  # fmt: skip
 

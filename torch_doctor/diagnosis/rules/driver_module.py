@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from torch_doctor.data import screen
-from torch_doctor.diagnosis.evidence import Evidence, Line, joined, mentions
+from torch_doctor.diagnosis.evidence import Evidence, Line, joined, mentions, numbers
 from torch_doctor.diagnosis.places import BLACKWELL, MAXWELL, TURING, card_number
 
 from .base import LIKELY, SURE, Rule, RuleResult, rule, when
@@ -61,9 +61,9 @@ _FLAVOURS, _UNFIT = screen("evidence", "module"), screen("evidence", "unfit")
 def _unfit(e: Evidence, card: dict[str, Any]) -> Line | None:
     """Return why the driver cannot serve `card`, or None."""
     number, (flavour, version) = card_number(card), _flavour(e)
-    major = int(version.split(".")[0]) if version.split(".")[0].isdigit() else 0
-    if not number or not major:
+    if not number or not numbers(version):
         return None
+    major = numbers(version)[0]
     wrong = {
         "open": number >= BLACKWELL and flavour == "proprietary",
         "from-570": number >= BLACKWELL and major < 570,
@@ -128,17 +128,13 @@ given_away = RULES["given-away"] = when(
 )
 
 
-@rule(RULES, "nouveau")
-def nouveau(e: Evidence) -> RuleResult:
-    """NVIDIA's driver is built, but the free driver holds the card; only one of them can. nova_core's is named NovaCore.
-
-    Where Secure Boot refuses NVIDIA's module, the free driver takes the card in its place; that is another cause.
-    """
-    built = e.get("bus.kernel") in e.get("bus.module_files", [])
-    free = any(re.match(r"nouveau|nova", name, re.I) for name in holders(e))
-    return (
-        (SURE, [bus_line, _files]) if _unloaded(e) and built and free and not driver_not_signed(e) else None
-    )
+# NVIDIA's driver is built, but the free driver holds the card; only one of them can. nova_core's is named NovaCore.
+# Where Secure Boot refuses NVIDIA's module, the free driver takes the card in its place; that is another cause.
+nouveau = RULES["nouveau"] = when(
+    lambda e: _unloaded(e) and e.module_built and not driver_not_signed(e)
+    and any(re.match(r"nouveau|nova", name, re.I) for name in holders(e)),
+    SURE, bus_line, _files,
+)  # fmt: skip
 
 
 @rule(RULES, "kernel-replaced")
@@ -150,13 +146,8 @@ def kernel_replaced(e: Evidence) -> RuleResult:
     files, running = e.get("bus.module_files", []), str(e.get("bus.kernel"))
     if not _unloaded(e) or not files or e.get("bus.module_folder") is not False or running in files:
         return None
-    newer = all(_numbers(file) > _numbers(running) for file in files)
+    newer = all(numbers(file) > numbers(running) for file in files)
     return (SURE, [_files, bus_line]) if newer else None
-
-
-def _numbers(version: str) -> list[int]:
-    """Return the numbers in a version: ``"6.8.0-45-generic"`` → ``[6, 8, 0, 45]``."""
-    return [int(number) for number in re.findall(r"\d+", version)]
 
 
 @rule(RULES, "driver-not-built")
@@ -166,10 +157,9 @@ def driver_not_built(e: Evidence) -> RuleResult:
     Sure if it was built for another kernel. If it was built for none, something of the driver is here, but its module
     may lie where nobody looked: likely.
     """
-    files = e.get("bus.module_files", [])
-    if not _unloaded(e) or e.get("bus.kernel") in files or kernel_replaced(e) or e.get("bus.modinfo"):
+    if not _unloaded(e) or e.module_built or kernel_replaced(e) or e.get("bus.modinfo"):
         return None
-    if files:
+    if e.get("bus.module_files"):
         return SURE, [_files, bus_line, log_lines(e, "other-kernel")]
     return (LIKELY, [_files, traces, bus_line]) if traces(e) or e.get("bus.dkms") else None
 
@@ -197,8 +187,7 @@ def driver_not_signed(e: Evidence) -> RuleResult:
 
 def _built(e: Evidence) -> bool:
     """Return whether the module is built for the running kernel, but not loaded."""
-    here = e.get("bus.kernel") in e.get("bus.module_files", []) or bool(e.get("bus.modinfo"))
-    return _unloaded(e) and here and "vfio-pci" not in holders(e)
+    return _unloaded(e) and (e.module_built or bool(e.get("bus.modinfo"))) and "vfio-pci" not in holders(e)
 
 
 @rule(RULES, "driver-not-loaded")

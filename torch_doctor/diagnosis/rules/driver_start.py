@@ -70,17 +70,12 @@ def _not_ready(e: Evidence) -> bool:
     return e.cuinit == 802 or bool(mentions(e.complaints, r"Error 802"))
 
 
-@rule(RULES, "confidential-vm")
-def confidential_vm(e: Evidence) -> RuleResult:
-    """A GPU with confidential computing waits until somebody declares it ready.
-
-    Sure where NVML says that it accepts no work. ``nvidia-smi conf-compute -srs 1`` was the cure in NVIDIA/nvtrust#56.
-    """
-    if not _not_ready(e) or not e.get("nvml.confidential"):
-        return None
-    ready = e.get("nvml.ready")
-    return (SURE if ready is False else LIKELY), [cuinit_line, f"nvml.confidential-{ready}"]
-
+# A GPU with confidential computing waits until somebody declares it ready. Sure where NVML says that it accepts no work.
+# `nvidia-smi conf-compute -srs 1` was the cure in NVIDIA/nvtrust#56.
+confidential_vm = RULES["confidential-vm"] = when(
+    lambda e: _not_ready(e) and e.get("nvml.confidential"),
+    LIKELY, cuinit_line, lambda e: f"nvml.confidential-{e.get('nvml.ready')}", sure=lambda e: e.get("nvml.ready") is False,
+)  # fmt: skip
 
 _FABRIC = screen("evidence", "fabric")  # states of a GPU
 
@@ -94,10 +89,8 @@ def fabric(e: Evidence) -> RuleResult:
     """
     if not _not_ready(e) or confidential_vm(e):
         return None
-    runs, states = (
-        e.get("bus.fabric_manager"),
-        {gpu.get("fabric") for gpu in e.get("nvml.devices", [])} & {1, 2, 3},
-    )
+    runs = e.get("bus.fabric_manager")
+    states = {gpu.get("fabric") for gpu in e.get("nvml.devices", [])} & {1, 2, 3}
     # A container does not show the services of its host.
     manager = "" if e.container else "bus.manager-runs" if runs else "bus.manager-stopped"
     several = max(len(e.cards()), e.get("nvml.count", 0)) > 1 and not e.container
@@ -107,14 +100,12 @@ def fabric(e: Evidence) -> RuleResult:
     return (SURE if states & {1, 2} or (several and not runs) else LIKELY), lines
 
 
-@rule(RULES, "mps")
-def mps(e: Evidence) -> RuleResult:
-    """The server that shares a GPU between processes (CUDA MPS) does not answer. Sure: the codes belong to MPS alone."""
-    message = mentions(e.complaints, r"MPS client failed to connect", r"Error 80[567]", r"MPS server")
-    if e.cuinit not in (805, 806, 807) and not message:
-        return None
-    pipe = "interpreter: CUDA_MPS_PIPE_DIRECTORY = {interpreter.environment.CUDA_MPS_PIPE_DIRECTORY!r}"
-    return SURE, [cuinit_line, pipe]
+# The server that shares a GPU between processes (CUDA MPS) does not answer. Sure: the codes belong to MPS alone.
+RULES["mps"] = when(
+    lambda e: e.cuinit in (805, 806, 807)
+    or mentions(e.complaints, r"MPS client failed to connect", r"Error 80[567]", r"MPS server"),
+    SURE, cuinit_line, "interpreter: CUDA_MPS_PIPE_DIRECTORY = {interpreter.environment.CUDA_MPS_PIPE_DIRECTORY!r}",
+)  # fmt: skip
 
 
 @rule(RULES, "gpu-lost")
@@ -165,11 +156,8 @@ def after_sleep(e: Evidence) -> RuleResult:
     others = (*MIXED, uvm_missing, no_permission, container_lost, wsl_shadowed, gpu_lost)
     if e.cuinit != 999 or explained(e, *others):
         return None
-    return (
-        (LIKELY, [cuinit_line, "bus.slept", nvml_line])
-        if e.get("bus.slept", 0) > 60
-        else (POSSIBLE, cuinit_line)
-    )
+    slept = e.get("bus.slept", 0) > 60
+    return (LIKELY, [cuinit_line, "bus.slept", nvml_line]) if slept else (POSSIBLE, cuinit_line)
 
 
 # --- memory -------------------------------------------------------------------------------------------
@@ -189,16 +177,15 @@ def filled(e: Evidence, share: float) -> list[dict[str, Any]]:
 
 def used_line(e: Evidence, gpu: dict[str, Any]) -> Line:
     """Return how much of the memory of `gpu` is taken, in GiB."""
-    return e.line(
-        "nvml.memory-used", index=gpu.get("index"), used=gpu["used"] / 2**30, memory=gpu["memory"] / 2**30
-    )
+    used, memory = (gpu[name] / 2**30 for name in ("used", "memory"))
+    return e.line("nvml.memory-used", index=gpu.get("index"), used=used, memory=memory)
 
 
-@rule(RULES, "address-limit")
-def address_limit(e: Evidence) -> RuleResult:
-    """A limit on addresses (ulimit -v) stops CUDA, which reserves very many of them. Only likely: it may be high enough."""
-    lines, limit = _starting(e), e.get("bus.address_limit")
-    return (LIKELY, [lines, Line("bus", f"ulimit -v: {limit // 1024} KiB")]) if lines and limit else None
+# A limit on addresses (ulimit -v) stops CUDA, which reserves very many of them. Only likely: it may be high enough.
+address_limit = RULES["address-limit"] = when(
+    lambda e: _starting(e) and e.get("bus.address_limit"),
+    LIKELY, _starting, lambda e: f"bus: ulimit -v: {e.get('bus.address_limit') // 1024} KiB",
+)  # fmt: skip
 
 
 @rule(RULES, "gpu-memory-full")
@@ -215,11 +202,10 @@ def gpu_memory_full(e: Evidence) -> RuleResult:
     return LIKELY, [lines or Line("usable", message), [used_line(e, gpu) for gpu in full[:4]]]
 
 
-@rule(RULES, "init-memory")
-def init_memory(e: Evidence) -> RuleResult:
-    """Out of memory while CUDA starts, and neither a limit nor a full GPU explains it."""
-    lines = _starting(e)
-    return (LIKELY, lines) if lines and not explained(e, address_limit, gpu_memory_full) else None
+# Out of memory while CUDA starts, and neither a limit nor a full GPU explains it.
+RULES["init-memory"] = when(
+    lambda e: _starting(e) and not explained(e, address_limit, gpu_memory_full), LIKELY, _starting
+)
 
 
 @rule(RULES, "memory-error")

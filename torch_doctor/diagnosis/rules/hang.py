@@ -43,11 +43,9 @@ def error_line(e: Evidence, name: str) -> Line | str:
 
 def outcome(e: Evidence, name: str) -> Line:
     """Return how the attempt `name` ended as evidence."""
-    right = attempt(e, name) == "right" and e.get(f"job.tries.{name}.value") == 101
-    how = _TRIED[attempt(e, name) or "not"]
-    return e.line(
-        "job.sum-right" if right else "job.tried", name=name, how=how, value=e.get(f"job.tries.{name}.value")
-    )
+    how, value = attempt(e, name), e.get(f"job.tries.{name}.value")
+    fact = "job.sum-right" if how == "right" and value == 101 else "job.tried"
+    return e.line(fact, name=name, how=_TRIED[how or "not"], value=value)
 
 
 def in_nccl_file(e: Evidence, variable: str) -> list[str]:

@@ -33,10 +33,8 @@ def stale(e: Evidence) -> RuleResult:
     """This process counted the GPUs before CUDA_VISIBLE_DEVICES changed, and the driver keeps the old answer."""
     asked, before, now = (e.get(f"caller.{key}") for key in ("cuda_asked", "visible_at_start", "visible_now"))
     counted = e.get("caller.count")
-    changed = (
-        before != now
-        and "caller: CUDA_VISIBLE_DEVICES: {caller.visible_at_start!r} -> {caller.visible_now!r}"
-    )
+    values = "{caller.visible_at_start!r} -> {caller.visible_now!r}"
+    changed = before != now and f"caller: CUDA_VISIBLE_DEVICES: {values}"
     if counted is not None and e.works and counted != e.works:
         return SURE, ["caller: torch.cuda.device_count() = {caller.count}", "usable.fresh-counts", changed]
     if asked and changed:
@@ -53,13 +51,8 @@ def other_torch(e: Evidence) -> dict[str, str]:
 
     Example: ``{"named_by": "VIRTUAL_ENV", "prefix": "/home/a/venv", "torch": "2.13.0", "cuda": "13.0"}``
     """
-    others = [other for other in e.get("interpreter.others", []) if other.get("torch")]
-    with_cuda = [other for other in others if other.get("cuda")]
-    if e.torch == "missing":
-        return (with_cuda or others or [{}])[0]
-    if e.build == "cpu" and e.card_here:
-        return (with_cuda or [{}])[0]
-    return {}
+    better = e.torch == "missing" or (e.build == "cpu" and e.card_here and e.other_environment.get("cuda"))
+    return e.other_environment if better else {}
 
 
 _EXECUTABLE = "interpreter: sys.executable = {interpreter.executable}"
@@ -106,18 +99,12 @@ def python_without_wheel(e: Evidence) -> RuleResult:
     return SURE, [python, e.line("interpreter.wheels", first=PYTHONS[0], last=PYTHONS[1])]
 
 
-@rule(RULES, "no-torch")
-def no_torch(e: Evidence) -> RuleResult:
-    """PyTorch is not installed for this Python. Sure: this Python itself says so."""
-    explained = (
-        other_torch(e) or python_without_wheel(e) or jetson(e) or e.get("interpreter.torch_is_real") is False
-    )
-    return (
-        (SURE, [Line("pytorch", e.import_error), _EXECUTABLE])
-        if e.torch == "missing" and not explained
-        else None
-    )
-
+# PyTorch is not installed for this Python. Sure: this Python itself says so.
+RULES["no-torch"] = when(
+    lambda e: e.torch == "missing" and e.get("interpreter.torch_is_real") is not False
+    and not (other_torch(e) or python_without_wheel(e) or jetson(e)),
+    SURE, lambda e: Line("pytorch", e.import_error), _EXECUTABLE,
+)  # fmt: skip
 
 # --- the installed build ------------------------------------------------------------------------------
 
@@ -156,11 +143,8 @@ def foreign_libraries(e: Evidence) -> RuleResult:
 @rule(RULES, "two-cudas")
 def two_cudas(e: Evidence) -> RuleResult:
     """Libraries of two CUDA releases are installed side by side."""
-    message, names = (
-        _unresolved(e),
-        map(re.compile(r"nvidia-.+-(cu\d\d)").fullmatch, e.get("interpreter.packages", {})),
-    )
-    majors = sorted({name[1] for name in names if name})
+    message, packages = _unresolved(e), " ".join(e.get("interpreter.packages", {}))
+    majors = sorted(set(re.findall(r"(?<!\S)nvidia-\S+-(cu\d\d)(?!\S)", packages)))
     if not message or len(majors) < 2:
         return None
     sure = LIKELY if foreign_path(e) or _MISSING in message else SURE

@@ -90,16 +90,13 @@ def _video(e: Evidence) -> Line:
     return e.line("bus.video", names=joined(e.get("bus.video") or []))
 
 
-@rule(RULES, "card-off")
-def card_off(e: Evidence) -> RuleResult:
-    """On a Windows laptop the driver is installed, but Windows lists no NVIDIA card: a mode that saves power hides it.
-
-    Only likely: an external GPU that is not plugged in looks the same.
-    """
-    laptop = e.get("bus.laptop") is not False  # None: not known
-    if e.os != "windows" or not e.get("bus.video") or listed(e) or e.card_here or not laptop:
-        return None
-    return (LIKELY, [_video, traces]) if traces(e) else None
+# On a Windows laptop the driver is installed, but Windows lists no NVIDIA card: a mode that saves power hides it.
+# Only likely: an external GPU that is not plugged in looks the same. Whether it is a laptop may not be known (None).
+card_off = RULES["card-off"] = when(
+    lambda e: e.os == "windows" and e.get("bus.video") and not listed(e) and not e.card_here
+    and e.get("bus.laptop") is not False and traces(e),
+    LIKELY, _video, lambda e: traces(e),
+)  # fmt: skip
 
 
 @rule(RULES, "card-disabled")
@@ -120,7 +117,7 @@ def traces(e: Evidence) -> list[Line]:
         found.append(Line("driver", f"libcuda = {path or 'nvcuda.dll'}"))
     if e.get("bus.module"):
         found.append(e.line("bus: /proc/driver/nvidia/version: {bus.module}"))
-    elif e.get("bus.kernel") in e.get("bus.module_files", []) and not e.container:
+    elif e.module_built and not e.container:
         found.append(e.line("bus: nvidia.ko: {bus.kernel}"))
     if e.ended("smi") == "answered":
         first = next(iter(e.smi_text.splitlines()), "")[:100]

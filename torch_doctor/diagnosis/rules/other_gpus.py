@@ -33,30 +33,27 @@ def no_kernel_image(gpu: dict[str, Any]) -> str:
     return mentions(str(gpu.get("error", "")), r"no kernel image", r"does not include kernels")
 
 
-@rule(RULES, "jetson")
-def jetson(e: Evidence) -> RuleResult:
-    """A Jetson needs NVIDIA's own build of torch. Sure: this build has no code for its GPU, or there is none at all."""
-    # In a container that did not get the GPU, another build does not help.
-    if not e.jetson or e.works or (e.container and not e.get("bus.tegra_nodes")):
-        return None
-    if e.build != "cpu" and e.torch != "missing" and not without_code(e):
-        return None
-    model = "bus.jetson" if e.get("bus.jetson") == "yes" else "bus: Jetson: {bus.jetson}"
-    return SURE, [model, build_line if e.build else Line("pytorch", e.import_error)]
-
-
+# A Jetson needs NVIDIA's own build of torch. Sure: this build has no code for its GPU, or there is none at all.
+# In a container that did not get the GPU, another build does not help.
+jetson = RULES["jetson"] = when(
+    lambda e: e.jetson and not e.works and (e.get("bus.tegra_nodes") or not e.container)
+    and (e.build == "cpu" or e.torch == "missing" or without_code(e)),
+    SURE, lambda e: "bus.jetson" if e.get("bus.jetson") == "yes" else "bus: Jetson: {bus.jetson}",
+    lambda e: build_line(e) if e.build else Line("pytorch", e.import_error),
+)  # fmt: skip
 # A Mac has no CUDA.
 RULES["apple"] = when(lambda e: e.os == "darwin", SURE, "bus: macOS, {bus.arch}", lambda e: Line(
     "pytorch", f"torch.backends.mps.is_available() = {bool(e.get('pytorch.mps'))}"))  # fmt: skip
 
+_KFD_OPENED = "bus: open(/dev/kfd) = {bus.nodes.kfd}"
 _HIP = "pytorch: torch.version.hip = {pytorch.hip!r}, is_available() = False"
 
 
-@rule(RULES, "rocm-build")
-def rocm_build(e: Evidence) -> RuleResult:
-    """A torch built for AMD, and an NVIDIA card, which this build never uses. Sure if there is no AMD card beside it."""
-    useless = e.build == "hip" and not e.works and e.card_here
-    return ((LIKELY if e.cards("0x1002") else SURE), [_HIP, bus_line]) if useless else None
+# A torch built for AMD, and an NVIDIA card, which this build never uses. Sure if there is no AMD card beside it.
+rocm_build = RULES["rocm-build"] = when(
+    lambda e: e.build == "hip" and not e.works and e.card_here,
+    LIKELY, _HIP, bus_line, sure=lambda e: not e.cards("0x1002"),
+)  # fmt: skip
 
 
 def _kfd_refused(e: Evidence) -> bool:
@@ -69,17 +66,13 @@ def kfd_root_only(e: Evidence) -> RuleResult:
     """No group may open AMD's device file (ROCm/ROCT-Thunk-Interface#36). Sure: its owner and mode say so."""
     owner = re.fullmatch(r"(\d+) \d+ (\d+)", str(e.get("bus.node_owners.kfd", "")))  # mode, user, group
     if _kfd_refused(e) and owner and (owner[2] == "0" or not int(owner[1], 8) & 0o060):
-        return SURE, [
-            "bus: open(/dev/kfd) = {bus.nodes.kfd}",
-            _HIP,
-            e.line("bus.kfd", mode=owner[1], group=owner[2]),
-        ]
+        return SURE, [_KFD_OPENED, _HIP, e.line("bus.kfd", mode=owner[1], group=owner[2])]
     return None
 
 
 # AMD's device file refuses this account. Sure: the probe, which runs in this same account, could not open it.
 kfd_permission = RULES["kfd-permission"] = when(
-    lambda e: _kfd_refused(e) and not kfd_root_only(e), SURE, "bus: open(/dev/kfd) = {bus.nodes.kfd}", _HIP
+    lambda e: _kfd_refused(e) and not kfd_root_only(e), SURE, _KFD_OPENED, _HIP
 )
 
 

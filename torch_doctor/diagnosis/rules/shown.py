@@ -21,9 +21,8 @@ def nvml_line(e: Evidence) -> Line:
     """Return what NVML answers: how many GPUs there are, or why it does not start."""
     code = e.get("nvml.init")
     if code:
-        return e.line(
-            "nvml.nvml-fails", meaning=cuda_tables.NVML_CODES.get(code, "not in the table of errors")
-        )
+        meaning = cuda_tables.NVML_CODES.get(code, "not in the table of errors")
+        return e.line("nvml.nvml-fails", meaning=meaning)
     if code is None:
         return e.line("nvml.nvml-silent")
     return e.line("nvml.nvml-starts" if e.get("nvml.count") is None else "nvml.nvml-counts")

@@ -180,12 +180,10 @@ RULES["slow-few-cores"] = when(
 def quota(e: Evidence) -> RuleResult:
     """The container may use less CPU time than PyTorch has threads. Source: ollama/ollama#17916, ml-agents#4471."""
     allowed, threads = e.get("bus.cpu_quota"), e.get("speed.threads")
-    if allowed and threads and threads > allowed + 0.5:
-        return (LIKELY if threads >= 2 * allowed else POSSIBLE), [
-            "bus: cpu.max: {bus.cpu_quota:g} CPU",
-            "speed.threads",
-        ]
-    return None
+    if not (allowed and threads) or threads <= allowed + 0.5:
+        return None
+    certainty = LIKELY if threads >= 2 * allowed else POSSIBLE
+    return certainty, ["bus: cpu.max: {bus.cpu_quota:g} CPU", "speed.threads"]
 
 
 @rule(RULES, "slow-threads")

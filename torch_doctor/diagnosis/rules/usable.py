@@ -26,11 +26,8 @@ def mig_gone(e: Evidence) -> RuleResult:
     if e.works or not value.startswith("MIG-") or e.visible or not (e.devices or parts):
         return None
     named = Line("interpreter", f"CUDA_VISIBLE_DEVICES = {_short(value)}")
-    return (SURE if e.devices else LIKELY), [
-        named,
-        "driver.no-gpu-left",
-        e.line("nvml.mig-parts", parts=parts),
-    ]
+    here = e.line("nvml.mig-parts", parts=parts)
+    return (SURE if e.devices else LIKELY), [named, "driver.no-gpu-left", here]
 
 
 @rule(RULES, "mig-empty")
@@ -150,11 +147,9 @@ def vgpu_license(e: Evidence) -> RuleResult:
     virtual = [gpu for gpu in e.get("nvml.devices", []) if gpu.get("virtual")]
     if not lines or not virtual or virtual[0].get("licensed") or explained(e, prohibited, taken):
         return None
-    unknown = virtual[0].get("licensed") is None
-    return (LIKELY if unknown else SURE), [
-        lines,
-        "nvml.licence-unknown" if unknown else "nvml.licence-missing",
-    ]
+    if virtual[0].get("licensed") is None:
+        return LIKELY, [lines, "nvml.licence-unknown"]
+    return SURE, [lines, "nvml.licence-missing"]
 
 
 @rule(RULES, "unavailable")
@@ -194,13 +189,10 @@ def nvml_only(e: Evidence) -> RuleResult:
     return LIKELY, [nvml_line, cuinit_line, weak and "interpreter: PYTORCH_NVML_BASED_CUDA_CHECK = 1"]
 
 
-@rule(RULES, "driver-fails")
-def driver_fails(e: Evidence) -> RuleResult:
-    """Windows has the driver, but it does not start here: a symptom, too.
-
-    In WSL for example microsoft/WSL#9272 and #6772: error 100 with Windows' own driver.
-    """
-    windows = e.os == "windows" or (e.wsl == 2 and e.get("bus.dxg"))
-    if not windows or e.container or not e.library or nvml_only(e) or not _unexplained(e):
-        return None
-    return LIKELY, [cuinit_line, e.get("nvml.init") is not None and nvml_line]
+# Windows has the driver, but it does not start here: a symptom, too.
+# In WSL for example microsoft/WSL#9272 and #6772: error 100 with Windows' own driver.
+RULES["driver-fails"] = when(
+    lambda e: (e.os == "windows" or (e.wsl == 2 and e.get("bus.dxg"))) and not e.container and e.library
+    and not nvml_only(e) and _unexplained(e),
+    LIKELY, cuinit_line, lambda e: e.get("nvml.init") is not None and nvml_line(e),
+)  # fmt: skip
