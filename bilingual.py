@@ -125,7 +125,7 @@ class Bilingual:
     def html(self) -> str:
         """Return a pair of inline ``<span lang>`` elements, or one text if both are the same (a name)."""
         if self.en == self.zh:
-            return markup(self.one() or self.en)
+            return markup(joined(self.en, self.zh))
         return spans(markup(self.en), markup(self.zh))
 
     def block(self) -> str:
@@ -195,6 +195,8 @@ def texts(module: str | Path) -> dict[str, Any]:
 
 
 def _texts(part: Any) -> Any:
+    if isinstance(part, list):
+        return [_texts(own) for own in part]
     if not isinstance(part, dict):  # the same in both languages
         return part
     if isinstance(part.get("en"), str):
@@ -260,9 +262,4 @@ def by_language(make: Any) -> list[Any]:
     if _only:
         return [make(str)]
     picks = {"en": lambda text: plain(text.en), "zh": lambda text: plain(text.zh), "both": str}
-    built = []
-    for name in CHOICES:
-        widget = make(picks[name])
-        widget.add_class(f"course-only-{name}")
-        built.append(widget)
-    return built
+    return [make(pick).add_class(f"course-only-{name}") for name, pick in picks.items()]
