@@ -178,7 +178,7 @@ def examine(exercise: Exercise, answer: Any, *, seconds: float | None = None) ->
 
     Returns:
         What to tell the learner.
-    """
+    """  # noqa: DOC501  (a mistake that is raised here ends here)
     limit = exercise.seconds if seconds is None else seconds
     try:
         with limited(limit):

@@ -9,6 +9,7 @@ import platform
 import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -42,22 +43,25 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
-def _cpu_name() -> str:
+def _answer(*command: str) -> str:
+    """Return what a program prints; "" if it is missing, fails, or takes more than five seconds."""
     try:
-        if sys.platform == "linux":
-            with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
-                found = re.search(r"^model name\s*:\s*(.+)$", file.read(), re.MULTILINE)
-                if found:
-                    return found.group(1).strip()
-        elif sys.platform == "darwin":
-            asked = subprocess.run(
-                ["sysctl", "-n", "machdep.cpu.brand_string"], capture_output=True, text=True, timeout=5
-            )
-            if asked.returncode == 0 and asked.stdout.strip():
-                return asked.stdout.strip()
+        asked = subprocess.run(command, capture_output=True, text=True, timeout=5)
     except (OSError, subprocess.TimeoutExpired):
-        pass  # fall back to platform.processor()
-    return platform.processor() or platform.machine() or "unknown"
+        return ""
+    return asked.stdout.strip() if asked.returncode == 0 else ""
+
+
+def _cpu_name() -> str:
+    name = ""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):
+            said = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+            found = re.search(r"^model name\s*:\s*(.+)$", said, re.MULTILINE)
+            name = found[1].strip() if found else ""
+    elif sys.platform == "darwin":
+        name = _answer("sysctl", "-n", "machdep.cpu.brand_string")
+    return name or platform.processor() or platform.machine() or "unknown"
 
 
 def smi_query(fields: str) -> str | None:
@@ -65,32 +69,23 @@ def smi_query(fields: str) -> str | None:
 
     A driver in trouble can make ``nvidia-smi`` hang, so it gets five seconds.
     """
-    try:
-        asked = subprocess.run(
-            ["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader"],
-            capture_output=True, text=True, timeout=5,
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return asked.stdout.strip() if asked.returncode == 0 and asked.stdout.strip() else None
+    return _answer("nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader") or None
 
 
 def machine_facts() -> dict[str, Any]:
     """Return what this machine is, as plain data: CPU, memory (bytes), GPUs, versions."""
     import psutil
 
-    gpus = []
-    for i in range(torch.cuda.device_count()):
-        properties = torch.cuda.get_device_properties(i)
-        gpus.append(
-            {
-                "name": properties.name,
-                "capability": f"{properties.major}.{properties.minor}",
-                "memory": properties.total_memory,
-                "multiprocessors": properties.multi_processor_count,
-                "rated_bandwidth": rated_bandwidth(properties),
-            }
-        )
+    gpus = [
+        {
+            "name": gpu.name,
+            "capability": f"{gpu.major}.{gpu.minor}",
+            "memory": gpu.total_memory,
+            "multiprocessors": gpu.multi_processor_count,
+            "rated_bandwidth": rated_bandwidth(gpu),
+        }
+        for gpu in map(torch.cuda.get_device_properties, range(torch.cuda.device_count()))
+    ]
     driver = smi_query("driver_version") if gpus else None
     return {
         "cpu": _cpu_name(),
@@ -105,57 +100,42 @@ def machine_facts() -> dict[str, Any]:
     }
 
 
-def other_accelerator() -> str | None:
-    """Return the type of an accelerator that is not CUDA (``"mps"``, ``"xpu"`` …), or None."""
-    if torch.accelerator.is_available():
-        kind = torch.accelerator.current_accelerator().type
-        return None if kind in ("cuda", "practice") else kind
-    return None
-
-
 def _same(value: object) -> Bilingual:
     """Return something that reads the same in both languages, so that it appears once where both are shown."""
     return Bilingual(measured(value), measured(value))
 
 
-def machine_rows(facts: dict[str, Any]) -> list[tuple[Bilingual, tuple[Bilingual, ...]]]:
-    """Return the lines of the machine badge for `facts` (see :func:`machine_facts`): label and contents."""
+def badge() -> Block:
+    """Return the badge of this machine: CPU, GPUs, versions, and what is measured here."""
+    facts = machine_facts()
     gpus = [
         f"{g['name']} ({g['memory'] / GIB:.0f} GiB, sm_{g['capability'].replace('.', '')})"
         for g in facts["gpus"]
     ]
     driver = _TEXTS["driver"].format(version=facts["driver"] or "-")
-    cpu = _same(facts["cpu"]), _same(f"{facts['memory'] / GIB:.0f} GiB")
-    software = (
-        (f"PyTorch {facts['torch']}", f"CUDA {facts['cuda'] or '-'}"),
-        (f"Python {facts['python']}", facts["system"]),
-    )
-    before, behind = (map(_same, part) for part in software)
+    cpu = facts["cpu"], f"{facts['memory'] / GIB:.0f} GiB"
+    before = f"PyTorch {facts['torch']}", f"CUDA {facts['cuda'] or '-'}"
+    behind = f"Python {facts['python']}", facts["system"]
     # Recorded runs are mentioned only where a GPU is recorded; published values always stand there.
     recorded = any(run["machine"]["gpus"] for run in recordings.runs())
     plans = "none_recorded" if recorded else "none", "one", "several"
     plan = lesson_gpus.plan() or _TEXTS["plan"][plans[min(len(gpus), 2)]]
-    other = other_accelerator()
-    if not gpus and other:
+    other = torch.accelerator.is_available() and torch.accelerator.current_accelerator().type
+    if not gpus and other and other != "practice":
         # In the same line: every machine's badge has the same elements, and only their texts differ.
         plan = _TEXTS["other_accelerator"].format(plan=plan, kind=other)
     rows = {
-        "cpu": (*cpu, _TEXTS["threads"].format(count=measured(facts["cores"]))),
+        "cpu": (*map(_same, cpu), _TEXTS["threads"].format(count=measured(facts["cores"]))),
         "gpu": (_same("; ".join(gpus) or 0),),
-        "software": (*before, measured_both(driver), *behind),
+        "software": (*map(_same, before), measured_both(driver), *map(_same, behind)),
         "course": (measured_both(plan),),
     }
-    return [(_TEXTS["label"][name], parts) for name, parts in rows.items()]
-
-
-def badge() -> Block:
-    """Return the badge of this machine: CPU, GPUs, versions, and what is measured here."""
-    rows = machine_rows(machine_facts())
+    labelled = [(_TEXTS["label"][name], parts) for name, parts in rows.items()]
     page = "".join(
         f"<dt>{label.html()}</dt><dd>{' · '.join(part.html() for part in parts)}</dd>"
-        for label, parts in rows
+        for label, parts in labelled
     )
-    text = "\n".join(f"{label}: {' · '.join(map(str, parts))}" for label, parts in rows)
+    text = "\n".join(f"{label}: {' · '.join(map(str, parts))}" for label, parts in labelled)
     # As plain text one measured block, since the number of lines differs between machines.
     return Block(f'<div class="course-badge"><dl class="course-badge-rows">{page}</dl></div>', measured(text))
 

@@ -142,7 +142,7 @@ def snapshot() -> dict[str, Any]:
     cudnn = torch.backends.cudnn
     return {
         "threads": torch.get_num_threads(),
-        "precision": [getattr(owner, name) for owner, name in torch_state._precision_switches()],
+        "precision": [owner.fp32_precision for owner in torch_state._precision_owners()],
         "legacy precision": torch_state._legacy_precision(),
         "cudnn": (cudnn.benchmark, cudnn.deterministic, cudnn.enabled),
         "dtype": torch.get_default_dtype(),
@@ -169,10 +169,9 @@ CHANGES: dict[str, Callable[[], object]] = {
     "gradients": lambda: torch.set_grad_enabled(False),
 } | {
     f"switch {number}": set_attribute(
-        owner, name, {"none": "ieee", "tf32": "ieee", "ieee": "tf32"}.get(now, not now)
+        owner, "fp32_precision", "tf32" if owner.fp32_precision == "ieee" else "ieee"
     )
-    for number, (owner, name) in enumerate(torch_state._precision_switches())
-    for now in [getattr(owner, name)]
+    for number, owner in enumerate(torch_state._precision_owners())
 }
 
 
