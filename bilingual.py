@@ -183,15 +183,24 @@ def measured_spans(text: Bilingual | None) -> str:
     return spans(en, zh)
 
 
+def toml_of(module: str | Path) -> dict[str, Any]:
+    """Return what the TOML file beside a module holds.
+
+    Args:
+        module: The module's ``__file__``; the file has the same name and ends in ``.toml``.
+    """
+    import tomllib  # here: torch_doctor needs none of this and runs on a Python without it
+
+    return tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8"))
+
+
 def texts(module: str | Path) -> dict[str, Any]:
     """Return the texts that stand in a TOML file beside their module: by name, or by table and name.
 
     Args:
-        module: The module's ``__file__``; the texts are in the file of the same name that ends in ``.toml``.
+        module: As for :func:`toml_of`.
     """
-    import tomllib  # here: torch_doctor needs none of this and runs on a Python without it
-
-    return _texts(tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8")))
+    return _texts(toml_of(module))
 
 
 def _texts(part: Any) -> Any:

@@ -11,13 +11,11 @@ of it, the nearest card of which there are some. Such values enter no claim, no 
 The data is in ``named_cards.toml``.
 """
 
-import tomllib
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from typing import Any
 
-from bilingual import Bilingual
+from bilingual import Bilingual, toml_of
 from course_utils import lesson_gpus
 from course_utils.published import Reference
 
@@ -46,7 +44,7 @@ class NamedCard:
 @cache
 def data() -> dict[str, Any]:
     """Return ``named_cards.toml``: the tables `source` and `quantity`, and the list `values`."""
-    return tomllib.loads(resources.files("course_utils").joinpath("named_cards.toml").read_text("utf-8"))
+    return toml_of(__file__)
 
 
 def named_card(quantity: str, card: str | None = None) -> NamedCard:

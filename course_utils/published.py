@@ -5,12 +5,10 @@ The data is in ``published.toml``: each value was read at its source, and is quo
 
 import html
 import re
-import tomllib
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 
-from bilingual import Bilingual, markup, measured_spans, spans
+from bilingual import Bilingual, markup, measured_spans, spans, toml_of
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,7 @@ class Reference:
 @cache
 def references() -> dict[str, Reference]:
     """Return all published references by key: a claim's id, a figure's name, or another name that a lesson uses."""
-    data = tomllib.loads(resources.files("course_utils").joinpath("published.toml").read_text("utf-8"))
+    data = toml_of(__file__)
 
     def reference(entry: dict[str, str]) -> Reference:
         pairs = (

@@ -6,11 +6,21 @@ Each machine has one JSON file in the course's folder ``recordings``. The tools 
 import json
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from course_utils import lesson, run_mode
 
-Limits = tuple[float | None, float | None]  # at least, at most
+
+class Limits(NamedTuple):
+    """The limits within which a claim is true; None where it has none."""
+
+    at_least: float | None = None
+    at_most: float | None = None
+
+    def allow(self, value: float) -> bool:
+        """Return whether `value` is within them."""
+        low, high = self
+        return (low is None or value >= low) and (high is None or value <= high)
 
 
 MEASURED = ("holds", "unclear", "fails")  # the verdicts that come from hardware

@@ -25,32 +25,31 @@ assert any(computes(index) for index in range(torch.cuda.device_count()))
 """
 
 
-def doubtful() -> str | None:
-    """Return the names of this machine's GPUs if the driver lists one for whose generation PyTorch has no code.
+def _without_code() -> list[str]:
+    """Return the names of this machine's GPUs for whose generation PyTorch has no code.
 
-    It asks the driver and starts no CUDA. On AMD, where the code has other names, nothing is doubtful.
+    It asks the driver and starts no CUDA. On AMD, where the code has other names, there are none.
     """
     if not torch.cuda.device_count() or torch.cuda.is_initialized() or torch.version.hip:
-        return None
+        return []
     rows = [line.rsplit(", ", 1) for line in (smi_query("name,compute_cap") or "").splitlines()]
     # Otherwise PyTorch 2.11 asks CUDA here, and once CUDA has counted the GPUs, none can be hidden any more.
     with patch.dict(os.environ, {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}):
         compiled = torch.cuda.get_arch_list()
     known = [(name, told.replace(".", "")) for name, told in rows]
-    without = [name for name, told in known if told.isdigit() and not has_code_for(int(told), compiled)]
-    return ", ".join(without) or None
+    return [name for name, told in known if told.isdigit() and not has_code_for(int(told), compiled)]
 
 
 def hide_unusable() -> Bilingual | None:
     """Hide the GPUs of this machine if a small product fails on each of them.
 
-    The product is tried only where it is :func:`doubtful` that one succeeds: it takes some seconds.
+    The product is tried only where PyTorch has no code for one of them: it takes some seconds.
 
     Returns:
         What to tell the learner; None if nothing was hidden.
     """
-    names = doubtful()
-    if names is None or works(_PRODUCT):
+    names = _without_code()
+    if not names or works(_PRODUCT):
         return None
     os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
-    return texts(__file__)["hidden"].format(names=names)
+    return texts(__file__)["hidden"].format(names=", ".join(names))
