@@ -213,6 +213,11 @@ def _texts(part: Any) -> Any:
     return {name: _texts(own) for name, own in part.items()}
 
 
+def pair(part: Mapping[str, Any], before: str = "") -> Bilingual:
+    """Return a text of a table that has others besides: its `en` and `zh`, or with "why_" its `why_en` and `why_zh`."""
+    return Bilingual(part[f"{before}en"], part[f"{before}zh"])
+
+
 def measured_both(text: Bilingual) -> Bilingual:
     """Return `text` with both of its languages marked as measured."""
     return Bilingual(measured(text.en), measured(text.zh))

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from IPython.display import display
 
-from bilingual import Bilingual
+from bilingual import pair
 from course_utils import lesson_gpus, recordings, run_mode
 from course_utils import needs as machine_needs
 from course_utils.claim_card import MEASURING, Card, Verdict
@@ -95,8 +95,7 @@ def claim(
         TypeError: `value` cannot be judged.
         ValueError: There is no sentence for `id`, or `needs` is not known.
     """
-    sentence, limits = text("claim", id), Limits(at_least, at_most)
-    statement = Bilingual(sentence["en"], sentence["zh"])
+    statement, limits = pair(text("claim", id)), Limits(at_least, at_most)
     if run_mode.on("recorded") and not (isinstance(value, bool) or lesson_gpus.modelled(on)):
         display(Card(id, statement, _recorded(id, needs, limits), limits))
         return
