@@ -58,9 +58,8 @@ class Explorer:
 
     def grid(self) -> Iterator[dict[str, Any]]:
         """Yield every combination of choices (for tests)."""
-        names = [control.name for control in self.controls]
-        for values in itertools.product(*([value for _, value in c.options] for c in self.controls)):
-            yield dict(zip(names, values, strict=True))
+        for options in itertools.product(*(control.options for control in self.controls)):
+            yield {control.name: value for control, (_, value) in zip(self.controls, options, strict=True)}
 
     def html(self, *, small: bool = True, **choices: Any) -> str:
         """Return what the explorer shows for `choices`; see :func:`course_utils.figures.png` for `small`."""
@@ -86,8 +85,8 @@ def _selects(control: Control) -> list[Any]:
     def build(pick: Callable[[Bilingual], str]) -> Any:
         # The widget knows the texts only: a value such as None means "nothing chosen" to ipywidgets.
         shown = [pick(text) if isinstance(text, Bilingual) else text for text in texts]
-        start, layout = [*map(key, texts)].index(control.default), widgets.Layout(width="24em")
-        return kind(options=shown, index=start, layout=layout, **settings)
+        start = [*map(key, texts)].index(control.default)
+        return kind(options=shown, index=start, layout=widgets.Layout(width="24em"), **settings)
 
     if not any(isinstance(text, Bilingual) for text in texts):
         return [build(str)]
@@ -112,9 +111,8 @@ def _widget(explorer: Explorer, start: str) -> Any:
                 view.value = explorer.html(small=False, **choices)
             except Exception:
                 # A callback's exception would only reach a log; a learner who reports it needs to see it.
-                view.value = (
-                    f'<pre class="course-card course-fails">{html.escape(traceback.format_exc())}</pre>'
-                )
+                error = html.escape(traceback.format_exc())
+                view.value = f'<pre class="course-card course-fails">{error}</pre>'
                 raise
 
     rows = []

@@ -47,12 +47,11 @@ def data() -> dict[str, Any]:
     return toml_of(__file__)
 
 
-def named_card(quantity: str, card: str | None = None) -> NamedCard:
+def named_card(quantity: str) -> NamedCard:
     """Return what is published of `quantity` for the chosen card, or for the nearest one.
 
     Args:
         quantity: Such as ``"matmul_float32"``: a name in ``named_cards.toml``.
-        card: The card, instead of the chosen one.
 
     Raises:
         KeyError: There is no such quantity.
@@ -60,7 +59,7 @@ def named_card(quantity: str, card: str | None = None) -> NamedCard:
     """
     from practice_gpu.profiles import profile, sources
 
-    wanted = profile(card or lesson_gpus.card()).name
+    wanted = profile(lesson_gpus.card()).name
     order = list(sources())  # by what they can do
     what = data()["quantity"][quantity]
     found = [values for values in data()["values"] if values["quantity"] == quantity]

@@ -61,6 +61,5 @@ def beside(key: str, recorded: Bilingual | None) -> str:
     The elements are the same with and without a recording; the style sheet hides the reference beside one.
     """
     published = references().get(key)
-    return f'<span class="course-recorded">{measured_spans(recorded)}</span>' + (
-        published.html() if published else ""
-    )
+    reference = published.html() if published else ""
+    return f'<span class="course-recorded">{measured_spans(recorded)}</span>{reference}'

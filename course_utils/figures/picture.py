@@ -94,12 +94,8 @@ def _set_fonts(figure: Figure) -> None:
     labels = list(figure.texts)
     for axes in figure.axes:
         labels += [axes.title, axes.xaxis.label, axes.yaxis.label, *axes.texts]
-        labels += [
-            label
-            for axis in (axes.xaxis, axes.yaxis)
-            for tick in axis.majorTicks
-            for label in (tick.label1, tick.label2)
-        ]
+        for tick in (*axes.xaxis.majorTicks, *axes.yaxis.majorTicks):
+            labels += [tick.label1, tick.label2]
     for legend in (*(axes.get_legend() for axes in figure.axes), *figure.legends):
         labels += legend.get_texts() if legend is not None else []
     for label in labels:
