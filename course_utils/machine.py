@@ -16,7 +16,6 @@ import torch
 
 from bilingual import Bilingual, Block, measured, measured_both, texts
 from course_utils import lesson_gpus, recordings
-from course_utils.gpu_ratings import rated_bandwidth
 
 _TEXTS = texts(__file__)
 GIB = 2**30
@@ -82,7 +81,6 @@ def machine_facts() -> dict[str, Any]:
             "capability": f"{gpu.major}.{gpu.minor}",
             "memory": gpu.total_memory,
             "multiprocessors": gpu.multi_processor_count,
-            "rated_bandwidth": rated_bandwidth(gpu),
         }
         for gpu in map(torch.cuda.get_device_properties, range(torch.cuda.device_count()))
     ]

@@ -38,12 +38,9 @@ class Number:
 
     def values(self) -> list[float]:
         """Return the values that the slider offers."""
-        if self.step:
-            return [
-                self.low + self.step * k for k in range(int((self.high - self.low) / self.step + 1e-9) + 1)
-            ]
         if self.linear:
-            return [self.low + (self.high - self.low) * step / 50 for step in range(51)]
+            step = self.step or (self.high - self.low) / 50
+            return [self.low + step * k for k in range(int((self.high - self.low) / step + 1e-9) + 1)]
         powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
         steps = [float(f"{step}e{power}") for power in powers for step in _STEPS]
         return [self.low, *(value for value in steps if self.low < value < self.high), self.high]

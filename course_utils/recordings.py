@@ -26,11 +26,6 @@ class Limits(NamedTuple):
 MEASURED = ("holds", "unclear", "fails")  # the verdicts that come from hardware
 
 
-def folder() -> Path:
-    """Return the folder of the recorded runs, which is beside that of the notebooks."""
-    return lesson.notebooks().parent / "recordings"
-
-
 def read(folder: Path) -> list[dict[str, Any]]:
     """Return the recorded runs in `folder`, newest first. Rehearsal runs are skipped."""
     found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
@@ -39,8 +34,8 @@ def read(folder: Path) -> list[dict[str, Any]]:
 
 @cache
 def runs() -> list[dict[str, Any]]:
-    """Return all recorded runs of the course, newest first; read once."""
-    return read(folder())
+    """Return all recorded runs of the course, newest first; read once, from the folder beside the notebooks."""
+    return read(lesson.notebooks().parent / "recordings")
 
 
 def label(run: dict[str, Any]) -> str:

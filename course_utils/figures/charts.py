@@ -58,8 +58,8 @@ def bars_only(axes: Any) -> None:
 class Axis:
     """An axis: what it shows, briefly, in both languages, the unit of its numbers, and how they are spaced."""
 
-    en: str
-    zh: str
+    en: str = ""
+    zh: str = ""
     unit: str = ""
     scale: str = "log"
 
@@ -88,14 +88,8 @@ def caption_and_axes(name: str) -> tuple[Bilingual, Axis, Axis]:
         ValueError: There are no texts for `name`.
     """
     found = text("figure", name)
-    x, y = (
-        Axis(
-            *(found.get(f"{axis}_{part}", "") for part in ("en", "zh", "unit")),
-            found.get(f"{axis}_scale", "log"),
-        )
-        for axis in "xy"
-    )
-    return pair(found), x, y
+    x, y = ({name[2:]: part for name, part in found.items() if name.startswith(f"{axis}_")} for axis in "xy")
+    return pair(found), Axis(**x), Axis(**y)
 
 
 def series_vary(name: str) -> bool:

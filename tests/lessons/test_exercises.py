@@ -17,7 +17,7 @@ from torch import nn
 
 from bilingual import Bilingual
 from course_utils import check, lesson, settings
-from course_utils.exercise_card import LEVELS, Card
+from course_utils.exercise_card import LEVELS, card
 from course_utils.exercise_hints import HINTS
 from course_utils.exercises import Answer, Exercise, examine, exercises_of, seen
 
@@ -183,7 +183,7 @@ def hostile(entry: Published, act: Any) -> Any:
 def assert_explained(answer: Answer, exercise: Exercise) -> None:
     """A hostile answer gets a hint like any other: in both languages, short, without a traceback."""
     assert answer.state in ("wrong", "notyet")
-    page = Card(exercise, answer)._repr_mimebundle_()["text/html"]
+    page = card(exercise, answer).html
     assert_nested(page)
     for text in (answer.message.en, answer.message.zh):
         assert 10 < len(text) < 1500

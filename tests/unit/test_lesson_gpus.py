@@ -12,6 +12,7 @@ from course_utils import best_time, compare, lesson, lesson_gpus
 from course_utils.claim_card import Card, Verdict
 from course_utils.claims import _judge as judge
 from course_utils.lesson_gpus import gpus
+from course_utils.recordings import Limits
 
 
 def real(monkeypatch: pytest.MonkeyPatch, count: int) -> list[tuple[str, int]]:
@@ -125,7 +126,7 @@ def test_the_card_of_a_claim_tells_modelled_from_measured(
     value: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lesson, "_current", "04")
-    shown = Card("4.1", Bilingual("a", "甲"), Verdict("model", value), None, None)._repr_mimebundle_()
+    shown = Card("4.1", Bilingual("a", "甲"), Verdict("model", value), Limits())._repr_mimebundle_()
     assert "the model shows" in shown["text/plain"] and "模型顯示" in shown["text/plain"]
     assert "course-model" in shown["text/html"] and "practice GPU" in shown["text/html"]
     assert "here:" not in shown["text/html"] and "checked on this machine" not in shown["text/html"]

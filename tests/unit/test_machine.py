@@ -18,9 +18,9 @@ import torch
 from tabled import tabled
 
 from course_utils import machine, needs, recordings, try_gpu
-from course_utils.gpu_ratings import rated_bandwidth, ratings
 from course_utils.machine import badge, machine_facts, smi_query
 from course_utils.needs import missing
+from shared.gpu_ratings import rated_bandwidth, ratings
 
 H200 = {
     "name": "NVIDIA H200", "major": 9, "minor": 0, "total_memory": 150_000_000_000, "multi_processor_count": 132,
