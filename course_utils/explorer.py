@@ -102,11 +102,11 @@ def _widget(explorer: Explorer, start: str) -> Any:
 
     view = widgets.HTML(start)
     lock = threading.Lock()  # front ends may deliver two changes in two threads
-    inputs: dict[str, Any] = {}
+    selects = {control.name: _selects(control) for control in explorer.controls}
 
     def redraw(_: object) -> None:
         with lock:
-            choices = {c.name: c.options[inputs[c.name].index][1] for c in explorer.controls}
+            choices = {c.name: c.options[selects[c.name][0].index][1] for c in explorer.controls}
             try:
                 view.value = explorer.html(small=False, **choices)
             except Exception:
@@ -117,10 +117,8 @@ def _widget(explorer: Explorer, start: str) -> Any:
 
     rows = []
     for control in explorer.controls:
-        selects = _selects(control)
-        selects[0].observe(redraw, "index")
-        inputs[control.name] = selects[0]
         label = widgets.HTML(control.label.html(), layout=widgets.Layout(width="15em"))
-        rows.append(widgets.HBox([label, *selects]).add_class("course-control"))
+        selects[control.name][0].observe(redraw, "index")
+        rows.append(widgets.HBox([label, *selects[control.name]]).add_class("course-control"))
     title = widgets.HTML(f'<p class="course-title">{explorer.title.html()}</p>{unanswered()}')
     return widgets.VBox([title, *rows, view]).add_class("course-explorer")

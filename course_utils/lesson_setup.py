@@ -6,8 +6,7 @@ from bilingual import LANGUAGE_VARIABLE, Shown
 from course_utils import class_mode, lesson, lesson_gpus, run_mode
 from course_utils.front_end import front_end, notes
 from course_utils.language import choice, style, switch, use
-from course_utils.machine import badge, silence_cuda_toolkit_warning
-from course_utils.usable_gpus import hide_unusable
+from course_utils.machine import badge, hide_unusable, silence_cuda_toolkit_warning
 from torch_doctor import hook
 from torch_doctor.style import use_page_styles
 

@@ -84,6 +84,5 @@ def named_card(quantity: str) -> NamedCard:
             url=source["url"],
             date=source["date"],
             quote=", ".join(map(str, nearest["y"])),
-            read="the table at that address",
         ),
     )

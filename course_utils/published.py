@@ -21,7 +21,6 @@ class Reference:
     url: str
     date: str
     quote: str
-    read: str
 
     def text(self) -> Bilingual:
         """Return value, hardware, source and date in one sentence."""
@@ -50,7 +49,7 @@ def references() -> dict[str, Reference]:
             Bilingual(*(entry.get(f"{name}_{tag}", entry.get(name, "")) for tag in ("en", "zh")))
             for name in ("value", "hardware", "source")
         )
-        return Reference(*pairs, *(entry[name] for name in ("url", "date", "quote", "read")))
+        return Reference(*pairs, *(entry[name] for name in ("url", "date", "quote")))
 
     return {key: reference(data["source"][own["from"]] | own) for key, own in data["reference"].items()}
 

@@ -15,11 +15,9 @@ from typing import Any
 
 def folder() -> Path:
     """Return the folder that holds the course's files for this user."""
-    if override := os.environ.get("COURSE_DATA_DIR"):
-        return Path(override)
     from platformdirs import user_data_dir
 
-    return Path(user_data_dir("pytorch-gpu-course", appauthor=False))
+    return Path(os.environ.get("COURSE_DATA_DIR") or user_data_dir("pytorch-gpu-course", appauthor=False))
 
 
 def read(name: str) -> dict[str, Any]:

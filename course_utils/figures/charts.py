@@ -40,13 +40,6 @@ def quoted(label: Label) -> Bilingual:
     return Bilingual(f"`{label}`", f"`{label}`")
 
 
-def listed(values: Mapping[Label, str]) -> Bilingual:
-    """Return names and values as a list: ``float32: 3 ms; float16: 1 ms``."""
-    names = [name if isinstance(name, Bilingual) else Bilingual(name, name) for name in values]
-    pairs = list(zip(names, values.values(), strict=True))
-    return Bilingual("; ".join(f"{n.en}: {v}" for n, v in pairs), "；".join(f"{n.zh}：{v}" for n, v in pairs))
-
-
 def bars_only(axes: Any) -> None:
     """Remove the horizontal scale of `axes`: each bar shows its own number."""
     axes.set_xticks([])
@@ -186,8 +179,7 @@ def curves(
         for drawn, axis in ((axes.xaxis, x), (axes.yaxis, y)):
             if axis.scale == "log":
                 logarithmic(drawn, axis.unit)
-        axes.set_xlabel(x.label)
-        axes.set_ylabel(y.label)
+            drawn.set_label_text(axis.label)
         if beside or len(lines) > 1 or RECORDED_LABEL in groups:
             if (many := len(axes.lines)) > 4:  # they leave no empty place among them
                 figure.set_figheight(figure.get_figheight() + 0.22 * many)

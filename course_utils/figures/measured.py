@@ -48,12 +48,11 @@ def series(values: Any, name: str = "") -> list[str]:
         if isinstance(inner, dict):
             found += series(inner, path)
         elif isinstance(inner, (list, tuple)):
-            if inner and isinstance(inner[0], str):
+            first = inner[0] if inner else None
+            if isinstance(first, str):
                 found.append(f"{path}: {', '.join(inner)}")
-            elif inner and isinstance(inner[0], (list, tuple)):  # x and y values
-                found.append(f"{path}: {len(inner[0])} points")
-            elif not inner or not isinstance(inner[0], dict):
-                found.append(f"{path}: {len(inner)} points")
+            elif not isinstance(first, dict):  # numbers, or lists of x and y values
+                found.append(f"{path}: {len(first if isinstance(first, (list, tuple)) else inner)} points")
         elif name:
             found.append(path)
     return found

@@ -18,6 +18,7 @@ import numpy as np
 from matplotlib import font_manager
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 from PIL import Image
 
 from bilingual import Bilingual
@@ -80,8 +81,6 @@ def new(
 
 def rectangle(x: float, y: float, width: float, height: float, colour: str) -> Any:
     """Return a filled rectangle to add to axes."""
-    from matplotlib.patches import Rectangle
-
     return Rectangle((x, y), width, height, facecolor=colour, edgecolor="none")
 
 
