@@ -71,8 +71,7 @@ class Card:
         # Verdict and values may differ between machines, so the card always has the same elements, some of them empty;
         # the style sheet hides those, and makes one line of a claim that this machine cannot measure. What is asserted
         # and what is published is the same everywhere, and compared.
-        verdict = VERDICTS[self.result.verdict]
-        shown = measured_both(verdict)
+        shown = measured_both(VERDICTS[self.result.verdict])
         if self.result.run:
             shown = _TEXTS["recorded"].format(verdict=shown)
         bound, mine, lead = self._bound(), self._mine(), self._lead()

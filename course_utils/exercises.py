@@ -12,9 +12,6 @@ An exercise is a module ``lesson_NN/exercises/NAME.py``; its texts are in ``less
 The TOML has for each exercise ``title``, ``level``, ``hints``, the texts of its ``mistakes`` by key, and ``seconds`` where
 it may take more than usual. A key of ``exercise_hints.toml`` has the general text, unless the exercise gives its own.
 
-``lesson_NN/wrong_answers.toml`` has typical wrong answers: the key of a mistake → an answer that makes it, or several. Each
-is examined in the tests; the instructors' edition shows some.
-
 Whatever else an answer does (raise, loop endlessly, return nonsense) becomes a hint as well, never a traceback.
 """
 
@@ -22,7 +19,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
-from textwrap import indent
 from typing import Any
 
 from bilingual import Bilingual, texts
@@ -77,7 +73,6 @@ class Exercise:
         level: ``"easy"`` (four minutes), ``"medium"`` or ``"hard"``.
         show: Gets the answer after it was judged, right or wrong, and returns what to show below the verdict: a table or
             a picture of what the learner's code did. If it raises or returns neither, nothing is shown.
-        wrong: Typical wrong answers: the key of the mistake → sources.
     """
 
     name: str
@@ -88,7 +83,6 @@ class Exercise:
     seconds: float = LIMIT_SECONDS
     level: str = "medium"
     show: Callable[[Any], Any] = lambda answer: None
-    wrong: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def text(self, key: str) -> Bilingual:
         """Return the hint for a mistake with its placeholders: the exercise's own, else the general one of that key.
@@ -119,36 +113,10 @@ def exercises_of(number: str) -> Mapping[str, Exercise]:
     if not file.exists():
         return {}
     found = {}
-    wrong = texts(file.with_name("wrong_answers.toml"))
     for name, own in texts(file).items():
         module = import_module(f"{room}.exercises.{name}")
-        answers = _wrong_answers(wrong[name], getattr(module.judge, "solution", ""))
-        found[name] = Exercise(name, judge=module.judge, show=module.show, wrong=answers, **own)
+        found[name] = Exercise(name, judge=module.judge, show=module.show, **own)
     return found
-
-
-def _wrong_answers(given: Mapping[str, Any], script: str) -> dict[str, tuple[str, ...]]:
-    """Return the sources of wrong answers by mistake, as the top of ``wrong_answers.toml`` describes them.
-
-    Args:
-        given: An exercise's table of that file.
-        script: The right answer, if it is a script.
-    """
-    start = given.get("start", script)
-
-    def source(answer: str | Mapping[str, str]) -> str:
-        if isinstance(answer, str):
-            body = "..." in start and start.splitlines()[0] not in answer
-            return start.replace("...", indent(answer, "    ").lstrip()) if body else answer
-        changed = start
-        for old, new in answer.items():
-            assert old in changed, f"wrong_answers.toml: there is no {old!r} in\n{changed}"
-            changed = changed.replace(old, new)
-        return changed
-
-    mistakes = {key: made for key, made in given.items() if key != "start"}
-    several = {key: made if isinstance(made, list) else [made] for key, made in mistakes.items()}
-    return {key: tuple(map(source, answers)) for key, answers in several.items()}
 
 
 @dataclass(frozen=True)

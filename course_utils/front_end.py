@@ -17,7 +17,6 @@ from course_utils import lesson
 from course_utils.language import style
 
 _TEXTS = texts(__file__)
-CLOUDS = ("colab", "kaggle")
 # A frame is as high as what it holds, so that pictures limited to a part of its height would shrink to nothing.
 _FRAMED = "<style>.course-figure img { max-height: none; }</style>"
 
@@ -68,7 +67,7 @@ def notes(place: str | None, language: str | None) -> list[Bilingual]:
         return []
     _style_every_output()
     lines = [] if language else [_TEXTS["say"]["language"]]
-    if place in CLOUDS:
+    if place in ("colab", "kaggle"):
         lines.append(given(place))
         if not Path("workers").exists():  # lessons 06 to 08 start these scripts by their path
             shutil.copytree(lesson.notebooks() / "workers", "workers")

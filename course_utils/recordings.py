@@ -75,8 +75,7 @@ def recorded(key: str, limits: Limits | None = None) -> dict[str, Any] | None:
     Returns:
         The values, plus ``"run"``: a line with GPU, PyTorch version and date.
     """
-    run = next((run for run in runs() if run["machine"]["gpus"]), None)
-    return None if run is None else _measured(run, key, limits)
+    return next((_measured(run, key, limits) for run in runs() if run["machine"]["gpus"]), None)
 
 
 def instead(key: str, limits: Limits | None = None) -> dict[str, Any] | None:

@@ -41,14 +41,10 @@ def write(name: str, data: dict[str, Any]) -> bool:
     target = folder() / f"{name}.json"
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{name}-", suffix=".json")
-        try:
-            with os.fdopen(handle, "w", encoding="ascii") as file:
-                file.write(json.dumps(data, sort_keys=True))
-            os.replace(temporary, target)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{name}-") as beside:
+            made = Path(beside, target.name)
+            made.write_text(json.dumps(data, sort_keys=True), encoding="ascii")
+            os.replace(made, target)
     except (OSError, RecursionError):  # the latter: a damaged file held something nested too deep to write
         return False
     return True
