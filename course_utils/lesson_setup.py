@@ -50,10 +50,7 @@ def setup(
     unusable = hide_unusable()
     lesson_gpus.start(gpus, enough)
     silence_cuda_toolkit_warning()
-    if clinic:
-        hook.install()
-    else:
-        hook.remove()
+    (hook.install if clinic else hook.remove)()
     machine = badge()
     page = machine.html + (f'<p class="course-small">{unusable.html()}</p>' if unusable else "")
     for line in notes(place, asked) + [class_mode.RECORDED] * run_mode.on("recorded"):

@@ -29,13 +29,12 @@ LINES = (YOURS, RECORDED, FOURTH, "#56B4E9", "#E69F00")  # THIRD is what is publ
 PALE, GREY = "#B8C4CC", "#5F6B76"
 
 COLOURS = 128  # in a picture: a dozen of its own, the others for smooth edges
-_FONT = "NotoSansCJKtc-subset.otf"
 
 
 @cache
 def _families() -> list[str]:
     """Register the shipped Chinese font and return the families to draw text with, in order of preference."""
-    path = str(resources.files("course_utils.figures").joinpath("fonts", _FONT))
+    path = str(resources.files("course_utils.figures").joinpath("fonts", "NotoSansCJKtc-subset.otf"))
     font_manager.fontManager.addfont(path)
     return ["DejaVu Sans", font_manager.FontProperties(fname=path).get_name()]
 
