@@ -1,4 +1,4 @@
-"""Class mode: the look of a lesson on a projector."""
+"""Class mode: the look of a lesson on a projector; and what the set-up cell says in recorded mode."""
 
 import json
 from importlib import resources

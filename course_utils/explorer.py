@@ -79,8 +79,8 @@ def _selects(control: Control) -> list[Any]:
     import ipywidgets as widgets
 
     texts = [text for text, _ in control.options]
-    slider = widgets.SelectionSlider, {"continuous_update": False}
-    kind, settings = slider if control.slider else (widgets.Dropdown, {})
+    kind = widgets.SelectionSlider if control.slider else widgets.Dropdown
+    settings = {"continuous_update": False} if control.slider else {}
 
     def build(pick: Callable[[Bilingual], str]) -> Any:
         # The widget knows the texts only: a value such as None means "nothing chosen" to ipywidgets.

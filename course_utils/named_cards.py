@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from bilingual import Bilingual, toml_of
+from bilingual import Bilingual, pair, toml_of
 from course_utils import lesson_gpus
 from course_utils.published import Reference
 
@@ -78,7 +78,7 @@ def named_card(quantity: str) -> NamedCard:
         x=tuple(nearest["x"]),
         y=tuple(value * UNITS[what["unit"]] for value in nearest["y"]),
         reference=Reference(
-            value=Bilingual(what["en"], what["zh"]),
+            value=pair(what),
             hardware=Bilingual(f"{exact.en}, {source['how_en']}", f"{exact.zh}，{source['how_zh']}"),
             source=Bilingual(source["source"], source["source"]),
             url=source["url"],
