@@ -125,7 +125,7 @@ class Bilingual:
     def html(self) -> str:
         """Return a pair of inline ``<span lang>`` elements, or one text if both are the same (a name)."""
         if self.en == self.zh:
-            return markup(self.one() or self.en)
+            return markup(joined(self.en, self.zh))
         return spans(markup(self.en), markup(self.zh))
 
     def block(self) -> str:
@@ -183,23 +183,39 @@ def measured_spans(text: Bilingual | None) -> str:
     return spans(en, zh)
 
 
+def toml_of(module: str | Path) -> dict[str, Any]:
+    """Return what the TOML file beside a module holds.
+
+    Args:
+        module: The module's ``__file__``; the file has the same name and ends in ``.toml``.
+    """
+    import tomllib  # here: torch_doctor needs none of this and runs on a Python without it
+
+    return tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8"))
+
+
 def texts(module: str | Path) -> dict[str, Any]:
     """Return the texts that stand in a TOML file beside their module: by name, or by table and name.
 
     Args:
-        module: The module's ``__file__``; the texts are in the file of the same name that ends in ``.toml``.
+        module: As for :func:`toml_of`.
     """
-    import tomllib  # here: torch_doctor needs none of this and runs on a Python without it
-
-    return _texts(tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8")))
+    return _texts(toml_of(module))
 
 
 def _texts(part: Any) -> Any:
+    if isinstance(part, list):
+        return [_texts(own) for own in part]
     if not isinstance(part, dict):  # the same in both languages
         return part
     if isinstance(part.get("en"), str):
         return Bilingual(**part)
     return {name: _texts(own) for name, own in part.items()}
+
+
+def pair(part: Mapping[str, Any], before: str = "") -> Bilingual:
+    """Return a text of a table that has others besides: its `en` and `zh`, or with "why_" its `why_en` and `why_zh`."""
+    return Bilingual(part[f"{before}en"], part[f"{before}zh"])
 
 
 def measured_both(text: Bilingual) -> Bilingual:
@@ -260,9 +276,4 @@ def by_language(make: Any) -> list[Any]:
     if _only:
         return [make(str)]
     picks = {"en": lambda text: plain(text.en), "zh": lambda text: plain(text.zh), "both": str}
-    built = []
-    for name in CHOICES:
-        widget = make(picks[name])
-        widget.add_class(f"course-only-{name}")
-        built.append(widget)
-    return built
+    return [make(pick).add_class(f"course-only-{name}") for name, pick in picks.items()]

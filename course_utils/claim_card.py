@@ -4,10 +4,12 @@ from dataclasses import dataclass
 
 from bilingual import Bilingual, measured, measured_both, measured_spans, texts
 from course_utils import predictions, published, recordings
+from course_utils.recordings import Limits
 from course_utils.units import number
 
 _TEXTS = texts(__file__)
 VERDICTS: dict[str, Bilingual] = _TEXTS["verdict"]
+MEASURING: Bilingual = _TEXTS["measuring"]  # what is lacking where nothing is measured
 
 
 @dataclass(frozen=True)
@@ -32,11 +34,10 @@ class Card:
     id: str
     statement: Bilingual
     result: Verdict
-    at_least: float | None
-    at_most: float | None
+    limits: Limits
 
     def _bound(self) -> Bilingual:
-        low, high = self.at_least, self.at_most
+        low, high = self.limits
         no_low = "fact" if high is None else "at_most"
         name = no_low if low is None else "at_least" if high is None else "between"
         return _TEXTS["bound"][name].format(low=low, high=high)
@@ -57,11 +58,10 @@ class Card:
         """Return what precedes the sentence: on a machine without the hardware, that this is not measured."""
         if self.result.lacking is None:
             return Bilingual(measured(""), measured(""))
-        lead = _TEXTS["lead"].format(what=_in_chinese(self.result.lacking))
-        return measured_both(lead)
+        return measured_both(_TEXTS["lead"].format(what=_in_chinese(self.result.lacking)))
 
     def _recorded(self) -> Bilingual | None:
-        values = recordings.recorded(self.id, (self.at_least, self.at_most))
+        values = recordings.recorded(self.id, self.limits)
         if values is None or values["run"] == self.result.run:
             return None
         value = _number(values["value"]) or VERDICTS[values["verdict"]]
@@ -71,22 +71,18 @@ class Card:
         # Verdict and values may differ between machines, so the card always has the same elements, some of them empty;
         # the style sheet hides those, and makes one line of a claim that this machine cannot measure. What is asserted
         # and what is published is the same everywhere, and compared.
-        verdict = VERDICTS[self.result.verdict]
-        shown = measured_both(verdict)
+        shown = measured_both(VERDICTS[self.result.verdict])
         if self.result.run:
             shown = _TEXTS["recorded"].format(verdict=shown)
         bound, mine, lead = self._bound(), self._mine(), self._lead()
         line = Bilingual(f"{bound.en} · {measured(mine.en)}", f"{bound.zh} · {measured(mine.zh)}")
         guess = predictions.guess_line(self.id, self.result.value)
-        title, why = (
-            _TEXTS["claim"].html(),
-            _TEXTS["explain"].get("" if self.result.run else self.result.verdict),
-        )
+        why = None if self.result.run else _TEXTS["explain"].get(self.result.verdict)
         sentence = Bilingual(f"{lead.en} {self.statement.en}", f"{lead.zh}{self.statement.zh}")
         return {
             "text/html": (
                 f'<div class="course-card course-claim course-{self.result.verdict}">'
-                f'<p class="course-measured-here"><span class="course-title">{title}</span> · <span class="course-verdict">{shown.html()}</span></p>'
+                f'<p class="course-measured-here"><span class="course-title">{_TEXTS["claim"].html()}</span> · <span class="course-verdict">{shown.html()}</span></p>'
                 f"{sentence.block()}"
                 # The id is for looking the claim up; in the title it would read like a section's number.
                 f'<p class="course-small course-measured-here">{line.html()} · id {self.id}</p>'

@@ -6,12 +6,13 @@ from typing import Any
 import torch
 from IPython.display import display
 
-from bilingual import Bilingual
+from bilingual import pair
 from course_utils import lesson_gpus, recordings, run_mode
 from course_utils import needs as machine_needs
-from course_utils.claim_card import Card, Verdict
+from course_utils.claim_card import MEASURING, Card, Verdict
 from course_utils.lesson import text
 from course_utils.measure import Comparison, is_modelled
+from course_utils.recordings import Limits
 
 RETRY_FACTOR = 3  # the second, longer measurement before a claim may fail
 
@@ -20,57 +21,45 @@ class ClaimError(AssertionError):
     """A claim does not hold, and the run is strict (``COURSE_STRICT=1``)."""
 
 
-def _judge(
-    value: Any,
-    *,
-    at_least: float | None = None,
-    at_most: float | None = None,
-    needs: str | None = None,
-    on: torch.device | None = None,
-) -> Verdict:
+def _judge(value: Any, limits: Limits, needs: str | None = None, on: torch.device | None = None) -> Verdict:
     """Return the verdict on a claim, with the numbers behind it; see `claim`.
 
     A :class:`~course_utils.measure.Comparison` holds if its ratio and its quartile ratio are both within the
-    bounds. If one is not, it is measured again, three times longer; it *fails* only if both are on the wrong side
+    limits. If one is not, it is measured again, three times longer; it *fails* only if both are on the wrong side
     both times, and is *unclear* when the four do not agree. A number is judged once. A bool is an exact fact. On a
     practice GPU, and by its clock, nothing is measured: the verdict is "model".
 
     Raises:
-        TypeError: `value` is of no kind that can be judged, or a number comes without bounds, or a bool with bounds.
+        TypeError: `value` is of no kind that can be judged, or a number comes without limits, or a bool with limits.
     """
-    lacking = machine_needs.missing(needs)
-    if lacking is not None:
+    if lacking := machine_needs.missing(needs):
         return Verdict("needs", lacking=lacking)
     if callable(value):
         value = value()
-    bounded = at_least is not None or at_most is not None
+    limited = limits != (None, None)
     if isinstance(value, bool):
-        if bounded:
+        if limited:
             raise TypeError(
                 "claim(): a yes-or-no fact takes no at_least or at_most; pass the number itself instead."
             )
         return _verdict(value, lesson_gpus.modelled(on), value)
-
-    def within(ratio: float) -> bool:
-        return (at_least is None or ratio >= at_least) and (at_most is None or ratio <= at_most)
-
     if not isinstance(value, (Comparison, int, float)):
         raise TypeError(
             f"claim() judges a comparison, a number or a bool, but got {type(value).__name__}; "
             "pass what compare(…) returned."
         )
-    if not bounded:
+    if not limited:
         raise TypeError("claim(): a measured value needs at_least= or at_most=, or it could never be wrong.")
     if not isinstance(value, Comparison):
-        return _verdict(within(value), lesson_gpus.modelled(on) or is_modelled(value), float(value))
+        return _verdict(limits.allow(value), lesson_gpus.modelled(on) or is_modelled(value), float(value))
     if is_modelled(value.ratio):
-        return _verdict(within(value.ratio), True, float(value.ratio))
+        return _verdict(limits.allow(value.ratio), True, float(value.ratio))
 
-    first = within(value.ratio), within(value.quartile_ratio)
+    first = limits.allow(value.ratio), limits.allow(value.quartile_ratio)
     if all(first):
         return Verdict("holds", value.ratio, value.quartile_ratio)
     longer = value.again(RETRY_FACTOR * value.pairs)
-    second = within(longer.ratio), within(longer.quartile_ratio)
+    second = limits.allow(longer.ratio), limits.allow(longer.quartile_ratio)
     verdict = "holds" if all(second) else "unclear" if any(first + second) else "fails"
     return Verdict(verdict, longer.ratio, longer.quartile_ratio)
 
@@ -106,25 +95,18 @@ def claim(
         TypeError: `value` cannot be judged.
         ValueError: There is no sentence for `id`, or `needs` is not known.
     """
-    sentence = text("claim", id)
-    statement = Bilingual(sentence["en"], sentence["zh"])
+    statement, limits = pair(text("claim", id)), Limits(at_least, at_most)
     if run_mode.on("recorded") and not (isinstance(value, bool) or lesson_gpus.modelled(on)):
-        display(Card(id, statement, _recorded(id, needs, (at_least, at_most)), at_least, at_most))
+        display(Card(id, statement, _recorded(id, needs, limits), limits))
         return
-    result = _judge(value, at_least=at_least, at_most=at_most, needs=needs, on=on)
-    noted = {
-        "verdict": result.verdict,
-        "value": result.value,
-        "quartile_ratio": result.quartile_ratio,
-        "at_least": at_least,
-        "at_most": at_most,
-        "needs": needs,
-    }
+    result = _judge(value, limits, needs, on)
+    noted = {name: getattr(result, name) for name in ("verdict", "value", "quartile_ratio")}
+    noted |= limits._asdict() | {"needs": needs}
     times = run_mode.repetitions()
     if times and result.verdict in recordings.MEASURED:
         noted["again"] = _again(value, times)
     run_mode.note("claim", id, noted)
-    display(Card(id, statement, result, at_least, at_most))
+    display(Card(id, statement, result, limits))
     if result.verdict == "fails" and run_mode.strict():
         raise ClaimError(
             f"claim {id} does not hold: {statement.en} (value {result.value}, by lower quartiles "
@@ -132,13 +114,11 @@ def claim(
         )
 
 
-def _recorded(id: str, needs: str | None, limits: recordings.Limits) -> Verdict:  # noqa: A002
+def _recorded(id: str, needs: str | None, limits: Limits) -> Verdict:  # noqa: A002
     """Return what is recorded of a claim that is not measured (``COURSE_MODE=recorded``); exact facts always are."""
     if there := recordings.instead(id, limits):
         return Verdict(there["verdict"], there["value"], there["quartile_ratio"], run=there["run"])
-    return Verdict(
-        "needs", lacking=machine_needs.missing(needs) or Bilingual("measuring turned on", "開啟量測")
-    )
+    return Verdict("needs", lacking=machine_needs.missing(needs) or MEASURING)
 
 
 def _again(value: Any, times: int) -> list[float | bool]:
@@ -147,5 +127,4 @@ def _again(value: Any, times: int) -> list[float | bool]:
         return [value.again(value.pairs).ratio for _ in range(times)]
     if not callable(value):
         return []
-    found = [value() for _ in range(times)]
-    return [value.ratio if isinstance(value, Comparison) else value for value in found]
+    return [getattr(found, "ratio", found) for found in (value() for _ in range(times))]

@@ -1,9 +1,8 @@
 """`check` of the lessons: the card with the verdict on an answer, its hint, and what the learner's code did."""
 
-from dataclasses import dataclass
 from typing import Any
 
-from bilingual import Bilingual, plain, texts
+from bilingual import Bilingual, Block, plain, texts
 from course_utils import lesson, settings
 from course_utils.exercises import Answer, Exercise, examine, exercises_of, seen
 
@@ -34,39 +33,34 @@ def check(name: str, answer: Any) -> None:
     if result.state == "solved":
         settings.mark_solved(lesson.current(), name)
     shown = ("", "") if result.state == "notyet" or result.stopped else seen(exercise, answer)
-    display(Card(exercise, result, *shown))
+    display(card(exercise, result, *shown))
 
 
-@dataclass(frozen=True)
-class Card:
-    """How the answer to an exercise looks in a notebook."""
+def card(exercise: Exercise, result: Answer, page: str = "", text: str = "") -> Block:
+    """Return how the answer to an exercise looks in a notebook.
 
-    exercise: Exercise
-    result: Answer
-    page: str = ""  # what the exercise shows of the answer
-    text: str = ""  # the same as plain text
+    Args:
+        exercise: What was answered.
+        result: What became of the answer.
+        page: What the exercise shows of the answer, as HTML.
+        text: The same as plain text.
+    """
+    state, title = _TEXTS["state"][result.state], _TEXTS["title"].format(title=exercise.title)
+    below = f'<div class="course-seen">{page}</div>' if page else ""
+    return Block(
+        f'<div class="course-card course-exercise course-{result.state}">'
+        f'<p><span class="course-title">{title.html()}</span>'
+        f' <span class="course-level">{LEVELS[exercise.level].html()}</span>'
+        f' <span class="course-verdict">{state.html()}</span></p>'
+        f"{result.message.block()}{below}{'' if result.state == 'solved' else _steps(exercise)}</div>",
+        f"exercise {exercise.name}: {state}\n{plain(str(result.message))}" + (f"\n{text}" if text else ""),
+    )
 
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        state = _TEXTS["state"][self.result.state]
-        title = _TEXTS["title"].format(title=self.exercise.title)
-        steps = "" if self.result.state == "solved" else self._steps()
-        level = LEVELS[self.exercise.level].html()
-        below = f'<div class="course-seen">{self.page}</div>' if self.page else ""
-        return {
-            "text/html": (
-                f'<div class="course-card course-exercise course-{self.result.state}">'
-                f'<p><span class="course-title">{title.html()}</span> <span class="course-level">{level}</span>'
-                f' <span class="course-verdict">{state.html()}</span></p>'
-                f"{self.result.message.block()}{below}{steps}</div>"
-            ),
-            "text/plain": f"exercise {self.exercise.name}: {state}\n{plain(str(self.result.message))}"
-            + (f"\n{self.text}" if self.text else ""),
-        }
 
-    def _steps(self) -> str:
-        """Return the hints, each inside the one before: opening one is needed to see the next."""
-        nested = ""
-        for number, hint in reversed(list(enumerate(self.exercise.hints, start=1))):
-            label = _TEXTS["hint"].format(number=number)
-            nested = f"<details><summary>{label.html()}</summary>{hint.block()}{nested}</details>"
-        return nested
+def _steps(exercise: Exercise) -> str:
+    """Return the hints, each inside the one before: opening one is needed to see the next."""
+    nested = ""
+    for number, hint in reversed(list(enumerate(exercise.hints, start=1))):
+        label = _TEXTS["hint"].format(number=number)
+        nested = f"<details><summary>{label.html()}</summary>{hint.block()}{nested}</details>"
+    return nested

@@ -1,6 +1,7 @@
 """The general hints: for an untouched stub, an answer that raises or never ends, one that returns the wrong kind of thing."""
 
 import dis
+import re
 import traceback
 from typing import Any
 
@@ -25,27 +26,17 @@ def is_stub(answer: Any) -> bool:
 
 def _where(error: BaseException) -> str:
     """Return the line of the deepest frame that the learner wrote (a notebook cell or an unnamed string), or ""."""
-    lines = [
-        frame.lineno
-        for frame in traceback.extract_tb(error.__traceback__)
-        if "ipykernel" in frame.filename
-        or (frame.filename.startswith("<") and not frame.filename.startswith("<frozen"))
-    ]
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if re.search("ipykernel|^<(?!frozen)", frame.filename)]
     return str(lines[-1]) if lines else ""
 
 
 def raised(error: BaseException) -> Bilingual:
     """Return the hint for an answer that raised `error`, or that cannot be called or examined."""
-    text, line = _safe_text(error).rstrip("."), _where(error)
-    quoted = Bilingual(f": {text}", f"：{text}") if text else ""
+    try:
+        text = (str(error).strip().splitlines() or [""])[0][:200].replace("`", "'").rstrip(".")
+    except BaseException:  # asking for its text raises as well
+        text = ""
+    quoted, line = Bilingual(f": {text}", f"：{text}") if text else "", _where(error)
     hint = HINTS["raised" if line else "cannot_be_used"]
     return hint.format(kind=type(error).__name__, quoted=quoted, line=line)
-
-
-def _safe_text(error: BaseException) -> str:
-    """Return the first line of the error's text, or "" if there is none or asking for it raises."""
-    try:
-        text = str(error).strip().splitlines()
-    except BaseException:
-        return ""
-    return text[0][:200].replace("`", "'") if text else ""

@@ -12,22 +12,16 @@ An exercise is a module ``lesson_NN/exercises/NAME.py``; its texts are in ``less
 The TOML has for each exercise ``title``, ``level``, ``hints``, the texts of its ``mistakes`` by key, and ``seconds`` where
 it may take more than usual. A key of ``exercise_hints.toml`` has the general text, unless the exercise gives its own.
 
-``lesson_NN/wrong_answers.toml`` has typical wrong answers: the key of a mistake → an answer that makes it, or several. Each
-is examined in the tests; the instructors' edition shows some.
-
 Whatever else an answer does (raise, loop endlessly, return nonsense) becomes a hint as well, never a traceback.
 """
 
-import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
-from textwrap import indent
-from types import MappingProxyType
 from typing import Any
 
-from bilingual import Bilingual
+from bilingual import Bilingual, texts
 from course_utils import lesson
 from course_utils.exercise_hints import HINTS, is_stub, raised
 from course_utils.limits import TimeUp, limited
@@ -45,6 +39,8 @@ class _Reply(Exception):
         values: What to fill in.
     """
 
+    state = "wrong"
+
     def __init__(self, key: str, /, **values: object) -> None:
         super().__init__(key)
         self.key, self.values = key, values
@@ -52,6 +48,8 @@ class _Reply(Exception):
 
 class NotYet(_Reply):
     """The answer is still the stub; without a key the learner is told to replace the ``...``."""
+
+    state = "notyet"
 
     def __init__(self, key: str = "not_yet", /, **values: object) -> None:
         super().__init__(key, **values)
@@ -74,19 +72,17 @@ class Exercise:
         seconds: How long `judge` may take, and `show` as well; more where it starts processes.
         level: ``"easy"`` (four minutes), ``"medium"`` or ``"hard"``.
         show: Gets the answer after it was judged, right or wrong, and returns what to show below the verdict: a table or
-            a picture of what the learner's code did. If it raises, nothing is shown.
-        wrong: Typical wrong answers: the key of the mistake → sources.
+            a picture of what the learner's code did. If it raises or returns neither, nothing is shown.
     """
 
     name: str
     title: Bilingual
     judge: Callable[[Any], Mistakes]
-    hints: tuple[Bilingual, ...] = ()
+    hints: Sequence[Bilingual] = ()
     mistakes: Mapping[str, Bilingual] = field(default_factory=dict)
     seconds: float = LIMIT_SECONDS
     level: str = "medium"
-    show: Callable[[Any], Any] | None = None
-    wrong: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    show: Callable[[Any], Any] = lambda answer: None
 
     def text(self, key: str) -> Bilingual:
         """Return the hint for a mistake with its placeholders: the exercise's own, else the general one of that key.
@@ -98,19 +94,6 @@ class Exercise:
             KeyError: There is no such text.
         """
         return self.mistakes.get(key) or HINTS[key]
-
-    def hint(self, key: str, values: Mapping[str, object] = MappingProxyType({})) -> Bilingual:
-        """Return the hint for a mistake.
-
-        Args:
-            key: The mistake.
-            values: What to fill in.
-
-        Raises:
-            KeyError: There is no such text.
-        """
-        hint = self.text(key).format(**values)
-        return Bilingual(_short(hint.en), _short(hint.zh))
 
 
 def _short(text: str) -> str:
@@ -130,45 +113,10 @@ def exercises_of(number: str) -> Mapping[str, Exercise]:
     if not file.exists():
         return {}
     found = {}
-    wrong = tomllib.loads(file.with_name("wrong_answers.toml").read_text(encoding="utf-8"))
-    for name, own in tomllib.loads(file.read_text(encoding="utf-8")).items():
+    for name, own in texts(file).items():
         module = import_module(f"{room}.exercises.{name}")
-        found[name] = Exercise(
-            name,
-            Bilingual(**own["title"]),
-            module.judge,
-            tuple(Bilingual(**text) for text in own["hints"]),
-            {key: Bilingual(**text) for key, text in own.get("mistakes", {}).items()},
-            own.get("seconds", LIMIT_SECONDS),
-            own["level"],
-            module.show,
-            _wrong_answers(wrong[name], getattr(module.judge, "solution", "")),
-        )
+        found[name] = Exercise(name, judge=module.judge, show=module.show, **own)
     return found
-
-
-def _wrong_answers(given: Mapping[str, Any], script: str) -> dict[str, tuple[str, ...]]:
-    """Return the sources of wrong answers by mistake, as the top of ``wrong_answers.toml`` describes them.
-
-    Args:
-        given: An exercise's table of that file.
-        script: The right answer, if it is a script.
-    """
-    start = given.get("start", script)
-
-    def source(answer: str | Mapping[str, str]) -> str:
-        if isinstance(answer, str):
-            body = "..." in start and start.splitlines()[0] not in answer
-            return start.replace("...", indent(answer, "    ").lstrip()) if body else answer
-        changed = start
-        for old, new in answer.items():
-            assert old in changed, f"wrong_answers.toml: there is no {old!r} in\n{changed}"
-            changed = changed.replace(old, new)
-        return changed
-
-    mistakes = {key: made for key, made in given.items() if key != "start"}
-    several = {key: made if isinstance(made, list) else [made] for key, made in mistakes.items()}
-    return {key: tuple(map(source, answers)) for key, answers in several.items()}
 
 
 @dataclass(frozen=True)
@@ -198,7 +146,7 @@ def examine(exercise: Exercise, answer: Any, *, seconds: float | None = None) ->
 
     Returns:
         What to tell the learner.
-    """
+    """  # noqa: DOC501  (a mistake that is raised here ends here)
     limit = exercise.seconds if seconds is None else seconds
     try:
         with limited(limit):
@@ -206,11 +154,10 @@ def examine(exercise: Exercise, answer: Any, *, seconds: float | None = None) ->
                 return Answer("notyet", HINTS["not_yet"], "not_yet")
             for made, key, *values in exercise.judge(answer):
                 if made:
-                    return Answer("wrong", exercise.hint(key, *values), key)
-    except NotYet as stub:
-        return Answer("notyet", exercise.hint(stub.key, stub.values), stub.key)
-    except Mistake as mistake:
-        return Answer("wrong", exercise.hint(mistake.key, mistake.values), mistake.key)
+                    raise Mistake(key, **dict(*values))
+    except _Reply as reply:
+        text = exercise.text(reply.key).format(**reply.values)
+        return Answer(reply.state, Bilingual(_short(text.en), _short(text.zh)), reply.key)
     except TimeUp:
         return Answer("wrong", HINTS["too_long"].format(seconds=limit), "too_long", stopped=True)
     except KeyboardInterrupt:
@@ -229,7 +176,7 @@ def seen(exercise: Exercise, answer: Any) -> tuple[str, str]:
     """
     try:
         with limited(exercise.seconds, printed=0):
-            forms = exercise.show(answer)._repr_mimebundle_() if exercise.show else {}
+            forms = exercise.show(answer)._repr_mimebundle_()
         page, text = forms.get("text/html"), forms.get("text/plain")
     except BaseException:  # an answer may raise anything, and its verdict is shown all the same
         return "", ""

@@ -58,9 +58,8 @@ class Explorer:
 
     def grid(self) -> Iterator[dict[str, Any]]:
         """Yield every combination of choices (for tests)."""
-        names = [control.name for control in self.controls]
-        for values in itertools.product(*([value for _, value in c.options] for c in self.controls)):
-            yield dict(zip(names, values, strict=True))
+        for options in itertools.product(*(control.options for control in self.controls)):
+            yield {control.name: value for control, (_, value) in zip(self.controls, options, strict=True)}
 
     def html(self, *, small: bool = True, **choices: Any) -> str:
         """Return what the explorer shows for `choices`; see :func:`course_utils.figures.png` for `small`."""
@@ -86,8 +85,8 @@ def _selects(control: Control) -> list[Any]:
     def build(pick: Callable[[Bilingual], str]) -> Any:
         # The widget knows the texts only: a value such as None means "nothing chosen" to ipywidgets.
         shown = [pick(text) if isinstance(text, Bilingual) else text for text in texts]
-        start, layout = [*map(key, texts)].index(control.default), widgets.Layout(width="24em")
-        return kind(options=shown, index=start, layout=layout, **settings)
+        start = [*map(key, texts)].index(control.default)
+        return kind(options=shown, index=start, layout=widgets.Layout(width="24em"), **settings)
 
     if not any(isinstance(text, Bilingual) for text in texts):
         return [build(str)]
@@ -103,26 +102,23 @@ def _widget(explorer: Explorer, start: str) -> Any:
 
     view = widgets.HTML(start)
     lock = threading.Lock()  # front ends may deliver two changes in two threads
-    inputs: dict[str, Any] = {}
+    selects = {control.name: _selects(control) for control in explorer.controls}
 
     def redraw(_: object) -> None:
         with lock:
-            choices = {c.name: c.options[inputs[c.name].index][1] for c in explorer.controls}
+            choices = {c.name: c.options[selects[c.name][0].index][1] for c in explorer.controls}
             try:
                 view.value = explorer.html(small=False, **choices)
             except Exception:
                 # A callback's exception would only reach a log; a learner who reports it needs to see it.
-                view.value = (
-                    f'<pre class="course-card course-fails">{html.escape(traceback.format_exc())}</pre>'
-                )
+                error = html.escape(traceback.format_exc())
+                view.value = f'<pre class="course-card course-fails">{error}</pre>'
                 raise
 
     rows = []
     for control in explorer.controls:
-        selects = _selects(control)
-        selects[0].observe(redraw, "index")
-        inputs[control.name] = selects[0]
         label = widgets.HTML(control.label.html(), layout=widgets.Layout(width="15em"))
-        rows.append(widgets.HBox([label, *selects]).add_class("course-control"))
+        selects[control.name][0].observe(redraw, "index")
+        rows.append(widgets.HBox([label, *selects[control.name]]).add_class("course-control"))
     title = widgets.HTML(f'<p class="course-title">{explorer.title.html()}</p>{unanswered()}')
     return widgets.VBox([title, *rows, view]).add_class("course-explorer")

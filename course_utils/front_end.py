@@ -17,7 +17,6 @@ from course_utils import lesson
 from course_utils.language import style
 
 _TEXTS = texts(__file__)
-CLOUDS = ("colab", "kaggle")
 # A frame is as high as what it holds, so that pictures limited to a part of its height would shrink to nothing.
 _FRAMED = "<style>.course-figure img { max-height: none; }</style>"
 
@@ -57,19 +56,19 @@ def _style_every_output() -> None:
         shell.events.register("pre_run_cell", lambda *_: display(HTML(style() + _FRAMED)))
 
 
-def notes(place: str | None, language: str | None) -> str:
-    """Prepare the front end `place` for the lesson, and return as HTML what the set-up cell says about it.
+def notes(place: str | None, language: str | None) -> list[Bilingual]:
+    """Prepare the front end `place` for the lesson, and return what the set-up cell says about it.
 
     Args:
         place: From :func:`front_end`.
         language: The language that the notebook asks for, if any.
     """
     if place is None:
-        return ""
+        return []
     _style_every_output()
     lines = [] if language else [_TEXTS["say"]["language"]]
-    if place in CLOUDS:
+    if place in ("colab", "kaggle"):
         lines.append(given(place))
         if not Path("workers").exists():  # lessons 06 to 08 start these scripts by their path
             shutil.copytree(lesson.notebooks() / "workers", "workers")
-    return "".join(f'<p class="course-card course-needs">{line.html()}</p>' for line in lines)
+    return lines

@@ -12,7 +12,6 @@ from course_utils import settings
 from course_utils.simplified import simplified
 
 EDITIONS = ("en", "zh-TW", "zh-CN")  # the languages of notebooks in one language
-_LABELS = ("English", "中文", "English + 中文")
 
 
 def choice() -> str:
@@ -56,7 +55,7 @@ def switch() -> Any:
     import ipywidgets as widgets
 
     buttons = widgets.ToggleButtons(
-        options=list(zip(_LABELS, CHOICES, strict=True)),
+        options=list(zip(("English", "中文", "English + 中文"), CHOICES, strict=True)),
         value=choice(),
         tooltips=("English", "中文", "both · 中英對照"),
     )

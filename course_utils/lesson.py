@@ -6,10 +6,11 @@ notebooks' folder.
 """
 
 import sys
-import tomllib
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from bilingual import toml_of
 
 KINDS = ("question", "claim", "figure")
 
@@ -78,8 +79,7 @@ def current() -> str:
 @cache
 def all_texts(number: str) -> dict[str, dict[str, dict[str, Any]]]:
     """Return the texts of lesson `number`, two digits, by kind (``question``, ``claim``, ``figure``) and name."""
-    file = notebooks() / room(number) / "texts.toml"
-    sections = tomllib.loads(file.read_text(encoding="utf-8"))
+    sections = toml_of(notebooks() / room(number) / "texts.toml")
     return {kind: sections.get(kind, {}) for kind in KINDS}
 
 

@@ -109,17 +109,13 @@ def modelled(device: torch.device | None) -> bool:
     return device is not None and device.type == "practice"
 
 
-def _practising() -> bool:
-    return bool(_devices) and modelled(_devices[0])
-
-
 def clock(*, wait: bool = True) -> float | None:
     """Return the practice GPUs' clock, in modelled seconds; None if the lesson uses none.
 
     Args:
         wait: Whether to let them finish first what is queued, which takes a little time of the clock itself.
     """
-    if not _practising():
+    if not any(map(modelled, _devices)):
         return None
     import practice_gpu
 
@@ -131,7 +127,7 @@ def clock(*, wait: bool = True) -> float | None:
 
 def plan() -> Bilingual | None:
     """Return what the machine badge says about the practice GPUs; None without any."""
-    if not _practising():
+    if not any(map(modelled, _devices)):
         return None
     here = _TEXTS["one" if len(_devices) == 1 else "several"].format(count=len(_devices))
     plan = _TEXTS["plan"].format(gpus=here, card=card())

@@ -3,11 +3,10 @@
 import os
 
 from bilingual import LANGUAGE_VARIABLE, Shown
-from course_utils import class_mode, lesson, lesson_gpus
+from course_utils import class_mode, lesson, lesson_gpus, run_mode
 from course_utils.front_end import front_end, notes
 from course_utils.language import choice, style, switch, use
-from course_utils.machine import badge, silence_cuda_toolkit_warning
-from course_utils.usable_gpus import hide_unusable
+from course_utils.machine import badge, hide_unusable, silence_cuda_toolkit_warning
 from torch_doctor import hook
 from torch_doctor.style import use_page_styles
 
@@ -51,12 +50,12 @@ def setup(
     unusable = hide_unusable()
     lesson_gpus.start(gpus, enough)
     silence_cuda_toolkit_warning()
-    if clinic:
-        hook.install()
-    else:
-        hook.remove()
+    (hook.install if clinic else hook.remove)()
     machine = badge()
-    said = f'<p class="course-small">{unusable.html()}</p>' if unusable else ""
-    page = widgets.HTML(machine.html + said + notes(place, asked) + class_mode.extras(present))
-    box = widgets.VBox([widgets.HTML(style()) if only else switch(), page])
+    page = machine.html + (f'<p class="course-small">{unusable.html()}</p>' if unusable else "")
+    for line in notes(place, asked) + [class_mode.RECORDED] * run_mode.on("recorded"):
+        page += f'<p class="course-card course-needs">{line.html()}</p>'
+    if present or run_mode.on("class"):
+        page += class_mode.sheet()
+    box = widgets.VBox([widgets.HTML(style()) if only else switch(), widgets.HTML(page)])
     display(Shown(box, machine.html, machine.text))

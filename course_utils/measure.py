@@ -7,12 +7,12 @@ its *fastest* sample, since noise only ever adds time. Lesson 04 builds these ha
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import torch
 
 from course_utils import lesson_gpus, run_mode
@@ -38,7 +38,6 @@ class Comparison:
         pairs: How many samples each got.
         a: What was measured, so that it can be measured again.
         b: What it was compared with.
-        threads: CPU threads while measuring; ``None`` means as many as are set.
     """
 
     ratio: float
@@ -48,11 +47,10 @@ class Comparison:
     pairs: int
     a: Action = field(repr=False, compare=False)
     b: Action = field(repr=False, compare=False)
-    threads: int | None = 1
 
     def again(self, pairs: int) -> Comparison:
         """Measure the same two callables once more with `pairs` samples each."""
-        return compare(self.a, self.b, pairs=pairs, threads=self.threads)
+        return compare(self.a, self.b, pairs=pairs)
 
 
 def synchronize() -> None:
@@ -105,12 +103,8 @@ def _modelled(action: Action) -> float | None:
     return lesson_gpus.clock() - begin
 
 
-def _lower_quartile(times: list[float]) -> float:
-    return min(times) if len(times) == 1 else statistics.quantiles(times, n=4, method="inclusive")[0]
-
-
-def compare(a: Action, b: Action, *, pairs: int = DEFAULT_PAIRS, threads: int | None = 1) -> Comparison:
-    """Measure how much longer `a` takes than `b`, in turns, and judge each by its fastest sample.
+def compare(a: Action, b: Action, *, pairs: int = DEFAULT_PAIRS) -> Comparison:
+    """Measure how much longer `a` takes than `b`, in turns, on one CPU thread, and judge each by its fastest sample.
 
     With ``COURSE_MODE=recorded``, each is called once. What runs on a practice GPU takes the time of its clock: the ratio
     is modelled, and carries the word.
@@ -119,7 +113,6 @@ def compare(a: Action, b: Action, *, pairs: int = DEFAULT_PAIRS, threads: int | 
         a: Called without arguments; its result is thrown away. What it queues on the GPU is waited for.
         b: The same, for what `a` is compared with.
         pairs: Samples of each, at least 3. A sample repeats a quick callable until it fills a millisecond.
-        threads: CPU threads while measuring; ``None`` leaves them as they are.
 
     Returns:
         A :class:`Comparison`; its ``ratio`` says how many times longer `a` takes.
@@ -141,40 +134,33 @@ def compare(a: Action, b: Action, *, pairs: int = DEFAULT_PAIRS, threads: int | 
     on_model = _modelled(a), _modelled(b)
     if None not in on_model:
         ratio = on_model[0] / on_model[1]
-        return Comparison(ratio, ratio, *on_model, pairs, a, b, threads)
+        return Comparison(ratio, ratio, *on_model, pairs, a, b)
     if on_model != (None, None):
         raise TypeError(
             "compare(): one of the two runs on a practice GPU, whose times are modelled, and the other on the CPU, whose "
             "times are measured. Run both on the same device."
         )
-    with preserved_state(threads):
+    with preserved_state():
         calls_a, calls_b = _warm_up(a), _warm_up(b)
         times_a, times_b = [], []
         for turn in range(1 if run_mode.on("recorded") else pairs):
             order = ((a, calls_a, times_a), (b, calls_b, times_b))
             for action, calls, times in order if turn % 2 == 0 else reversed(order):
                 times.append(_sample(action, calls))
-    return Comparison(
-        ratio=min(times_a) / min(times_b),
-        # Not the medians: where two others compete for each processor, most samples of some milliseconds are
-        # interrupted, and short ones are not, which put the median of a ratio of 48 at up to 500. The quarter that
-        # escaped stayed within 45 to 60 (50 measurements, two processors, two to five competing processes).
-        quartile_ratio=_lower_quartile(times_a) / _lower_quartile(times_b),
-        a_seconds=min(times_a),
-        b_seconds=min(times_b),
-        pairs=len(times_a),
-        a=a,
-        b=b,
-        threads=threads,
-    )
+    fastest_a, fastest_b = min(times_a), min(times_b)
+    # Not the medians: where two others compete for each processor, most samples of some milliseconds are
+    # interrupted, and short ones are not, which put the median of a ratio of 48 at up to 500. The quarter that
+    # escaped stayed within 45 to 60 (50 measurements, two processors, two to five competing processes).
+    by_quartiles = float(np.quantile(times_a, 0.25) / np.quantile(times_b, 0.25))
+    return Comparison(fastest_a / fastest_b, by_quartiles, fastest_a, fastest_b, len(times_a), a, b)
 
 
 def best_time(action: Action, *, samples: int = 7, seconds: float = 0.5, threads: int | None = 1) -> float:
     """Return the fastest time of one call of `action`, in seconds, the device's work included.
 
     For points of a curve. To say that one thing is faster than another, use :func:`compare`. On a practice GPU it is the
-    time of its clock, and modelled. With
-    ``COURSE_MODE=recorded``, the faster of two calls: the first one often prepares something.
+    time of its clock, and modelled. With ``COURSE_MODE=recorded``, the faster of two calls: the first one often prepares
+    something.
 
     Args:
         action: Called without arguments.

@@ -11,13 +11,11 @@ of it, the nearest card of which there are some. Such values enter no claim, no 
 The data is in ``named_cards.toml``.
 """
 
-import tomllib
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from typing import Any
 
-from bilingual import Bilingual
+from bilingual import Bilingual, pair, toml_of
 from course_utils import lesson_gpus
 from course_utils.published import Reference
 
@@ -46,15 +44,14 @@ class NamedCard:
 @cache
 def data() -> dict[str, Any]:
     """Return ``named_cards.toml``: the tables `source` and `quantity`, and the list `values`."""
-    return tomllib.loads(resources.files("course_utils").joinpath("named_cards.toml").read_text("utf-8"))
+    return toml_of(__file__)
 
 
-def named_card(quantity: str, card: str | None = None) -> NamedCard:
+def named_card(quantity: str) -> NamedCard:
     """Return what is published of `quantity` for the chosen card, or for the nearest one.
 
     Args:
         quantity: Such as ``"matmul_float32"``: a name in ``named_cards.toml``.
-        card: The card, instead of the chosen one.
 
     Raises:
         KeyError: There is no such quantity.
@@ -62,7 +59,7 @@ def named_card(quantity: str, card: str | None = None) -> NamedCard:
     """
     from practice_gpu.profiles import profile, sources
 
-    wanted = profile(card or lesson_gpus.card()).name
+    wanted = profile(lesson_gpus.card()).name
     order = list(sources())  # by what they can do
     what = data()["quantity"][quantity]
     found = [values for values in data()["values"] if values["quantity"] == quantity]
@@ -81,12 +78,11 @@ def named_card(quantity: str, card: str | None = None) -> NamedCard:
         x=tuple(nearest["x"]),
         y=tuple(value * UNITS[what["unit"]] for value in nearest["y"]),
         reference=Reference(
-            value=Bilingual(what["en"], what["zh"]),
+            value=pair(what),
             hardware=Bilingual(f"{exact.en}, {source['how_en']}", f"{exact.zh}，{source['how_zh']}"),
             source=Bilingual(source["source"], source["source"]),
             url=source["url"],
             date=source["date"],
             quote=", ".join(map(str, nearest["y"])),
-            read="the table at that address",
         ),
     )

@@ -94,12 +94,7 @@ NEEDS: dict[str, Callable[[], bool]] = {
     "vectors": lambda: uses_vectors(),
     "compiler": lambda: can_compile(),
 }
-
-
-@cache
-def names() -> dict[str, Bilingual]:
-    """Return what each of `NEEDS` is called (see ``needs.toml``)."""
-    return texts(__file__)
+NAMES: dict[str, Bilingual] = texts(__file__)  # what each of them is called
 
 
 def missing(need: str | None) -> Bilingual | None:
@@ -115,4 +110,4 @@ def missing(need: str | None) -> Bilingual | None:
         return None
     if need not in NEEDS:
         raise ValueError(f"needs={need!r} is not known; choose one of {', '.join(sorted(NEEDS))}.")
-    return None if NEEDS[need]() else names()[need]
+    return None if NEEDS[need]() else NAMES[need]

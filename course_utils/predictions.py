@@ -6,7 +6,7 @@ from typing import Any
 
 from bilingual import Bilingual, Block, Shown, by_language, measured, measured_spans, spans, texts
 from course_utils.lesson import all_texts, current
-from course_utils.questions import Number, Question, question
+from course_utils.questions import Choice, Number, Question, question
 from course_utils.units import number as written
 
 _TEXTS = texts(__file__)
@@ -26,24 +26,29 @@ def unanswered() -> str:
     )
 
 
+def _verdict(choice: Choice) -> Bilingual:
+    return _TEXTS["right" if choice.right else "not_quite"]
+
+
+def _heading(asked: Question) -> str:
+    return f'<p class="course-title">{_TEXTS["predict"].html()}</p>{asked.text.block()}'
+
+
 def _static(asked: Question) -> str:
-    if asked.number is None:
+    """Return a question for a page without a kernel, with its answers folded up."""
+    if number := asked.number:
+        ends = _TEXTS["range"].format(low=written(number.low), high=number.with_unit(number.high))
+        shown, folded = f"<li>{ends.html()}</li>", number.reason.block()
+    else:
         shown = "".join(f"<li>{c.text.html()}</li>" for c in asked.choices)
         reasons = "".join(
-            f"<li>{c.text.html()}{spans(': ', '：')}"
-            f"<strong>{(_TEXTS['right'] if c.right else _TEXTS['not_quite']).html()}</strong>{c.reason.block()}</li>"
+            f"<li>{c.text.html()}{spans(': ', '：')}<strong>{_verdict(c).html()}</strong>{c.reason.block()}</li>"
             for c in asked.choices
         )
-        shown, folded = f"<ul>{shown}</ul>", f"<ul>{reasons}</ul>"
-    else:
-        ends = _TEXTS["range"].format(
-            low=written(asked.number.low), high=asked.number.with_unit(asked.number.high)
-        )
-        shown, folded = f"<ul><li>{ends.html()}</li></ul>", asked.number.reason.block()
+        folded = f"<ul>{reasons}</ul>"
     return (
-        f'<div class="course-card course-question"><p class="course-title">{_TEXTS["predict"].html()}</p>{asked.text.block()}'
-        f"{shown}<details><summary>{_TEXTS['answers'].html()}</summary>"
-        f"{folded}</details></div>"
+        f'<div class="course-card course-question">{_heading(asked)}<ul>{shown}</ul>'
+        f"<details><summary>{_TEXTS['answers'].html()}</summary>{folded}</details></div>"
     )
 
 
@@ -57,10 +62,8 @@ def _buttons(asked: Question, pick: Callable[[Bilingual], str], reply: Any) -> l
             other.remove_class("course-chosen")
         button.add_class("course-chosen")
         choice = asked.choices[buttons.index(button)]
-        state, verdict = (
-            ("course-solved", _TEXTS["right"]) if choice.right else ("course-notyet", _TEXTS["not_quite"])
-        )
-        reply.value = _reply(state, verdict, choice.reason)
+        state = "course-solved" if choice.right else "course-notyet"
+        reply.value = _reply(state, _verdict(choice), choice.reason)
 
     for button in buttons:
         button.on_click(clicked)
@@ -99,8 +102,7 @@ def predict(name: str) -> None:
     from IPython.display import display
 
     asked, reply = question(name), widgets.HTML()
-    title = f'<p class="course-title">{_TEXTS["predict"].html()}</p>'
-    heading = widgets.HTML(f"{title}{asked.text.block()}{unanswered()}")
+    heading = widgets.HTML(_heading(asked) + unanswered())
 
     def row(pick: Callable[[Bilingual], str]) -> Any:
         number, key = asked.number, (current(), name)
@@ -125,10 +127,8 @@ def _compared(asked: Question, value: float) -> Bilingual | None:
     else:
         factor = max(value / guessed, guessed / value)
         off, close = _TEXTS["factor"].format(factor=written(factor)), factor <= 1.25
-    here = number.with_unit(value)
-    return _TEXTS["off"].format(
-        guess=number.with_unit(guessed), value=here, off=_TEXTS["close"] if close else off
-    )
+    guess, here = number.with_unit(guessed), number.with_unit(value)
+    return _TEXTS["off"].format(guess=guess, value=here, off=_TEXTS["close"] if close else off)
 
 
 def guess_line(claim_id: str, value: object) -> Bilingual | None:
@@ -136,9 +136,8 @@ def guess_line(claim_id: str, value: object) -> Bilingual | None:
 
     Args:
         claim_id: The claim; a question belongs to it whose text has ``claim = "…"`` with this id.
-        value: What was measured: a number, or a comparison, whose ratio counts.
+        value: What was measured.
     """
-    value = getattr(value, "ratio", value)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     asked = (name for name, data in all_texts(current())["question"].items() if data.get("claim") == claim_id)

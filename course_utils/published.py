@@ -5,12 +5,10 @@ The data is in ``published.toml``: each value was read at its source, and is quo
 
 import html
 import re
-import tomllib
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 
-from bilingual import Bilingual, markup, measured_spans, spans
+from bilingual import Bilingual, markup, measured_spans, spans, toml_of
 
 
 @dataclass(frozen=True)
@@ -23,7 +21,6 @@ class Reference:
     url: str
     date: str
     quote: str
-    read: str
 
     def text(self) -> Bilingual:
         """Return value, hardware, source and date in one sentence."""
@@ -45,14 +42,14 @@ class Reference:
 @cache
 def references() -> dict[str, Reference]:
     """Return all published references by key: a claim's id, a figure's name, or another name that a lesson uses."""
-    data = tomllib.loads(resources.files("course_utils").joinpath("published.toml").read_text("utf-8"))
+    data = toml_of(__file__)
 
     def reference(entry: dict[str, str]) -> Reference:
         pairs = (
             Bilingual(*(entry.get(f"{name}_{tag}", entry.get(name, "")) for tag in ("en", "zh")))
             for name in ("value", "hardware", "source")
         )
-        return Reference(*pairs, *(entry[name] for name in ("url", "date", "quote", "read")))
+        return Reference(*pairs, *(entry[name] for name in ("url", "date", "quote")))
 
     return {key: reference(data["source"][own["from"]] | own) for key, own in data["reference"].items()}
 
@@ -63,6 +60,5 @@ def beside(key: str, recorded: Bilingual | None) -> str:
     The elements are the same with and without a recording; the style sheet hides the reference beside one.
     """
     published = references().get(key)
-    return f'<span class="course-recorded">{measured_spans(recorded)}</span>' + (
-        published.html() if published else ""
-    )
+    reference = published.html() if published else ""
+    return f'<span class="course-recorded">{measured_spans(recorded)}</span>{reference}'

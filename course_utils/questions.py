@@ -2,10 +2,10 @@
 
 import math
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from bilingual import Bilingual
+from bilingual import Bilingual, pair
 from course_utils.lesson import all_texts, current, text
 from course_utils.units import number as written
 
@@ -38,12 +38,9 @@ class Number:
 
     def values(self) -> list[float]:
         """Return the values that the slider offers."""
-        if self.step:
-            return [
-                self.low + self.step * k for k in range(int((self.high - self.low) / self.step + 1e-9) + 1)
-            ]
         if self.linear:
-            return [self.low + (self.high - self.low) * step / 50 for step in range(51)]
+            step = self.step or (self.high - self.low) / 50
+            return [self.low + step * k for k in range(int((self.high - self.low) / step + 1e-9) + 1)]
         powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
         steps = [float(f"{step}e{power}") for power in powers for step in _STEPS]
         return [self.low, *(value for value in steps if self.low < value < self.high), self.high]
@@ -74,19 +71,13 @@ class Question:
 
 def parsed(name: str, data: dict[str, Any]) -> Question:
     """Return the question that `data` describes, its choices as they are written; ``tools.check`` examines the texts."""
-    choices = tuple(
-        Choice(Bilingual(c["en"], c["zh"]), Bilingual(c["why_en"], c["why_zh"]), bool(c.get("right")))
-        for c in data.get("choices", ())
-    )
+    given = data.get("choices", ())
+    choices = tuple(Choice(pair(c), pair(c, "why_"), bool(c.get("right"))) for c in given)
     number = None
     if given := data.get("number"):
-        unit, reason = (
-            Bilingual(given["unit_en"], given["unit_zh"]),
-            Bilingual(data["why_en"], data["why_zh"]),
-        )
         scale = {key: given[key] for key in given if not key.startswith("unit_")}
-        number = Number(unit=unit, reason=reason, **scale)
-    return Question(name, Bilingual(data["en"], data["zh"]), choices, number)
+        number = Number(unit=pair(given, "unit_"), reason=pair(data, "why_"), **scale)
+    return Question(name, pair(data), choices, number)
 
 
 def mixed(asked: Question, texts: dict[str, dict[str, Any]], lesson: str) -> tuple[Choice, ...]:
@@ -110,4 +101,4 @@ def question(name: str) -> Question:
     asked = parsed(name, text("question", name))
     if not asked.choices:
         return asked
-    return Question(name, asked.text, mixed(asked, all_texts(current())["question"], current()), asked.number)
+    return replace(asked, choices=mixed(asked, all_texts(current())["question"], current()))

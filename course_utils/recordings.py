@@ -6,19 +6,24 @@ Each machine has one JSON file in the course's folder ``recordings``. The tools 
 import json
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from course_utils import lesson, run_mode
 
-Limits = tuple[float | None, float | None]  # at least, at most
+
+class Limits(NamedTuple):
+    """The limits within which a claim is true; None where it has none."""
+
+    at_least: float | None = None
+    at_most: float | None = None
+
+    def allow(self, value: float) -> bool:
+        """Return whether `value` is within them."""
+        low, high = self
+        return (low is None or value >= low) and (high is None or value <= high)
 
 
 MEASURED = ("holds", "unclear", "fails")  # the verdicts that come from hardware
-
-
-def folder() -> Path:
-    """Return the folder of the recorded runs, which is beside that of the notebooks."""
-    return lesson.notebooks().parent / "recordings"
 
 
 def read(folder: Path) -> list[dict[str, Any]]:
@@ -29,8 +34,8 @@ def read(folder: Path) -> list[dict[str, Any]]:
 
 @cache
 def runs() -> list[dict[str, Any]]:
-    """Return all recorded runs of the course, newest first; read once."""
-    return read(folder())
+    """Return all recorded runs of the course, newest first; read once, from the folder beside the notebooks."""
+    return read(lesson.notebooks().parent / "recordings")
 
 
 def label(run: dict[str, Any]) -> str:
@@ -70,8 +75,7 @@ def recorded(key: str, limits: Limits | None = None) -> dict[str, Any] | None:
     Returns:
         The values, plus ``"run"``: a line with GPU, PyTorch version and date.
     """
-    run = next((run for run in runs() if run["machine"]["gpus"]), None)
-    return None if run is None else _measured(run, key, limits)
+    return next((_measured(run, key, limits) for run in runs() if run["machine"]["gpus"]), None)
 
 
 def instead(key: str, limits: Limits | None = None) -> dict[str, Any] | None:

@@ -4,7 +4,7 @@ For the judges of exercises. Each function raises :class:`~course_utils.exercise
 the texts are in ``exercise_hints.toml``.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from numbers import Integral, Real
 from typing import Any
 
@@ -36,30 +36,28 @@ def number(got: Any, what: Bilingual = WHAT["number"]) -> float:
     return _found(got, Real, "no_number", what)
 
 
-def whole(got: Any, what: Bilingual = WHAT["whole"]) -> int:
-    """Return `got` if it is a whole number; the rest as for :func:`number`.
+def whole(got: Any) -> int:
+    """Return `got` if it is a whole number.
 
     Args:
         got: What the learner's function returned.
-        what: What it should return, for the hint.
 
     Raises:
         Mistake: ``returned_none`` or ``no_number``.
     """
-    return _found(got, Integral, "no_number", what)
+    return _found(got, Integral, "no_number", WHAT["whole"])
 
 
-def tensor(got: Any, what: Bilingual = WHAT["tensor"]) -> torch.Tensor:
+def tensor(got: Any) -> torch.Tensor:
     """Return `got` if it is a tensor.
 
     Args:
         got: What the learner's function returned.
-        what: What it should return, for the hint.
 
     Raises:
         Mistake: ``returned_none`` or ``no_tensor``.
     """
-    return _found(got, torch.Tensor, "no_tensor", what)
+    return _found(got, torch.Tensor, "no_tensor", WHAT["tensor"])
 
 
 def whole_numbers(got: Any) -> list[int]:
@@ -75,10 +73,10 @@ def whole_numbers(got: Any) -> list[int]:
     found = _found(found, (list, tuple, range), "no_whole_numbers", None)
     if not all(type(each) is int for each in found):
         raise Mistake("no_whole_numbers", kind=type(got).__name__)
-    return [*found]
+    return list(found)
 
 
-def filled_in(answer: Any, keys: Iterable[str]) -> dict[str, Any]:
+def filled_in(answer: Any, keys: Collection[str]) -> dict[str, Any]:
     """Return the learner's value for each of `keys`, of an exercise that is a dictionary to fill in.
 
     Args:
@@ -91,17 +89,14 @@ def filled_in(answer: Any, keys: Iterable[str]) -> dict[str, Any]:
     """
     if not isinstance(answer, dict):
         raise Mistake("no_dictionary", kind=type(answer).__name__)
-    values: dict[str, Any] = {}
-    for key in keys:
-        if key not in answer:
-            raise Mistake("line_missing", key=key)
-        values[key] = answer[key]
-    empty = [key for key, value in values.items() if value is ...]
-    if len(empty) == len(values):
+    if missing := [key for key in keys if key not in answer]:
+        raise Mistake("line_missing", key=missing[0])
+    empty = [key for key in keys if answer[key] is ...]
+    if len(empty) == len(keys):
         raise NotYet
     if empty:
         raise Mistake("line_empty", key=empty[0])
-    return values
+    return {key: answer[key] for key in keys}
 
 
 def close(got: float, expected: float) -> bool:

@@ -50,8 +50,7 @@ def note(kind: str, key: str, values: dict[str, Any]) -> None:
         key: The claim's id or the figure's name.
         values: JSON-serialisable values, in SI units.
     """
-    journal = os.environ.get("COURSE_RECORD")
-    if journal:
+    if journal := os.environ.get("COURSE_RECORD"):
         found = {"kind": kind, "key": key, "values": values, "lesson": lesson.number()}
         line = json.dumps(found, ensure_ascii=False)
         with open(journal, "a", encoding="utf-8") as file:

@@ -15,11 +15,9 @@ from typing import Any
 
 def folder() -> Path:
     """Return the folder that holds the course's files for this user."""
-    if override := os.environ.get("COURSE_DATA_DIR"):
-        return Path(override)
     from platformdirs import user_data_dir
 
-    return Path(user_data_dir("pytorch-gpu-course", appauthor=False))
+    return Path(os.environ.get("COURSE_DATA_DIR") or user_data_dir("pytorch-gpu-course", appauthor=False))
 
 
 def read(name: str) -> dict[str, Any]:
@@ -43,14 +41,10 @@ def write(name: str, data: dict[str, Any]) -> bool:
     target = folder() / f"{name}.json"
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{name}-", suffix=".json")
-        try:
-            with os.fdopen(handle, "w", encoding="ascii") as file:
-                file.write(json.dumps(data, sort_keys=True))
-            os.replace(temporary, target)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{name}-") as beside:
+            made = Path(beside, target.name)
+            made.write_text(json.dumps(data, sort_keys=True), encoding="ascii")
+            os.replace(made, target)
     except (OSError, RecursionError):  # the latter: a damaged file held something nested too deep to write
         return False
     return True

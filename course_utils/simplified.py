@@ -34,9 +34,8 @@ def _converter() -> Callable[[str], str]:
 def terms() -> dict[str, str]:
     """Return the terms of the glossary, with and without what stands in brackets, by their Traditional form."""
     source = resources.files("course_utils").joinpath("glossary.csv").read_text(encoding="utf-8")
-    pairs = [
-        (row["zh-Hant"], row["zh-Hans"]) for row in csv.DictReader(source.splitlines()) if row["zh-Hans"]
-    ]
+    rows = csv.DictReader(source.splitlines())
+    pairs = [(row["zh-Hant"], row["zh-Hans"]) for row in rows if row["zh-Hans"]]
     bare = {_BRACKET.sub("", traditional): _BRACKET.sub("", simple) for traditional, simple in pairs}
     return bare | dict(pairs) | dict(zip("「」『』", "“”‘’", strict=True))
 

@@ -6,29 +6,12 @@ from typing import Any
 
 import torch
 
-_PRECISION_OWNERS = (
-    "",
-    "cudnn",
-    "mkldnn",
-    "cuda.matmul",
-    "cudnn.conv",
-    "cudnn.rnn",
-    "mkldnn.matmul",
-    "mkldnn.conv",
-    "mkldnn.rnn",
-)
 
-
-def _precision_switches() -> list[tuple[Any, str]]:
-    """Return (owner, attribute) of every switch of float32 precision; general ones before special ones."""
-    found: list[tuple[Any, str]] = []
-    for path in _PRECISION_OWNERS:
-        owner: Any = torch.backends
-        for part in filter(None, path.split(".")):
-            owner = getattr(owner, part, None)
-        if hasattr(owner, "fp32_precision"):
-            found.append((owner, "fp32_precision"))
-    return found
+def _precision_owners() -> list[Any]:
+    """Return what has a switch `fp32_precision`: what is general before what is special."""
+    cuda, cudnn, mkldnn = torch.backends.cuda, torch.backends.cudnn, torch.backends.mkldnn
+    special = cuda.matmul, cudnn.conv, cudnn.rnn, mkldnn.matmul, mkldnn.conv, mkldnn.rnn
+    return [torch.backends, cudnn, mkldnn, *special]
 
 
 def _legacy_precision() -> str | None:
@@ -36,13 +19,6 @@ def _legacy_precision() -> str | None:
         return torch.get_float32_matmul_precision()
     except RuntimeError:  # newer releases refuse to answer once the switches above were used
         return None
-
-
-def _full_precision() -> None:
-    """Switch TF32 off for matrix products on GPUs."""
-    if torch.backends.cuda.matmul.fp32_precision not in ("ieee", "none"):
-        # Setting fp32_precision itself would make PyTorch refuse to answer `allow_tf32`, which torch.compile asks for.
-        torch.set_float32_matmul_precision("highest")
 
 
 def _default_device() -> torch.device | None:
@@ -65,7 +41,7 @@ def preserved_state(threads: int | None = 1) -> Iterator[None]:
     hundred times off. ``None`` leaves the thread count alone.
     """
     cudnn = torch.backends.cudnn
-    saved_precision = [(owner, name, getattr(owner, name)) for owner, name in _precision_switches()]
+    saved_precision = [(owner, owner.fp32_precision) for owner in _precision_owners()]
     saved_legacy = _legacy_precision()
     saved_cudnn = cudnn.benchmark, cudnn.deterministic, cudnn.enabled
     saved_threads, saved_grad = torch.get_num_threads(), torch.is_grad_enabled()
@@ -73,7 +49,9 @@ def preserved_state(threads: int | None = 1) -> Iterator[None]:
     try:
         if threads is not None:
             torch.set_num_threads(threads)
-        _full_precision()
+        if torch.backends.cuda.matmul.fp32_precision not in ("ieee", "none"):
+            # Setting fp32_precision itself would make PyTorch refuse to answer `allow_tf32`, which torch.compile asks for.
+            torch.set_float32_matmul_precision("highest")
         yield
     finally:
         torch.set_num_threads(saved_threads)
@@ -85,6 +63,6 @@ def preserved_state(threads: int | None = 1) -> Iterator[None]:
         cudnn.benchmark, cudnn.deterministic, cudnn.enabled = saved_cudnn
         if saved_legacy is not None and _legacy_precision() != saved_legacy:
             torch.set_float32_matmul_precision(saved_legacy)  # first, since it also sets some of those below
-        for owner, name, value in saved_precision:
-            if getattr(owner, name) != value:
-                setattr(owner, name, value)
+        for owner, value in saved_precision:
+            if owner.fp32_precision != value:
+                owner.fp32_precision = value

@@ -14,6 +14,7 @@ from torch.utils.data import Dataset
 
 from course_utils.exercises import Exercise
 from tools.grade import course
+from tools.wrong_answers import wrong_answers
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,8 @@ def published() -> dict[str, Published]:
     found: dict[str, Published] = {}
     for task in (task for number in course.lessons() for task in course.tasks(number).values()):
         assert task.solution, f"{task.key}: no <details> with a ```python fence follows"
-        wrong = [(source, key) for key, sources in task.exercise.wrong.items() for source in sources]
+        made = wrong_answers(task.lesson, task.exercise.name)
+        wrong = [(source, key) for key, sources in made.items() for source in sources]
         solution = task.solution + "\n" * bool(task.script)
         found[task.key] = Published(
             task.lesson, task.exercise, task.stub, task.expression, solution, wrong, task.script

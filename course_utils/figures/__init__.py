@@ -11,7 +11,6 @@ from course_utils.figures.charts import caption_and_axes as caption_and_axes
 from course_utils.figures.charts import curves as curves
 from course_utils.figures.charts import key as key
 from course_utils.figures.charts import lettering as lettering
-from course_utils.figures.charts import listed as listed
 from course_utils.figures.charts import logarithmic as logarithmic
 from course_utils.figures.charts import of_recorded as of_recorded
 from course_utils.figures.charts import quoted as quoted

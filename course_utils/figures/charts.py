@@ -6,7 +6,7 @@ from typing import Any
 
 from matplotlib import ticker
 
-from bilingual import Bilingual, joined, measured, plain
+from bilingual import Bilingual, joined, measured, pair, plain, texts
 from course_utils.figures.measured import COLOURS, HERE, RECORDED_LABEL, Groups, show_measured
 from course_utils.figures.picture import THIRD, new
 from course_utils.lesson import text
@@ -14,6 +14,7 @@ from course_utils.measure import Comparison, is_modelled
 from course_utils.named_cards import NamedCard, named_card
 from course_utils.units import duration, number
 
+_TEXTS = texts(__file__)
 Label = str | Bilingual  # the name of a bar or line: code and names are text, words are bilingual
 
 
@@ -39,13 +40,6 @@ def quoted(label: Label) -> Bilingual:
     return Bilingual(f"`{label}`", f"`{label}`")
 
 
-def listed(values: Mapping[Label, str]) -> Bilingual:
-    """Return names and values as a list: ``float32: 3 ms; float16: 1 ms``."""
-    names = [name if isinstance(name, Bilingual) else Bilingual(name, name) for name in values]
-    pairs = list(zip(names, values.values(), strict=True))
-    return Bilingual("; ".join(f"{n.en}: {v}" for n, v in pairs), "；".join(f"{n.zh}：{v}" for n, v in pairs))
-
-
 def bars_only(axes: Any) -> None:
     """Remove the horizontal scale of `axes`: each bar shows its own number."""
     axes.set_xticks([])
@@ -57,8 +51,8 @@ def bars_only(axes: Any) -> None:
 class Axis:
     """An axis: what it shows, briefly, in both languages, the unit of its numbers, and how they are spaced."""
 
-    en: str
-    zh: str
+    en: str = ""
+    zh: str = ""
     unit: str = ""
     scale: str = "log"
 
@@ -87,14 +81,8 @@ def caption_and_axes(name: str) -> tuple[Bilingual, Axis, Axis]:
         ValueError: There are no texts for `name`.
     """
     found = text("figure", name)
-    x, y = (
-        Axis(
-            *(found.get(f"{axis}_{part}", "") for part in ("en", "zh", "unit")),
-            found.get(f"{axis}_scale", "log"),
-        )
-        for axis in "xy"
-    )
-    return Bilingual(found["en"], found["zh"]), x, y
+    x, y = ({name[2:]: part for name, part in found.items() if name.startswith(f"{axis}_")} for axis in "xy")
+    return pair(found), Axis(**x), Axis(**y)
 
 
 def series_vary(name: str) -> bool:
@@ -129,10 +117,7 @@ def bars(name: str, comparison: Comparison, *, labels: Sequence[Label]) -> None:
 
     def caption(values: dict[str, Any], place: Bilingual) -> Bilingual:
         ratio = measured(number(values["ratio"]))
-        return Bilingual(
-            f"{place.en}, {one.en} takes {ratio} times as long as {other.en}.",
-            _close_up(f"在{place.zh}上，{one.zh} 花的時間是 {other.zh} 的 {ratio} 倍。"),
-        )
+        return _close_up(_TEXTS["bars_caption"].format(place=place, one=one, other=other, ratio=ratio))
 
     times = [comparison.a_seconds, comparison.b_seconds]
     show_measured(
@@ -140,16 +125,13 @@ def bars(name: str, comparison: Comparison, *, labels: Sequence[Label]) -> None:
         {"seconds": times, "ratio": comparison.ratio, "labels": [key(label) for label in labels]},
         draw,
         caption,
-        Bilingual(
-            f"Bar chart of two times: {one.en} and {other.en}.",
-            _close_up(f"長條圖，比較兩種做法的時間：{one.zh} 與 {other.zh}。"),
-        ),
+        _close_up(_TEXTS["bars_alternative"].format(one=one, other=other)),
     )
 
 
-def _close_up(text: str) -> str:
+def _close_up(text: Bilingual) -> Bilingual:
     """Remove the spaces, customary around code, that stand beside Chinese quotation marks."""
-    return text.replace("」 ", "」").replace(" 「", "「")
+    return Bilingual(text.en, text.zh.replace("」 ", "」").replace(" 「", "「"))
 
 
 def _number(value: Any) -> float:
@@ -186,23 +168,18 @@ def curves(
         for whose, values in groups.items():
             for line, (xs, ys) in values["lines"].items():
                 name = names.get(line, line)
-                if whose == HERE:
-                    label = lettering(name, " · ")
-                    style = "-"
-                    if is_modelled(ys):
-                        label, style = f"{label} ({joined('modelled', '推算值')})", "-."
-                    axes.plot(xs, ys, marker="o", linestyle=style, label=label)
-                else:
-                    axes.plot(xs, ys, marker="s", linestyle="--", label=of_recorded(name))
+                label, style = lettering(name, " · "), "o-"
+                if whose == RECORDED_LABEL:
+                    label, style = of_recorded(name), "s--"
+                elif is_modelled(ys):
+                    label, style = f"{label} ({_TEXTS['modelled']})", "o-."
+                axes.plot(xs, ys, style, label=label)
         if beside:
-            axes.plot(
-                beside.x, beside.y, marker="^", linestyle=":", color=THIRD, label=lettering(beside.label)
-            )
+            axes.plot(beside.x, beside.y, "^:", color=THIRD, label=lettering(beside.label))
         for drawn, axis in ((axes.xaxis, x), (axes.yaxis, y)):
             if axis.scale == "log":
                 logarithmic(drawn, axis.unit)
-        axes.set_xlabel(x.label)
-        axes.set_ylabel(y.label)
+            drawn.set_label_text(axis.label)
         if beside or len(lines) > 1 or RECORDED_LABEL in groups:
             if (many := len(axes.lines)) > 4:  # they leave no empty place among them
                 figure.set_figheight(figure.get_figheight() + 0.22 * many)

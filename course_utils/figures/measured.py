@@ -3,19 +3,18 @@
 from collections.abc import Callable
 from typing import Any
 
-from bilingual import Bilingual, measured
+from bilingual import Bilingual, all_of, measured, texts
 from course_utils import published, recordings, run_mode
 from course_utils.figures.picture import RECORDED, YOURS, Picture
 from course_utils.measure import is_modelled
 from course_utils.named_cards import NamedCard
 
-RECORDED_LABEL = Bilingual("recorded", "參考紀錄")  # name of the other machine in a legend
-HERE = Bilingual("here", "這台機器")
+_TEXTS = texts(__file__)
+RECORDED_LABEL: Bilingual = _TEXTS["recorded"]  # name of the other machine in a legend
+HERE: Bilingual = _TEXTS["here"]
 
 Groups = dict[Any, dict[str, Any]]  # whose values (HERE, RECORDED_LABEL or both) → what was measured
 COLOURS = {HERE: YOURS, RECORDED_LABEL: RECORDED}
-_HERE = Bilingual("Here", "這台機器")
-_THERE = Bilingual("On the recorded machine", "參考紀錄的機器")
 
 
 def beside(name: str, recorded: dict[str, Any] | None, card: NamedCard | None = None) -> str:
@@ -23,8 +22,7 @@ def beside(name: str, recorded: dict[str, Any] | None, card: NamedCard | None = 
 
     Where the picture shows a named `card`, its source stands there in any case.
     """
-    run = recorded and recorded["run"]
-    said = Bilingual(f"Recorded on {run}.", f"GPU 參考紀錄：{run}。") if run else None
+    said = _TEXTS["gpu"].format(run=recorded["run"]) if recorded else None
     source = card.reference.html() if card else ""  # before it, where the style sheet leaves it alone
     return source + published.beside("" if card else name, said)
 
@@ -50,12 +48,11 @@ def series(values: Any, name: str = "") -> list[str]:
         if isinstance(inner, dict):
             found += series(inner, path)
         elif isinstance(inner, (list, tuple)):
-            if inner and isinstance(inner[0], str):
+            first = inner[0] if inner else None
+            if isinstance(first, str):
                 found.append(f"{path}: {', '.join(inner)}")
-            elif inner and isinstance(inner[0], (list, tuple)):  # x and y values
-                found.append(f"{path}: {len(inner[0])} points")
-            elif not inner or not isinstance(inner[0], dict):
-                found.append(f"{path}: {len(inner)} points")
+            elif not isinstance(first, dict):  # numbers, or lists of x and y values
+                found.append(f"{path}: {len(first if isinstance(first, (list, tuple)) else inner)} points")
         elif name:
             found.append(path)
     return found
@@ -95,10 +92,9 @@ def show_measured(
     if instead or recorded:
         groups[RECORDED_LABEL] = instead or recorded
     if not isinstance(caption, Bilingual):
-        caption = caption(instead or values, _THERE if instead else _HERE)
+        caption = caption(instead or values, _TEXTS["place"]["there" if instead else "here"])
     if instead and not recorded:  # what is published about GPUs stays beside it
-        run = measured(instead["run"])
-        caption = Bilingual(f"{caption.en} Recorded on {run}.", f"{caption.zh}參考紀錄：{run}。")
+        caption = all_of(caption, _TEXTS["run"].format(run=measured(instead["run"])))
     if not instead and (noted := _measured_only(values)):
         run_mode.note("curve", name, noted)
     consists = "; ".join(series(values))

@@ -18,6 +18,7 @@ import numpy as np
 from matplotlib import font_manager
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 from PIL import Image
 
 from bilingual import Bilingual
@@ -28,13 +29,12 @@ LINES = (YOURS, RECORDED, FOURTH, "#56B4E9", "#E69F00")  # THIRD is what is publ
 PALE, GREY = "#B8C4CC", "#5F6B76"
 
 COLOURS = 128  # in a picture: a dozen of its own, the others for smooth edges
-_FONT = "NotoSansCJKtc-subset.otf"
 
 
 @cache
 def _families() -> list[str]:
     """Register the shipped Chinese font and return the families to draw text with, in order of preference."""
-    path = str(resources.files("course_utils.figures").joinpath("fonts", _FONT))
+    path = str(resources.files("course_utils.figures").joinpath("fonts", "NotoSansCJKtc-subset.otf"))
     font_manager.fontManager.addfont(path)
     return ["DejaVu Sans", font_manager.FontProperties(fname=path).get_name()]
 
@@ -80,8 +80,6 @@ def new(
 
 def rectangle(x: float, y: float, width: float, height: float, colour: str) -> Any:
     """Return a filled rectangle to add to axes."""
-    from matplotlib.patches import Rectangle
-
     return Rectangle((x, y), width, height, facecolor=colour, edgecolor="none")
 
 
@@ -94,12 +92,8 @@ def _set_fonts(figure: Figure) -> None:
     labels = list(figure.texts)
     for axes in figure.axes:
         labels += [axes.title, axes.xaxis.label, axes.yaxis.label, *axes.texts]
-        labels += [
-            label
-            for axis in (axes.xaxis, axes.yaxis)
-            for tick in axis.majorTicks
-            for label in (tick.label1, tick.label2)
-        ]
+        for tick in (*axes.xaxis.majorTicks, *axes.yaxis.majorTicks):
+            labels += [tick.label1, tick.label2]
     for legend in (*(axes.get_legend() for axes in figure.axes), *figure.legends):
         labels += legend.get_texts() if legend is not None else []
     for label in labels:

@@ -9,9 +9,9 @@ import torch
 
 from bilingual import Bilingual, measured_both, texts
 from course_utils import figures
-from course_utils.gpu_ratings import ratings
 from course_utils.machine import machine_facts
 from shared.ceilings import ceilings, host_length
+from shared.gpu_ratings import ratings
 
 _TEXTS = texts(__file__)
 EXAMPLE_GPU = "NVIDIA H200"  # shown where the machine has no GPU

@@ -13,8 +13,8 @@ from typing import Any
 from bilingual import Bilingual, all_of, measured_both, texts
 from course_utils import figures
 from course_utils.explorer import Control, Explorer
-from course_utils.gpu_ratings import ratings
 from course_utils.units import number
+from shared.gpu_ratings import ratings
 
 _TEXTS = texts(__file__)
 MEASURED = _TEXTS["measured"].en

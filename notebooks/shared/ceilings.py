@@ -8,8 +8,8 @@ from pathlib import Path
 import psutil
 import torch
 
-from course_utils.gpu_ratings import rated_bandwidth, ratings
 from course_utils.measure import Action, best_time
+from shared.gpu_ratings import rated_bandwidth, ratings
 
 SYSTEM = Path("/sys")  # of Linux
 

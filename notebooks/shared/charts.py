@@ -25,6 +25,13 @@ RANK_COLOURS = (
 )
 
 
+def listed(values: Mapping[figures.Label, str]) -> Bilingual:
+    """Return names and values as a list: ``float32: 3 ms; float16: 1 ms``."""
+    names = [name if isinstance(name, Bilingual) else Bilingual(name, name) for name in values]
+    pairs = list(zip(names, values.values(), strict=True))
+    return Bilingual("; ".join(f"{n.en}: {v}" for n, v in pairs), "；".join(f"{n.zh}：{v}" for n, v in pairs))
+
+
 def caption_and_parts(name: str) -> tuple[Bilingual, dict[str, figures.Axis]]:
     """Return the caption of the figure called `name` and the texts of its parts (panels or layers) by key.
 
@@ -57,7 +64,7 @@ def columns(name: str, values: Mapping[figures.Label, float]) -> None:
         return figure
 
     def described(found: dict[str, Any], place: Bilingual) -> Bilingual:
-        list_ = figures.listed({names.get(k, k): quantity(v, y.unit) for k, v in found["values"].items()})
+        list_ = listed({names.get(k, k): quantity(v, y.unit) for k, v in found["values"].items()})
         return _TEXTS["columns"].format(caption=caption, place=place, list=measured_both(list_))
 
     names = {figures.key(name): name for name in values}
@@ -183,7 +190,7 @@ def stacked(name: str, rows: Mapping[figures.Label, Mapping[str, float]]) -> Non
     figure, axes = figures.new(height=1.35 + 0.42 * len(rows))
     totals = _draw_layers(axes, {figures.lettering(name): row for name, row in rows.items()}, parts)
     numbers = [measured(amount(total)) for total in totals.values()]
-    list_ = figures.listed(dict(zip(rows, numbers, strict=True)))
+    list_ = listed(dict(zip(rows, numbers, strict=True)))
     caption = _TEXTS["totals"].format(caption=caption, list=list_)
     alternative = _TEXTS["stacked"].format(layers=enumerated(parts.values()))
     kinds = "; ".join(f"{figures.key(name)}: {', '.join(row)}" for name, row in rows.items())

@@ -6,6 +6,7 @@ from bilingual import Bilingual, enumerated, measured_both, texts
 from course_utils import figures
 from course_utils.lesson import text
 from shared import timeline
+from shared.charts import listed
 from shared.timeline import Timeline
 
 _TEXTS = texts(__file__)
@@ -29,7 +30,7 @@ def timelines(name: str, ways: Mapping[figures.Label, Timeline]) -> None:
     for axes, (label, way) in zip(parts, ways.items(), strict=True):
         timeline.draw(axes, way, lanes=sorted(way.lanes()), until=longest)
         axes.set_title(figures.lettering(label, " · "), loc="left", fontsize=10)
-    times = figures.listed({label: figures.duration(way.seconds()) for label, way in ways.items()})
+    times = listed({label: figures.duration(way.seconds()) for label, way in ways.items()})
     if any(way.modelled for way in ways.values()):
         times = _TEXTS["modelled"].format(times=times)
     what = Bilingual(found["en"], found["zh"])

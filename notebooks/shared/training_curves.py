@@ -12,7 +12,7 @@ from matplotlib import ticker
 from bilingual import Bilingual, enumerated, joined, measured_both, texts
 from course_utils import figures, recordings, run_mode
 from course_utils.figures import Axis, Picture
-from shared.charts import caption_and_parts
+from shared.charts import caption_and_parts, listed
 
 _TEXTS = texts(__file__)
 
@@ -72,7 +72,7 @@ class Live:
             axes.set_xlim(0.5, self.rounds + 0.5)  # the same width from the start
         if names:
             grid[0][-1].legend(fontsize=9)
-        last = figures.listed({name: self._last(name) for name in names} or {"-": "-"})
+        last = listed({name: self._last(name) for name in names} or {"-": "-"})
         last = measured_both(Bilingual(last.en, last.zh.replace(", ", "、")))
         return Picture(
             figure,

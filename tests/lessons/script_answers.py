@@ -16,6 +16,7 @@ from course_utils.exercises import Exercise, Mistake, NotYet, exercises_of
 from notebook_torchrun import launch
 from shared import script_exercise
 from shared.script_exercise import Outcome, Plan, ScriptJudge
+from tools.wrong_answers import wrong_answers
 
 EXERCISES: dict[str, Exercise] = {
     f"{number}/{name}": exercise
@@ -30,7 +31,7 @@ SOLUTIONS = {key: judge.solution for key, judge in JUDGES.items()}
 
 def marks(key: str, mistake: str) -> list[pytest.MarkDecorator]:
     """Return the mark of tests that need the outcome of a wrong answer to an exercise, if that is run at night only."""
-    by_day = key not in EXERCISES or mistake == next(iter(EXERCISES[key].wrong))
+    by_day = key not in EXERCISES or mistake == next(iter(wrong_answers(*key.split("/"))))
     return [] if by_day else [pytest.mark.nightly]
 
 
@@ -105,8 +106,8 @@ def run_known_scripts(night: bool) -> int:
     known = [*SOLUTIONS.items(), *(RIGHT.values() if night else [])]
     known += [
         (key, text)
-        for key, exercise in EXERCISES.items()
-        for mistake, texts in exercise.wrong.items()
+        for key in EXERCISES
+        for mistake, texts in wrong_answers(*key.split("/")).items()
         for text in texts
         if night or not marks(key, mistake)
     ]

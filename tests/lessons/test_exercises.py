@@ -17,9 +17,10 @@ from torch import nn
 
 from bilingual import Bilingual
 from course_utils import check, lesson, settings
-from course_utils.exercise_card import LEVELS, Card
+from course_utils.exercise_card import LEVELS, card
 from course_utils.exercise_hints import HINTS
 from course_utils.exercises import Answer, Exercise, examine, exercises_of, seen
+from tools.wrong_answers import wrong_answers
 
 LESSONS = sorted({entry.lesson for entry in PUBLISHED.values()})
 GENERIC = ("Your answer raised", "The check cannot use", "still running after", "calls itself without end")
@@ -83,7 +84,7 @@ def test_the_stub_is_not_yet(key: str) -> None:
 WRONG = {
     f"{key}-{mistake}-{number}": (key, source, mistake)
     for key, entry in PUBLISHED.items()
-    for mistake, sources in entry.exercise.wrong.items()
+    for mistake, sources in wrong_answers(*key.split("/")).items()
     for number, source in enumerate(sources)
 }
 
@@ -103,9 +104,10 @@ def test_each_hint_is_reached_by_a_wrong_answer(key: str) -> None:
     """A hint that no answer gets may be wrong, and nobody would notice. (The stub may have one of its own.)"""
     entry, exercise = PUBLISHED[key], PUBLISHED[key].exercise
     stub = examine(exercise, entry.answer(entry.stub)).key
-    assert set(exercise.mistakes) <= {*exercise.wrong, stub}
-    assert set(exercise.wrong) <= {*exercise.mistakes, *HINTS} - {stub}
-    assert len(exercise.wrong) >= 3
+    wrong = {mistake for _, mistake in entry.wrong}
+    assert set(exercise.mistakes) <= {*wrong, stub}
+    assert wrong <= {*exercise.mistakes, *HINTS} - {stub}
+    assert len(wrong) >= 3
 
 
 @each
@@ -183,7 +185,7 @@ def hostile(entry: Published, act: Any) -> Any:
 def assert_explained(answer: Answer, exercise: Exercise) -> None:
     """A hostile answer gets a hint like any other: in both languages, short, without a traceback."""
     assert answer.state in ("wrong", "notyet")
-    page = Card(exercise, answer)._repr_mimebundle_()["text/html"]
+    page = card(exercise, answer).html
     assert_nested(page)
     for text in (answer.message.en, answer.message.zh):
         assert 10 < len(text) < 1500

@@ -15,11 +15,11 @@ from unmarked import unmarked
 
 from course_utils import lesson_gpus, recordings, run_mode
 from course_utils.exercises import exercises_of
-from course_utils.gpu_ratings import ratings
 from course_utils.measure import is_modelled
 from lesson_01 import answers, matmul_crossover, nvidia_smi, processors, timing, visible_devices
 from lesson_01.processors import Processor
 from shared import host_clock
+from shared.gpu_ratings import ratings
 from shared.measured_curve import loglog_interpolate
 
 pytestmark = pytest.mark.usefixtures("no_warnings")

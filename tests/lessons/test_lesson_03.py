@@ -16,13 +16,13 @@ from unmarked import unmarked
 
 from course_utils import lesson
 from course_utils.explorer import Explorer
-from course_utils.gpu_ratings import ratings
 from course_utils.lesson_gpus import ready
 from course_utils.tables import value
 from lesson_03 import batch_size, float_formats, memory, number_formats, roofline_model, training
 from lesson_03.float_formats import FORMATS
 from lesson_03.magnitudes import histogram
 from shared.charts import caption_and_parts
+from shared.gpu_ratings import ratings
 
 pytestmark = pytest.mark.usefixtures("no_warnings")
 

@@ -18,6 +18,7 @@ from lesson_07.exercises import sent_bytes
 from lesson_07.ring_all_reduce import NAIVE, RING, AllReduce
 from lesson_07.ring_of_threads import LENGTH, Ring, contributions, first_chunks
 from lesson_07.scaling_efficiency import MEASURED, Scaling
+from tools.wrong_answers import wrong_answers
 
 EXERCISE = exercises_of("07")["ring_all_reduce"]
 RIGHT = PUBLISHED["07/ring_all_reduce"].solution
@@ -94,7 +95,7 @@ def test_no_thread_survives_an_answer_that_never_ends() -> None:
 
 def test_the_picture_shows_an_unfinished_ring() -> None:
     """A half-finished ring has the sum in one place of each row; one that stops early is drawn as far as it came."""
-    picture = exercise.show(answer(EXERCISE.wrong["half_way"][0]))
+    picture = exercise.show(answer(wrong_answers("07", "ring_all_reduce")["half_way"][0]))
     assert "in the end 4 of 16 places" in picture.caption.en and "3 exchanges" in picture.caption.en
     figures.png(picture.figure)
     early = "def ring_all_reduce_by_hand(chunks, rank, size, exchange):\n    if rank:\n        exchange(chunks[0])\n"

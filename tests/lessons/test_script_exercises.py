@@ -16,6 +16,7 @@ from course_utils.exercises import Answer, Mistake, examine
 from notebook_torchrun.result import Failure, Run
 from shared import observed_script, script_exercise
 from shared.script_exercise import LIMIT_SECONDS, Facts, Outcome, close, numbers
+from tools.wrong_answers import wrong_answers
 
 each = pytest.mark.parametrize("key", EXERCISES)
 NOTHING = {"samples": [[]], "forwards": [[0, 0]], "gradients": [], "start": [], "end": [], "resumed": False,
@@ -82,7 +83,7 @@ def test_each_hint_of_any_script_is_reached(own_folder: Path) -> None:
     for key, record in ("no_end", None), ("not_alone", {"start 0": NOTHING}):
         script_exercise.outcomes[key, plan] = Outcome([record, record, None], [[]] * 3, {})
         assert check("06/distribute", key).key == key
-    reached = {*given, "no_end", "not_alone"}.union(*(exercise.wrong for exercise in EXERCISES.values()))
+    reached = {*given, "no_end", "not_alone"}.union(*(wrong_answers(*key.split("/")) for key in EXERCISES))
     assert set(HINTS) - TESTED_ELSEWHERE <= reached
 
 
@@ -90,7 +91,7 @@ def test_each_hint_of_any_script_is_reached(own_folder: Path) -> None:
     pytest.param(*row, marks=marks(*row[:2])) for row in tables("script_answers")["hints"]
 ])  # fmt: skip
 def test_hints_have_the_numbers_of_the_script(key: str, mistake: str, words: str) -> None:
-    assert words in check(key, EXERCISES[key].wrong[mistake][0]).message.en
+    assert words in check(key, wrong_answers(*key.split("/"))[mistake][0]).message.en
 
 
 # --- how a script is run -------------------------------------------------------------------------------

@@ -10,9 +10,9 @@ import pytest
 import torch
 from tabled import tabled
 
-from course_utils.gpu_ratings import ratings
 from shared import ceilings as module
 from shared.ceilings import ceilings, rating
+from shared.gpu_ratings import ratings
 
 
 def test_ceilings_count_what_their_docstring_says(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,9 +10,9 @@ from html_nesting import assert_nested
 from bilingual import Bilingual
 from course_utils import claim_card as claims
 from course_utils import lesson, needs, recordings, run_mode
-from course_utils.claims import Card, ClaimError, Verdict, claim
-from course_utils.claims import _judge as judge
+from course_utils.claims import Card, ClaimError, Verdict, _judge, claim
 from course_utils.measure import Comparison
+from course_utils.recordings import Limits
 from tools.sanitized import sanitized
 
 LACKING = Bilingual("a CUDA GPU", "CUDA GPU")
@@ -46,6 +46,11 @@ def current_lesson() -> None:
 
 
 # --- judging ------------------------------------------------------------------------------------------
+
+
+def judge(value: Any, needs: str | None = None, **limits: float) -> Verdict:
+    return _judge(value, Limits(**limits), needs)
+
 
 YES, NO = 3.0, 1.0  # on the right and on the wrong side of "at least 2"
 
@@ -187,7 +192,7 @@ def test_a_claim_is_noted_for_the_record_and_on_request_measured_again_for_the_s
 
 def page(verdict: Verdict, low: float | None = 2, high: float | None = None) -> str:
     """Return the HTML of a card."""
-    return Card(ID, Bilingual("it wins", "會贏"), verdict, low, high)._repr_mimebundle_()["text/html"]
+    return Card(ID, Bilingual("it wins", "會贏"), verdict, Limits(low, high))._repr_mimebundle_()["text/html"]
 
 
 VERDICTS = {
@@ -218,10 +223,10 @@ def test_a_card_differs_only_inside_marks(
 ) -> None:
     """A notebook recorded on one machine is compared on another: the verdict and every number may differ."""
     statement = Bilingual("`a` is faster than `b`", "`a` 比 `b` 快")
-    bundle = Card("2.2", statement, VERDICTS[name], 2, None)._repr_mimebundle_()
+    bundle = Card("2.2", statement, VERDICTS[name], Limits(2))._repr_mimebundle_()
     assert_nested(bundle["text/html"])
     monkeypatch.setattr(recordings, "recorded", lambda *_: None)
-    other = Card("2.2", statement, Verdict("holds", 3.0, 3.0), 2, None)._repr_mimebundle_()
+    other = Card("2.2", statement, Verdict("holds", 3.0, 3.0), Limits(2))._repr_mimebundle_()
     assert sanitized(bundle["text/html"]) == sanitized(other["text/html"])
     assert sanitized(bundle["text/plain"]) == sanitized(other["text/plain"])
     assert "<code>a</code> is faster" in sanitized(bundle["text/html"]), "the sentence stays compared"
@@ -233,7 +238,7 @@ def test_a_card_differs_only_inside_marks(
 def test_another_threshold_or_sentence_is_another_card(other: tuple[str, float | None, float | None]) -> None:
     """What is asserted is the same on every machine, and compared."""
     one, changed = (
-        Card("2.2", Bilingual(words, "甲"), Verdict("holds", 3.0), *bounds)._repr_mimebundle_()
+        Card("2.2", Bilingual(words, "甲"), Verdict("holds", 3.0), Limits(*bounds))._repr_mimebundle_()
         for words, *bounds in (("a", 2, None), other)
     )
     assert sanitized(one["text/html"]) != sanitized(changed["text/html"])

@@ -10,8 +10,9 @@ import practice_gpu
 from bilingual import Bilingual
 from course_utils import best_time, compare, lesson, lesson_gpus
 from course_utils.claim_card import Card, Verdict
-from course_utils.claims import _judge as judge
+from course_utils.claims import _judge
 from course_utils.lesson_gpus import gpus
+from course_utils.recordings import Limits
 
 
 def real(monkeypatch: pytest.MonkeyPatch, count: int) -> list[tuple[str, int]]:
@@ -92,8 +93,8 @@ class TestPracticeGPU:
         found = [compare(lambda: large @ large, lambda: large + large) for _ in range(2)]
         assert found[0].ratio == pytest.approx(found[1].ratio) and found[0].ratio > 5
         assert str(found[0].ratio).endswith("modelled") and "modelled" in repr(best_time(lambda: large + 1))
-        assert judge(found[0], at_least=5) == Verdict("model", float(found[0].ratio))
-        assert judge(found[0], at_least=1000).verdict == "fails"
+        assert _judge(found[0], Limits(5)) == Verdict("model", float(found[0].ratio))
+        assert _judge(found[0], Limits(1000)).verdict == "fails"
 
     def test_the_cpu_is_measured_as_ever_and_not_compared_with_what_is_modelled(self) -> None:
         lesson_gpus.start(1)
@@ -108,8 +109,12 @@ class TestPracticeGPU:
     ])  # fmt: skip
     def test_what_a_claim_says_about_it(self, value: object, limits: dict[str, int], verdict: str) -> None:
         lesson_gpus.start(1)
-        assert judge(value, on=gpus()[0], **limits).verdict == verdict
-        assert judge(True, on=torch.device("cpu")).verdict == judge(True).verdict == "holds"
+        assert _judge(value, Limits(**limits), on=gpus()[0]).verdict == verdict
+        assert (
+            _judge(True, Limits(), on=torch.device("cpu")).verdict
+            == _judge(True, Limits()).verdict
+            == "holds"
+        )
 
     def test_the_badge_says_what_they_are(self) -> None:
         lesson_gpus.start(2)
@@ -125,7 +130,7 @@ def test_the_card_of_a_claim_tells_modelled_from_measured(
     value: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lesson, "_current", "04")
-    shown = Card("4.1", Bilingual("a", "甲"), Verdict("model", value), None, None)._repr_mimebundle_()
+    shown = Card("4.1", Bilingual("a", "甲"), Verdict("model", value), Limits())._repr_mimebundle_()
     assert "the model shows" in shown["text/plain"] and "模型顯示" in shown["text/plain"]
     assert "course-model" in shown["text/html"] and "practice GPU" in shown["text/html"]
     assert "here:" not in shown["text/html"] and "checked on this machine" not in shown["text/html"]

@@ -18,9 +18,9 @@ import torch
 from tabled import tabled
 
 from course_utils import machine, needs, recordings, try_gpu
-from course_utils.gpu_ratings import rated_bandwidth, ratings
 from course_utils.machine import badge, machine_facts, smi_query
 from course_utils.needs import missing
+from shared.gpu_ratings import rated_bandwidth, ratings
 
 H200 = {
     "name": "NVIDIA H200", "major": 9, "minor": 0, "total_memory": 150_000_000_000, "multi_processor_count": 132,
@@ -138,9 +138,9 @@ def test_missing(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.Tensor, "cuda", lambda _: SimpleNamespace(is_cuda=True))
     monkeypatch.setattr(needs, "works", lambda program: "cuda" in program and where != "t4")
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "DEFAULT")
-    assert set(HAVE) == set(needs.NEEDS) == set(needs.names())
+    assert set(HAVE) == set(needs.NEEDS) == set(needs.NAMES)
     assert {need: missing(need) for need in HAVE} == {
-        need: None if where in machines else needs.names()[need] for need, machines in HAVE.items()
+        need: None if where in machines else needs.NAMES[need] for need, machines in HAVE.items()
     }
 
 

@@ -93,11 +93,11 @@ def test_the_two_take_turns_also_when_they_are_measured_again() -> None:
     def slow(name: str) -> Callable[[], None]:
         return lambda: (calls.append(name), time.sleep(2e-3))
 
-    first = compare(slow("a"), slow("b"), pairs=4, threads=None)
+    first = compare(slow("a"), slow("b"), pairs=4)
     assert "".join(calls) == "aaabbb" + "abbaabba" and first.pairs == 4
     calls.clear()
     longer = first.again(9)
-    assert longer.pairs == 9 and longer.threads is None
+    assert longer.pairs == 9
     assert "".join(calls) == "aaabbb" + "abba" * 4 + "ab"
 
 
@@ -142,7 +142,7 @@ def snapshot() -> dict[str, Any]:
     cudnn = torch.backends.cudnn
     return {
         "threads": torch.get_num_threads(),
-        "precision": [getattr(owner, name) for owner, name in torch_state._precision_switches()],
+        "precision": [owner.fp32_precision for owner in torch_state._precision_owners()],
         "legacy precision": torch_state._legacy_precision(),
         "cudnn": (cudnn.benchmark, cudnn.deterministic, cudnn.enabled),
         "dtype": torch.get_default_dtype(),
@@ -169,10 +169,9 @@ CHANGES: dict[str, Callable[[], object]] = {
     "gradients": lambda: torch.set_grad_enabled(False),
 } | {
     f"switch {number}": set_attribute(
-        owner, name, {"none": "ieee", "tf32": "ieee", "ieee": "tf32"}.get(now, not now)
+        owner, "fp32_precision", "tf32" if owner.fp32_precision == "ieee" else "ieee"
     )
-    for number, (owner, name) in enumerate(torch_state._precision_switches())
-    for now in [getattr(owner, name)]
+    for number, owner in enumerate(torch_state._precision_owners())
 }
 
 
@@ -247,9 +246,10 @@ def test_threads_while_measuring(options: dict[str, Any], seen: int) -> None:
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        compare(lambda: inside.append(torch.get_num_threads()), lambda: None, pairs=3, **options)
         best_time(lambda: inside.append(torch.get_num_threads()), samples=3, **options)
         assert set(inside) == {seen} and torch.get_num_threads() == 2
+        compare(lambda: inside.append(torch.get_num_threads()), lambda: None, pairs=3)
+        assert inside[-1] == 1 and torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
 

@@ -9,7 +9,7 @@ import nbformat
 import pytest
 
 from bilingual import Bilingual, use_only
-from course_utils import claims, class_mode, figures, lesson, recordings, run_mode
+from course_utils import claims, class_mode, figures, lesson, recordings, run_mode, setup
 from course_utils.figures import HERE, RECORDED_LABEL, show_measured
 from course_utils.measure import best_time, compare
 from tools.labpage import REPOSITORY
@@ -121,12 +121,17 @@ def test_bars_are_the_recorded_ones(shown: list[Any]) -> None:
 @pytest.mark.parametrize("mode, both", [
     ("", (False, False)), ("class", (True, False)), ("recorded", (False, True)), ("recorded, class", (True, True)),
 ])  # fmt: skip
-def test_the_modes_combine(mode: str, both: tuple[bool, bool], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_modes_combine(
+    mode: str, both: tuple[bool, bool], shown: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("COURSE_MODE", mode)
     assert (run_mode.on("class"), run_mode.on("recorded")) == both
-    extras = class_mode.extras()
-    assert ("<style>" in extras, "Recorded mode" in extras) == both
-    assert "<style>" in class_mode.extras(present=True)
+    said = []
+    for present in (False, True):
+        setup("01", present=present)
+        said.append(shown[-1].widget.children[-1].value)
+    assert ("<style>" in said[0], "Recorded mode" in said[0]) == both
+    assert "<style>" in said[1]
     monkeypatch.setenv("COURSE_MODE", "class,recording")
     with pytest.raises(ValueError, match="COURSE_MODE=recording is not known"):
         run_mode.on("class")

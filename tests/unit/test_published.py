@@ -119,7 +119,7 @@ def test_what_stands_beside_autocast_was_measured_with_autocast(key: str) -> Non
 def test_the_link_stands_on_the_sources_name_only() -> None:
     one = Bilingual("A & B 3 times", "A & B 3 倍")
     source = Bilingual("A & B", "A & B")
-    shown = Reference(one, one, source, "https://a.b/?c&d", "read 2024-05", "3", "read").html()
+    shown = Reference(one, one, source, "https://a.b/?c&d", "read 2024-05", "3").html()
     assert_nested(shown)
     assert "; A &amp; B 3 times (<a href=" in shown and ">A &amp; B</a>, read 2024-05)" in shown
     assert ">A &amp; B</a>，2024-05 查閱）" in shown and shown.count("<a ") == 2

@@ -72,13 +72,13 @@ def test_where_nothing_can_be_saved_nothing_breaks(
     elif how == "a folder in the file's place":
         (data / "progress.json" / "full").mkdir(parents=True)
     elif how == "read-only":
-        monkeypatch.setattr(tempfile, "mkstemp", refuse(errno.EROFS))
+        monkeypatch.setattr(tempfile, "mkdtemp", refuse(errno.EROFS))
     else:
-        monkeypatch.setattr(json, "dumps", refuse(errno.ENOSPC))  # while the file is open
+        monkeypatch.setattr(json, "dumps", refuse(errno.ENOSPC))
     assert settings.write("progress", {"01": {}}) is False
     settings.mark_solved("01", "on_gpu")
     assert settings.solved("01") == set()
-    assert not data.is_dir() or not list(data.glob(".progress-*")), "no temporary file is left"
+    assert not data.is_dir() or not list(data.glob(".progress-*")), "nothing temporary is left"
 
 
 def test_an_interrupted_write_leaves_the_old_file_whole(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from bilingual import Bilingual
-from course_utils import lesson_setup, usable_gpus
-from course_utils.usable_gpus import hide_unusable
+from course_utils import lesson_setup, machine
+from course_utils.machine import hide_unusable
 
 
 @pytest.fixture
@@ -16,8 +16,8 @@ def old_card(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the driver list a card of 2016, and PyTorch have no code for it."""
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     monkeypatch.setattr(torch.cuda, "get_arch_list", lambda: ["sm_75", "sm_80"])
-    monkeypatch.setattr(usable_gpus, "smi_query", lambda fields: "NVIDIA GeForce GTX 1080, 6.1")
-    monkeypatch.setattr(usable_gpus, "works", lambda program: False)
+    monkeypatch.setattr(machine, "smi_query", lambda fields: "NVIDIA GeForce GTX 1080, 6.1")
+    monkeypatch.setattr(machine, "works", lambda program: False)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
 
 
@@ -30,9 +30,9 @@ def test_a_gpu_without_code_is_hidden_when_a_product_fails() -> None:
 
 @pytest.mark.usefixtures("old_card")
 @pytest.mark.parametrize("there, name, value", [
-    (usable_gpus, "works", lambda program: True),  # the product decides, not the table
-    (usable_gpus, "smi_query", lambda fields: None), (usable_gpus, "smi_query", lambda fields: "NVIDIA L4, 8.9"),
-    (usable_gpus, "smi_query", lambda fields: "NVIDIA L4, [N/A]"), (torch.cuda, "device_count", lambda: 0),
+    (machine, "works", lambda program: True),  # the product decides, not the table
+    (machine, "smi_query", lambda fields: None), (machine, "smi_query", lambda fields: "NVIDIA L4, 8.9"),
+    (machine, "smi_query", lambda fields: "NVIDIA L4, [N/A]"), (torch.cuda, "device_count", lambda: 0),
     (torch.cuda, "is_initialized", lambda: True), (torch.version, "hip", "7.0"),
 ], ids=["computes", "no driver", "has code", "not told", "none", "in use", "AMD"])  # fmt: skip
 def test_otherwise_nothing_is_hidden(
@@ -44,7 +44,7 @@ def test_otherwise_nothing_is_hidden(
 
 def test_the_product_fails_without_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
-    assert not usable_gpus.works(usable_gpus._PRODUCT)
+    assert not machine.works(machine._PRODUCT)
 
 
 def test_the_set_up_cell_says_it(shown: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from course_utils.exercises import Exercise, exercises_of
 from course_utils.questions import parsed
 from tools.grade.course import make_importable
 from tools.minutes import NOTEBOOKS, by_section, lessons
+from tools.wrong_answers import wrong_answers
 
 from .one_language import TEXTS, words
 
@@ -133,8 +134,8 @@ def _exercise(number: str, name: str, solution: str, language: str) -> str:
     make_importable()  # those of lesson 08 import its project
     exercise = exercises_of(number)[name]
     hints = [f"{at}. {_one(hint, language)}" for at, hint in enumerate(exercise.hints, 1)]
-    wrong = []
-    for key, source in ((key, source) for key, sources in exercise.wrong.items() for source in sources):
+    made, wrong = wrong_answers(number, name), []
+    for key, source in ((key, source) for key, sources in made.items() for source in sources):
         lines = _other_lines(source, solution)
         short = 0 < len(lines) <= _LONGEST and max(map(len, lines)) <= _WIDEST
         if short and key != "returned_none":  # a forgotten `return` teaches nothing about the exercise

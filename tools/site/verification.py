@@ -6,7 +6,7 @@ from typing import Any
 
 from bilingual import Bilingual
 from course_utils import lesson, recordings
-from course_utils.needs import names as needs_names
+from course_utils.needs import NAMES
 from course_utils.units import number
 from tools.claim_summary import claims_in
 
@@ -41,9 +41,9 @@ def _result(run: dict[str, Any], id: str, limits: recordings.Limits) -> tuple[st
 
 
 def _needed(needs: str | None) -> str:
-    if needs not in needs_names():  # nothing, or what is decided when the cell runs
+    if needs not in NAMES:  # nothing, or what is decided when the cell runs
         return ""
-    what = needs_names()[needs]
+    what = NAMES[needs]
     gap = " " if what.zh[0].isascii() else ""
     return Bilingual(f"needs {what.en}", f"需要{gap}{what.zh}").html()
 

@@ -4,10 +4,10 @@ from typing import Any
 
 from bilingual import Bilingual, Block
 from course_utils.exercises import Mistakes
-from course_utils.gpu_ratings import ratings
 from course_utils.returned import close, number
 from course_utils.tables import table, value
 from lesson_01.asked import asked
+from shared.gpu_ratings import ratings
 
 N = 30
 

@@ -1,9 +1,9 @@
 """Published figures of GPUs: cores, memory, bandwidth and speed."""
 
-import tomllib
 from functools import cache
-from importlib import resources
 from typing import Any
+
+from bilingual import toml_of
 
 
 def rated_bandwidth(properties: Any) -> float | None:
@@ -18,6 +18,4 @@ def rated_bandwidth(properties: Any) -> float | None:
 @cache
 def ratings() -> dict[str, dict[str, float]]:
     """Return the published figures of well-known GPUs by the name that PyTorch reports (see ``gpu_ratings.toml``)."""
-    return tomllib.loads(
-        resources.files("course_utils").joinpath("gpu_ratings.toml").read_text(encoding="utf-8")
-    )
+    return toml_of(__file__)
