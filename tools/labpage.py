@@ -234,7 +234,7 @@ class NotebookPage:
         """Go to `url` and wait until the notebook is drawn and its kernel is idle."""
         self.page.goto(url)
         self.page.wait_for_selector(".jp-NotebookPanel .jp-Cell")
-        self.page.wait_for_function("() => window.course.ready()")
+        self._wait("() => window.course.ready()")
 
     def open_beside(self, name: str) -> None:
         """Open another notebook of the same folder at the right of this one; it is then the one in front."""
@@ -250,7 +250,12 @@ class NotebookPage:
 
     def _act(self, action: str, name: str) -> None:
         self.page.evaluate(f"path => window.course.{action}(path)", f"{self.lab.notebooks.name}/{name}")
-        self.page.wait_for_function("() => window.course.ready()")
+        self._wait("() => window.course.ready()")
+
+    def _wait(self, holds: str, seconds: float | None = None) -> None:
+        """Wait until `holds`; asked seldom, because a question in every frame keeps the page from becoming ready."""
+        timeout = None if seconds is None else 1000 * seconds
+        self.page.wait_for_function(holds, timeout=timeout, polling=100)
 
     def trust(self) -> None:
         """Show the stored outputs as in a trusted notebook."""
@@ -274,13 +279,13 @@ class NotebookPage:
     def command(self, name: str, timeout: float = 300) -> bool:
         """Run a JupyterLab command; False when it answers false or fails. `timeout` in seconds."""
         self.start(name)
-        self.page.wait_for_function("() => window.course.ran !== null", timeout=timeout * 1000, polling=100)
+        self._wait("() => window.course.ran !== null", timeout)
         return self.page.evaluate("() => window.course.ran.ok")
 
     def run_all(self, timeout: float = 300) -> bool:
         """Run all cells, as the menu does; False when a cell raised. `timeout` in seconds."""
         complete = self.command("notebook:run-all-cells", timeout)
-        self.page.wait_for_function("() => window.course.ready()")
+        self._wait("() => window.course.ready()")
         self.settle()
         return complete
 
@@ -298,7 +303,7 @@ class NotebookPage:
     def settle(self) -> None:
         """Wait until no widget is still loading, and pictures and fonts are there."""
         with contextlib.suppress(Exception):  # what stays "Loading" is reported by widgets(), not here
-            self.page.wait_for_function("() => !window.course.loading()", timeout=30_000)
+            self._wait("() => !window.course.loading()", 30)
         self.page.evaluate("() => window.course.pictures()")
         self.page.evaluate("() => window.course.frame()")
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
@@ -40,13 +41,24 @@ def lab(chromium: Any) -> Iterator[labpage.Lab]:
         yield running
 
 
-SOME = ("00", "05")  # lessons of the site
+SOME = ("00", "05")  # lessons of the site, the second one without most of its cells
 
 
 @pytest.fixture(scope="package")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the website with few lessons, slides of one, and a practice page with one explorer and eight pictures."""
-    from tools.site import build, practice
+    from tools.editions import lessons
+    from tools.notebook_file import read
+    from tools.site import build, course, practice
+
+    def some_cells(path: Path) -> Any:
+        notebook = read(path)
+        if path.name.startswith(SOME[1]):
+            summary = next(
+                i for i, c in enumerate(notebook.cells) if re.match(r"## [\d.]+ Summary", c.source)
+            )
+            notebook.cells[25:summary] = []  # an exercise and the explorer stand before
+        return notebook
 
     slides = tmp_path_factory.mktemp("slides")
     for name in EDITIONS:
@@ -57,6 +69,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     about = practice.offered()["lesson_05.batch_split"]
     about |= {"only": {"batch": ["8", "10"], "devices": ["1", "2", "3", "4"]}}
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(course, "read", some_cells)
+        patch.setattr(lessons, "read", some_cells)
         patch.setattr(practice, "offered", lambda: {"lesson_05.batch_split": about})
         build.build(folder, only=SOME, slides=slides)
     return folder

@@ -167,7 +167,7 @@ def test_a_click_reaches_its_button_while_code_folds(lesson: Class) -> None:
 def test_the_down_arrow_reaches_every_cell(lesson: Class, request: pytest.FixtureRequest) -> None:
     page = lesson.page.page
     lesson.page.select(0)
-    most = len(lesson.cells) if request.node.get_closest_marker("nightly") else 30
+    most = len(lesson.cells) if request.node.get_closest_marker("nightly") else 12
     for index in range(1, most):
         page.keyboard.press("ArrowDown")
         active, focused, pixels = page.evaluate(ACTIVE)

@@ -1,4 +1,4 @@
-"""Lessons run in a real JupyterLab and clicked through: by day lesson 02 without what it measures, at night all."""
+"""Lessons run in a real JupyterLab and clicked through: by day three sections of lesson 02 without what they measure, at night all."""
 
 import json
 import re
@@ -29,7 +29,79 @@ from tools.labpage import Lab, NotebookPage
 
 pytestmark = pytest.mark.browser
 
+
+# --- two notebooks: first, since the window of `run` stays open, and another one would load JupyterLab again ----------
+
+MAP = 'from course_utils import setup\nfrom lesson_00.lesson_map import show_map\n\nsetup("00")\nshow_map()'
+
+
+def test_choice_is_remembered_and_each_notebook_has_its_own(lab: Lab, chromium: Any) -> None:
+    """Choose Chinese in one notebook, open the next one beside it: it starts in Chinese, and each keeps its own."""
+    first, second = "first.ipynb", "second.ipynb"
+    progress = {"01": {"on_gpu": "2026-01-01", "no such exercise": "2026-01-01"}}
+    lab.data.mkdir(exist_ok=True)
+    (lab.data / "progress.json").write_text(json.dumps(progress), encoding="utf-8")
+    for name in (first, second):
+        small_notebook(lab.notebooks / name, MAP)
+    settings = lab.data / "settings.json"
+    with lab.open_notebook(chromium, first, width=1600) as page:
+        page.run_cell(1)
+        for choice in ("en", "zh"):
+            page.switch_language(choice)
+            wait_until(
+                lambda choice=choice: json.loads(settings.read_text(encoding="utf-8"))["language"] == choice,
+                f"{choice} to be saved",
+            )
+        page.open_beside(second)
+        page.run_cell(1)
+        chosen = page.language_buttons().evaluate_all(
+            "all => all.map(b => b.classList.contains('mod-active'))"
+        )
+        assert chosen == [False, True, False], "the choice was not remembered"
+        assert page.wrongly_shown("zh")["wrong"] == []
+
+        page.switch_language("en")
+        assert page.wrongly_shown("en")["wrong"] == []
+        page.bring_to_front(first)
+        assert page.wrongly_shown("zh")["wrong"] == []
+        page.switch_language("both")
+        page.bring_to_front(second)
+        assert page.wrongly_shown("en")["wrong"] == []
+
+        # Cells of the learner's own around the title: style.css finds the switch by its place.
+        for index, command, choice in (
+            (0, "insert-cell-above", "both"),
+            (1, "insert-cell-below", "zh"),
+            (0, "delete-cell", "en"),
+            (0, "insert-cell-below", "zh"),
+        ):
+            page.page.evaluate("i => { window.course.widget().content.activeCellIndex = i; }", index)
+            page.command(f"notebook:{command}")
+            page.switch_language(choice)
+            assert page.wrongly_shown(choice)["wrong"] == [], command
+
+        # The map of the start page: what is solved of lesson 01, and a click that opens the shortest lesson.
+        link = 'a[href*="{}"]'.format
+        row = page.panel().locator("tr", has=page.page.locator(link(LESSONS[1].name)))
+        assert f"1/{len(exercises_of('01'))}" in squeezed(row.evaluate("e => window.course.text(e)"))
+        shortest = min(LESSONS, key=lambda path: path.stat().st_size).name
+        page.panel().locator(f"tr {link(shortest)}").click()
+        page.page.wait_for_function(
+            "name => window.course.widget()?.context?.path.endsWith(name)", arg=shortest
+        )
+        assert page.page_errors == []
+    lab.shut_kernels_down()
+
+
+# --- a lesson -----------------------------------------------------------------------------------------------------
+
 SHORT = f"{LESSONS[2].stem} unmeasured"
+SECTIONS = (
+    "# 2",
+    "## 2.2",
+    "## 2.3",
+    "## 2.5",
+)  # in them: explorers, exercises, questions with choices and for a number
 ASKS = re.compile(r"^(setup|predict|check|\w+\.(EXPLORER|explorer\(.*\))\.show)\(", re.M)
 
 
@@ -52,7 +124,12 @@ def run(request: pytest.FixtureRequest, lab: Lab, chromium: Any) -> Iterator[Run
     name = request.param.partition(" ")[0]
     notebook = nbformat.read(lab.notebooks / f"{name}.ipynb", as_version=4)
     if request.param == SHORT:
-        notebook.cells = [c for c in notebook.cells if c.cell_type != "code" or ASKS.search(c.source)]
+        heading, cells = "", []
+        for cell in notebook.cells:
+            heading = found[0] if (found := re.match(r"#+ [\d.]+", cell.source)) else heading
+            if heading in SECTIONS and (cell.cell_type != "code" or ASKS.search(cell.source)):
+                cells.append(cell)
+        notebook.cells = cells
         nbformat.write(notebook, lab.notebooks / "unmeasured.ipynb")
     opened = "unmeasured.ipynb" if request.param == SHORT else f"{name}.ipynb"
     with lab.open_notebook(chromium, opened, width=NARROW) as page:
@@ -243,64 +320,3 @@ def test_questions_tables_and_controls_are_as_large_as_prose_when_presented(run:
 @pytest.mark.parametrize("choice", CHOICES)
 def test_language_and_layout(run: Run, choice: str) -> None:
     assert_language(run.page, choice)
-
-
-# --- two notebooks ----------------------------------------------------------------------------------------
-
-MAP = 'from course_utils import setup\nfrom lesson_00.lesson_map import show_map\n\nsetup("00")\nshow_map()'
-
-
-def test_choice_is_remembered_and_each_notebook_has_its_own(lab: Lab, chromium: Any) -> None:
-    """Choose Chinese in one notebook, open the next one beside it: it starts in Chinese, and each keeps its own."""
-    first, second = "first.ipynb", "second.ipynb"
-    progress = {"01": {"on_gpu": "2026-01-01", "no such exercise": "2026-01-01"}}
-    lab.data.mkdir(exist_ok=True)
-    (lab.data / "progress.json").write_text(json.dumps(progress), encoding="utf-8")
-    for name in (first, second):
-        small_notebook(lab.notebooks / name, MAP)
-    settings = lab.data / "settings.json"
-    with lab.open_notebook(chromium, first, width=1600) as page:
-        page.run_cell(1)
-        for choice in ("en", "zh"):
-            page.switch_language(choice)
-            wait_until(
-                lambda choice=choice: json.loads(settings.read_text(encoding="utf-8"))["language"] == choice,
-                f"{choice} to be saved",
-            )
-        page.open_beside(second)
-        page.run_cell(1)
-        chosen = page.language_buttons().evaluate_all(
-            "all => all.map(b => b.classList.contains('mod-active'))"
-        )
-        assert chosen == [False, True, False], "the choice was not remembered"
-        assert page.wrongly_shown("zh")["wrong"] == []
-
-        page.switch_language("en")
-        assert page.wrongly_shown("en")["wrong"] == []
-        page.bring_to_front(first)
-        assert page.wrongly_shown("zh")["wrong"] == []
-        page.switch_language("both")
-        page.bring_to_front(second)
-        assert page.wrongly_shown("en")["wrong"] == []
-
-        # Cells of the learner's own around the title: style.css finds the switch by its place.
-        for index, command, choice in (
-            (0, "insert-cell-above", "both"),
-            (1, "insert-cell-below", "zh"),
-            (0, "delete-cell", "en"),
-            (0, "insert-cell-below", "zh"),
-        ):
-            page.page.evaluate("i => { window.course.widget().content.activeCellIndex = i; }", index)
-            page.command(f"notebook:{command}")
-            page.switch_language(choice)
-            assert page.wrongly_shown(choice)["wrong"] == [], command
-
-        # The map of the start page: what is solved of lesson 01, and a click that opens it.
-        row = page.panel().locator("tr", has=page.page.locator(f'a[href*="{LESSONS[1].name}"]'))
-        assert f"1/{len(exercises_of('01'))}" in squeezed(row.evaluate("e => window.course.text(e)"))
-        row.locator("a").click()
-        page.page.wait_for_function(
-            "name => window.course.widget()?.context?.path.endsWith(name)", arg=LESSONS[1].name
-        )
-        assert page.page_errors == []
-    lab.shut_kernels_down()

@@ -45,6 +45,26 @@ def opened(chromium: Any, size: tuple[int, int] = LAPTOP, scheme: str = "light",
     return page
 
 
+@pytest.fixture(scope="module")
+def shared(chromium: Any) -> Iterator[Any]:
+    page = opened(chromium)
+    yield page
+    page.context.close()
+
+
+@pytest.fixture
+def page(shared: Any) -> Any:
+    """Return a page in a large window, on a light screen. Its profile is that of other tests: a new one costs half a second."""
+    shared.set_viewport_size({"width": LAPTOP[0], "height": LAPTOP[1]})
+    shared.emulate_media(media="screen", color_scheme="light")
+    shared.problems.clear(), shared.loaded.clear()
+    return shared
+
+
+def resized(page: Any, size: tuple[int, int]) -> None:
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+
+
 def violations(page: Any) -> list[str]:
     """Return what axe finds against WCAG 2.2, levels A and AA. (Its preloading fetches, which a folder forbids.)"""
     options = {"preload": False, "resultTypes": ["violations"], "runOnly": {"type": "tag", "values": WCAG}}
@@ -61,8 +81,10 @@ def too_wide(page: Any) -> list[str]:
     )
 
 
-def examine(chromium: Any, paths: list[Path], size: tuple[int, int], scheme: str) -> list[str]:
-    page, found = opened(chromium, size, scheme), []
+def examine(page: Any, paths: list[Path], size: tuple[int, int], scheme: str) -> list[str]:
+    resized(page, size)
+    page.emulate_media(color_scheme=scheme)
+    found = []
     for path in paths:
         page.goto(path.as_uri() + ("?q=gpu" if path.stem == "search" else ""))
         page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
@@ -70,13 +92,12 @@ def examine(chromium: Any, paths: list[Path], size: tuple[int, int], scheme: str
         problems += [address for address in page.loaded if not address.startswith(("file:", "data:"))]
         found += [f"{path.parent.name}/{path.name}, {size[0]}, {scheme}: {problem}" for problem in problems]
         page.problems.clear(), page.loaded.clear()
-    page.context.close()
     return found
 
 
-def test_a_page_is_accessible_and_not_too_wide(chromium: Any, site: Path) -> None:
+def test_a_page_is_accessible_and_not_too_wide(page: Any, site: Path) -> None:
     """Of a lesson, the next test finds what it has planted and nothing else."""
-    assert examine(chromium, [site / "zh-TW" / "practice.html"], PHONE, "dark") == []
+    assert examine(page, [site / "zh-TW" / "practice.html"], PHONE, "dark") == []
 
 
 @pytest.mark.nightly
@@ -85,10 +106,10 @@ def test_a_page_is_accessible_and_not_too_wide(chromium: Any, site: Path) -> Non
     [("en", LAPTOP, "dark"), ("en", PHONE, "light"), ("zh-TW", PHONE, "dark"), ("zh-CN", LAPTOP, "light")],
 )
 def test_all_pages_are_accessible_and_not_too_wide(
-    chromium: Any, whole: Path, language: str, size: tuple[int, int], scheme: str
+    page: Any, whole: Path, language: str, size: tuple[int, int], scheme: str
 ) -> None:
     paths = sorted((whole / language).glob("*.html"))
-    assert len(paths) >= 16 and examine(chromium, paths, size, scheme) == []
+    assert len(paths) >= 16 and examine(page, paths, size, scheme) == []
 
 
 @pytest.fixture(scope="module")
@@ -98,14 +119,13 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_what_axe_must_find_is_found(chromium: Any, site: Path) -> None:
-    page = opened(chromium, PHONE)
+def test_what_axe_must_find_is_found(page: Any, site: Path) -> None:
+    resized(page, PHONE)
     page.goto((site / "en" / "00_start_here.html").as_uri())
     page.add_style_tag(content="main p { color: #bbb } main h2 { width: 500px }")
     page.evaluate("document.querySelector('main img').removeAttribute('alt')")
     assert {one.partition(" ")[0] for one in violations(page)} == {"color-contrast", "image-alt"}
     assert any("<h2" in one for one in too_wide(page))
-    page.context.close()
 
 
 def test_the_language_is_remembered_and_keeps_page_and_section(chromium: Any, site: Path, host: str) -> None:
@@ -159,9 +179,8 @@ def results(page: Any, address: str, query: str) -> list[str]:
     ],
 )
 def test_the_search_finds_words_and_chinese_without_a_server(
-    chromium: Any, site: Path, host: str, language: str, query: str, first: str | None
+    page: Any, site: Path, host: str, language: str, query: str, first: str | None
 ) -> None:
-    page = opened(chromium)
     found = results(page, f"{host if query == 'scoreboard' else site.as_uri()}/{language}", query)
     assert any(first in one for one in found[:3]) if first else not found, found[:5]
     assert page.locator("#status").inner_text() and bool(page.locator("#results mark").count()) == bool(first)
@@ -169,7 +188,6 @@ def test_the_search_finds_words_and_chinese_without_a_server(
         page.locator("#results a").first.click()
         page.wait_for_url(re.compile(r"/\w+\.html(#.*)?$"))
     assert not page.problems
-    page.context.close()
 
 
 def test_everything_can_be_read_without_a_script(chromium: Any, site: Path) -> None:
@@ -182,8 +200,8 @@ def test_everything_can_be_read_without_a_script(chromium: Any, site: Path) -> N
     page.context.close()
 
 
-def test_the_keyboard_reaches_the_text_and_what_scrolls(chromium: Any, site: Path) -> None:
-    page = opened(chromium, PHONE)
+def test_the_keyboard_reaches_the_text_and_what_scrolls(page: Any, site: Path) -> None:
+    resized(page, PHONE)
     page.goto((site / "en" / "00_start_here.html").as_uri())
     assert page.evaluate("document.querySelector('header').offsetHeight") < 100, "a phone keeps its screen"
     page.keyboard.press("Tab")
@@ -195,13 +213,12 @@ def test_the_keyboard_reaches_the_text_and_what_scrolls(chromium: Any, site: Pat
              .map(box => `${box.scrollWidth > box.clientWidth} ${box.tabIndex === 0}`)"""
     )
     assert {*boxes} == {"true true", "false false"}, "what scrolls is reached, and nothing else"
-    page.context.close()
 
 
-def test_paper_holds_the_text_alone(chromium: Any, site: Path) -> None:
-    page = opened(chromium, A4, "dark")
+def test_paper_holds_the_text_alone(page: Any, site: Path) -> None:
+    resized(page, A4)
     page.goto((site / "zh-TW" / "00_start_here.html").as_uri())
-    page.emulate_media(media="print")
+    page.emulate_media(media="print", color_scheme="dark")
     for hidden in ("header", ".contents", ".actions", ".steps"):
         assert not page.locator(hidden).first.is_visible()
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
@@ -209,11 +226,10 @@ def test_paper_holds_the_text_alone(chromium: Any, site: Path) -> None:
         "() => [...document.querySelectorAll('main pre')].filter(one => one.scrollWidth > one.clientWidth).length"
     )
     assert too_wide(page) == [] and cut == 0
-    page.context.close()
 
 
-def test_a_slider_of_the_practice_page_moves_the_picture(chromium: Any, site: Path) -> None:
-    page = opened(chromium, PHONE)
+def test_a_slider_of_the_practice_page_moves_the_picture(page: Any, site: Path) -> None:
+    resized(page, PHONE)
     page.goto((site / "zh-TW" / "practice.html").as_uri())
     slider, view = page.locator(".practice input").nth(1), page.locator(".practice .view")
     before, read = view.inner_html(), page.locator(".practice output").nth(1)
@@ -224,11 +240,9 @@ def test_a_slider_of_the_practice_page_moves_the_picture(chromium: Any, site: Pa
     assert view.inner_html() != before
     assert view.locator("img").evaluate("one => one.decode().then(() => one.width)")
     assert not page.problems
-    page.context.close()
 
 
-def test_code_is_copied_and_the_list_of_sections_follows(chromium: Any, site: Path) -> None:
-    page = opened(chromium)
+def test_code_is_copied_and_the_list_of_sections_follows(page: Any, site: Path) -> None:
     page.goto((site / "en" / "00_start_here.html").as_uri())
     assert not page.get_by_role("link", name="Back to top").is_visible()
     code = page.locator(".copied").first
@@ -244,14 +258,11 @@ def test_code_is_copied_and_the_list_of_sections_follows(chromium: Any, site: Pa
     page.wait_for_function("document.querySelector('.contents [aria-current=location]')?.hash === '#s0.4'")
     page.get_by_role("link", name="Back to top").click()
     page.wait_for_function("scrollY === 0")
-    page.context.close()
 
 
-def test_a_snippet_begins_at_a_word(chromium: Any, site: Path) -> None:
-    page = opened(chromium)
+def test_a_snippet_begins_at_a_word(page: Any, site: Path) -> None:
     results(page, f"{site.as_uri()}/en", "stream")
     texts = page.evaluate("PLACES.map(place => place[3].replaceAll('\\n', ' '))")
     shown = [line for line in page.locator("#results p").all_inner_texts() if line.startswith("… ")]
     begins = [re.compile(rf"(?<![\w]){re.escape(line[2:42].strip())}") for line in shown]
     assert len(shown) > 5 and all(any(one.search(text) for text in texts) for one in begins)
-    page.context.close()

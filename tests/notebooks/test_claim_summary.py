@@ -94,7 +94,10 @@ def test_an_unclear_claim_is_measured_once_more(
 
 @pytest.mark.nightly
 def test_a_run_with_a_claim_that_stays_unclear_fails_in_ci(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    pytestconfig: pytest.Config,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """From end to end: the claim's two estimates disagree whenever it is measured."""
     (tmp_path / "lesson_01").mkdir()
@@ -108,6 +111,6 @@ def test_a_run_with_a_claim_that_stays_unclear_fails_in_ci(
     )
     record.execute(path, tmp_path / "journal.jsonl")
     monkeypatch.setenv("CI", "1")
-    failed, printed = run_nbval([path])
+    failed, printed = run_nbval([path], pytestconfig, capsys)
     assert failed == {}, printed
     assert "FAILED 01_a.ipynb: claim 9.1 was unclear; measured again, it is: unclear" in printed

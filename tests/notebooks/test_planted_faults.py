@@ -9,11 +9,10 @@ import io
 import os
 import re
 import shutil
-import subprocess
-import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import nbformat
 import pytest
@@ -28,7 +27,8 @@ from tools.check import ROOT, check_file, fix
 from tools.notebook_file import canonical, code_hash, read
 
 TABLES = tables("test_planted_faults")
-COLUMNS = ("cells", "executed", "compared", "silent", "exempt")  # of the summary
+# Of the small lesson in the summary: cells, executed, compared, silent, exempt; and with the faults of `run`.
+COUNTS, FAULTY = (10, 10, 9, 0, 1), (10, 10, 5, 1, 2)
 ALT = "A chart · 一張圖表"
 
 
@@ -76,10 +76,6 @@ def replaced(text: str, pattern: str, new: str) -> str:
 def plant(notebook: NotebookNode, fault: dict[str, Any]) -> int | None:
     """Change a notebook as the table says, and return the number of the cell where the fault is."""
     fault, cells = filled(fault), notebook.cells
-    if fault["at"] == "every":
-        for one in cells:
-            merge(one, copy.deepcopy(fault["set"]))
-        return None
     at = next((at for at, cell in enumerate(cells) if cell.id == fault["at"]), None)
     cell = notebook if at is None else cells[at]
     htmls = [o.data for o in cell.get("outputs", []) if "text/html" in o.get("data", {})]
@@ -196,26 +192,31 @@ def test_fix_never_fakes_an_execution(small: Path, target: Path) -> None:
 # --- faults that nbval finds --------------------------------------------------------------------------
 
 
-def run_nbval(paths: list[Path]) -> tuple[dict[tuple[str, int], str], str]:
-    """Run strict nbval over notebooks of one folder, of which some fail.
+def run_nbval(
+    paths: list[Path], pytestconfig: pytest.Config, capsys: pytest.CaptureFixture[str]
+) -> tuple[dict[tuple[str, int], str], str]:
+    """Run strict nbval over notebooks of one folder, of which some fail, in this process, which has PyTorch already.
 
     Returns:
         The message of each failed cell by notebook and position among the code cells, and everything that was printed.
     """
     report = paths[0].with_suffix(".xml")
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "conftest", "-p", "no:cacheprovider", "--color=no", "-q",
-         f"--junitxml={report}", *map(str, paths)],
-        cwd=ROOT, capture_output=True, text=True, encoding="utf-8", timeout=600,
-        env={name: value for name, value in os.environ.items() if name != "GITHUB_STEP_SUMMARY"},
-    )  # fmt: skip
-    assert done.returncode == pytest.ExitCode.TESTS_FAILED, done.stdout + done.stderr
+    options = ["-p", "no:cacheprovider", "--color=no", "-q", f"--junitxml={report}", *map(str, paths)]
+    plugins = [
+        one
+        for one in pytestconfig.pluginmanager.get_plugins()
+        if getattr(one, "__file__", "") == str(ROOT / "conftest.py")
+    ]
+    with patch.dict(os.environ):  # the run sets variables of its own
+        status = pytest.main(options, plugins)
+    printed = "".join(capsys.readouterr())
+    assert status == pytest.ExitCode.TESTS_FAILED, printed
     failed: dict[tuple[str, int], str] = {}
     for case in ElementTree.parse(report).iter("testcase"):
         for failure in case.iter("failure"):
             notebook = (case.get("classname") or "").rsplit(".", 1)[0].rsplit(".", 1)[-1]
             failed[notebook, int((case.get("name") or "").removeprefix("Cell "))] = failure.text or ""
-    return failed, done.stdout + done.stderr
+    return failed, printed
 
 
 def copies(small: Path, faults: dict[str, dict[str, Any]]) -> list[tuple[NotebookNode, list[str]]]:
@@ -223,8 +224,7 @@ def copies(small: Path, faults: dict[str, dict[str, Any]]) -> list[tuple[Noteboo
     made: list[tuple[NotebookNode, list[str], set[str]]] = []
     for name, fault in faults.items():
         cells = {fault["at"], fault["fails"], fault.get("before", "")} - {""}
-        alone = fault["at"] == "every"
-        free = (one for one in made if not (alone or one[2] & {*cells, "every"}))
+        free = (one for one in made if not one[2] & cells)
         one = next(free, None) or (read(small), [], set())
         if one not in made:
             made.append(one)
@@ -234,42 +234,62 @@ def copies(small: Path, faults: dict[str, dict[str, Any]]) -> list[tuple[Noteboo
     return [(notebook, names) for notebook, names, _ in made]
 
 
-def dead(folder: Path) -> Path:
-    """Write a notebook whose kernel dies in its second cell."""
-    sources = ("print(1)", "1\n"), ("import os\nos._exit(1)", ""), ("print(2)", "2\n")
+def ran(path: Path, *sources: tuple[str, str]) -> NotebookNode:
+    """Write a notebook of these sources, with what each has printed, and return it."""
     cells = [new_code_cell(source, execution_count=at) for at, (source, _) in enumerate(sources, 1)]
     for cell, (_, text) in zip(cells, sources, strict=True):
         cell.outputs = [new_output("stream", name="stdout", text=text)] * bool(text)
-    nbformat.write(new_notebook(cells=cells), folder / "dead.ipynb")
+    nbformat.write(made := new_notebook(cells=cells), path)
+    return made
+
+
+def dead(folder: Path) -> Path:
+    """Write a notebook whose kernel dies in its second cell."""
+    ran(folder / "dead.ipynb", ("print(1)", "1\n"), ("import os\nos._exit(1)", ""), ("print(2)", "2\n"))
     return folder / "dead.ipynb"
 
 
+def nothing_compared(folder: Path) -> Path:
+    """Write a notebook without a fault in a cell, in which nothing is compared."""
+    made = ran(path := folder / "nothing.ipynb", ("x = 1", ""), ("print(1)", "2\n"))
+    made.cells[1].metadata = nbformat.from_dict(
+        {"tags": ["nbval-ignore-output"], "course": {"exempt": "no reason is good enough"}}
+    )
+    nbformat.write(made, path)
+    return path
+
+
 @pytest.mark.parametrize("which", sample(["run", "run_at_night"], ["run"]))
-def test_nbval_reports(which: str, small: Path, tmp_path: Path) -> None:
-    """Each fault, and a dead kernel at once, not at the time limit of 300 seconds; the copy without a fault passes."""
+def test_nbval_reports(
+    which: str,
+    small: Path,
+    tmp_path: Path,
+    pytestconfig: pytest.Config,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Each fault, and a dead kernel at once, not at the time limit of 300 seconds; what has no fault passes."""
     small_lesson.write_room(tmp_path)
-    shutil.copy(small, tmp_path / "clean.ipynb")
-    paths, place = [tmp_path / "clean.ipynb", dead(tmp_path)], {}
+    paths, place = [dead(tmp_path), nothing_compared(tmp_path)], {}
+    if which == "run_at_night":  # by day the lessons themselves pass
+        paths.append(Path(shutil.copy(small, tmp_path / "clean.ipynb")))
     for number, (notebook, names) in enumerate(copies(small, TABLES[which])):
         paths.append(tmp_path / f"faults{number}.ipynb")
         paths[-1].write_text(canonical(notebook), encoding="utf-8")
         code = [cell.id for cell in notebook.cells if cell.cell_type == "code"]
         place |= {name: (paths[-1].stem, code) for name in names}
-    failed, printed = run_nbval(paths)
+    failed, printed = run_nbval(paths, pytestconfig, capsys)
 
     for name, fault in TABLES[which].items():
         words, (notebook, code) = fault.get("words", "Cell outputs differ"), place[name]
-        if fault["fails"]:
-            message = failed.get((notebook, code.index(fault["fails"])), "the cell passed")
-            assert re.search(words, message), (name, message)
-        else:
-            assert notebook not in {stem for stem, _ in failed}
-            assert f"FAILED {notebook}.ipynb: {words}" in printed, name
+        message = failed.get((notebook, code.index(fault["fails"])), "the cell passed")
+        assert re.search(words, message), (name, message)
 
-    row = re.search(r"^clean\.ipynb((?: +\d+){5}) +[\d.]+$", printed, re.M)
-    assert row and "clean" not in {stem for stem, _ in failed}, printed
-    counts = dict(zip(COLUMNS, map(int, row[1].split()), strict=True))
-    assert counts == {"cells": 10, "executed": 10, "compared": 9, "silent": 0, "exempt": 1}
+    rows = {stem: tuple(map(int, counts.split()))
+            for stem, counts in re.findall(r"^(\w+)\.ipynb((?: +\d+){5}) +[\d.]+$", printed, re.M)}  # fmt: skip
+    assert rows["nothing"] == (2, 2, 0, 1, 1) and "FAILED nothing.ipynb: nothing was compared" in printed
+    assert not {"nothing", "clean"} & {stem for stem, _ in failed}, printed
+    assert rows.get("clean") == (COUNTS if which == "run_at_night" else None), printed
+    assert which == "run_at_night" or rows["faults0"] == FAULTY, printed
 
     assert "The kernel died in this cell" in failed["dead", 1] and "Kernel dead" in failed["dead", 2]
     assert "FAILED dead.ipynb: 2 cells never ran" in printed

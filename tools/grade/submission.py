@@ -123,10 +123,22 @@ def open_submission(path: Path) -> Submission:
             above = _statements(number, tasks[name].cell)
             own = sum(statements[place + 1 :] + statements[:place], [])  # what is above counts most
             others = above + _own(own, above, code.used(expression))
+            if asked := _asked(tasks[name]):
+                others = [s for s in others if not code.bound(s) & asked or ast.dump(s) not in _dumps(number)]
             answer.before = code.definitions(tree, others) if tree else []
             found.answers.setdefault(name, []).append(answer)
     found.answers = {name: tries[-MOST_TRIES:] for name, tries in found.answers.items()}
     return found
+
+
+def _asked(task: Task) -> set[str]:
+    """Return the names that an answer gives a meaning to, and that are examined.
+
+    What a cell of the course calls so is no answer: the figure of lesson 01 measures a product of matrices `on_gpu`.
+    """
+    return (
+        set() if task.script else code.bound(ast.parse(code.python(task.stub))) & code.used(task.expression)
+    )
 
 
 def _rebinds_check(tree: ast.Module) -> bool:
@@ -144,6 +156,12 @@ def _own(statements: list[ast.stmt], above: list[ast.stmt], names: set[str]) -> 
         return not given <= known or bool(given & names) and ast.dump(statement) not in same
 
     return [statement for statement in statements if counts(statement)]
+
+
+@cache
+def _dumps(number: str) -> set[str]:
+    """Return all statements of a lesson, without those for answers, as texts that can be compared."""
+    return {ast.dump(statement) for statement in _statements(number, "")}
 
 
 @cache
