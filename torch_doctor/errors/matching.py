@@ -19,6 +19,7 @@ import time
 from dataclasses import dataclass
 
 from torch_doctor.errors.catalogue import ROLES, Entry, context, entries, expressions
+from torch_doctor.errors.general import errors, general
 
 MAX_CHARACTERS = 200_000  # of longer texts, the beginning and the end are read
 
@@ -32,10 +33,6 @@ _ACTOR = re.compile(r"^\([\w.:]*[ ]?(?:pid|rank)=(\d+)[^)\n]{0,60}\)[ \t]?", re.
 _INNER_RANK = re.compile(r"\[(?:\w+ )*[Rr]ank (\d+)\]")
 _CLOCK = re.compile(r"\b(\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?")
 
-_ERROR_LINE = re.compile(
-    r"^[ \t]*((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Failure))(?::[ \t]+(\S.*)|:?[ \t]*)$",
-    re.M,
-)
 _COMPLAINT = re.compile(
     r"error|exception|traceback|fail|fatal|abort|panic|crash|killed|denied|refused|timed? ?out|corrupt|segmentation|core dumped"
     r"|cannot|can't|couldn't|could not|not found|no such|unable|undefined|unrecognized|unknown|invalid|illegal|missing|warning"
@@ -43,15 +40,6 @@ _COMPLAINT = re.compile(
     r"|錯誤|失敗|例外",
     re.I,
 )
-_WRAPPERS = {
-    "ChildFailedError",
-    "ProcessRaisedException",
-    "ProcessExitedException",
-    "CalledProcessError",
-    "SignalException",
-    "SystemExit",
-}
-_INNER = "See inner exception"  # RendezvousConnectionError and others, whose cause stands above them
 
 
 @dataclass(frozen=True)
@@ -160,7 +148,8 @@ def _matches(
         if deadline is not None and time.thread_time() > deadline:
             raise TimeoutError("matching this text takes too long")
         title = f"\n{text}\n".find(f"\n{entry.message}\n")  # copied from the clinic's own list
-        spans = [hit.span() for pattern in expressions(name) for hit in pattern.finditer(text)]
+        asked = () if entry.role in ("form", "other") else expressions(name)
+        spans = [hit.span() for pattern in asked for hit in pattern.finditer(text)]
         required = context(name)
         if title < 0 and (not spans or (required is not None and not required.search(text))):
             continue
@@ -187,24 +176,13 @@ def _first(found: list[Match]) -> Match | None:
     return same[0]
 
 
-def _unknown(text: str, spans: list[tuple[int, int]]) -> tuple[str, int] | None:
-    """Return the line of the first error in `text` that is in none of the known `spans`, and its position; or None."""
-    for line in _ERROR_LINE.finditer(text):
-        kind = line[1].rpartition(".")[2]
-        # A message may begin on the line below its type (mp.spawn), therefore the 3 characters after the line.
-        known = any(line.start() <= end and start <= line.end() + 3 for start, end in spans)
-        wrapper = kind in _WRAPPERS or _INNER in line[0]
-        if not (wrapper or known) and (line[2] or "." not in line[1]):
-            return line[0].strip()[:300], line.start(1)
-    return None
-
-
 def find_cause(text: str, *, seconds: float | None = None) -> Finding:
     """Find the first cause in `text`, the other errors in it, and an unknown error that may have come before.
 
     Args:
         text: A message, a traceback, or the mixed output of several ranks.
-        seconds: Time limit of this thread's work, so that a busy machine changes nothing; None for none.
+        seconds: Time limit of this thread's work, so that a busy machine changes nothing; None for none. With a limit, as
+            below every traceback of a notebook, only known errors are named, and no form of an error.
 
     Raises:
         TimeoutError: The time limit has passed.
@@ -213,12 +191,20 @@ def find_cause(text: str, *, seconds: float | None = None) -> Finding:
     cleaned, owners = _clean(text)
     found, known = _matches(cleaned, owners, deadline)
     first = _first(found)
+    if seconds is None and (first is None or first.entry.role not in ("cause", "general")):
+        if form := general(cleaned, known):
+            entry, start, end = form
+            line, rank = _line_at(cleaned, start), _rank_at(cleaned, start, owners)
+            found = sorted([*found, Match(entry, start, end, line, rank, None)], key=lambda match: match.start)
+            first = _first(found)
     ranks = {rank for _, rank in owners} | {match.rank for match in found if match.rank is not None}
-    others = tuple(match for match in found if match is not first)
+    others = tuple(match for match in found if match is not first and match.entry.role != "other")
     unknown = None
-    if first is not None and first.entry.role != "cause":
-        unknown = _unknown(cleaned, known)
+    if first is not None and first.entry.role not in ("cause", "form", "other"):
+        unknown = next(errors(cleaned, known), None)
     if unknown is None:
         return Finding(first, others, ranks=len(ranks), complains=bool(first or _COMPLAINT.search(cleaned)))
-    line, start = unknown
-    return Finding(first, others, line, _rank_at(cleaned, start, owners), len(ranks))
+    start = unknown.start(1)
+    return Finding(
+        first, others, _line_at(cleaned, start)[:300], _rank_at(cleaned, start, owners), len(ranks)
+    )
