@@ -204,7 +204,5 @@ def find_cause(text: str, *, seconds: float | None = None) -> Finding:
         unknown = next(errors(cleaned, known), None)
     if unknown is None:
         return Finding(first, others, ranks=len(ranks), complains=bool(first or _COMPLAINT.search(cleaned)))
-    start = unknown.start(1)
-    return Finding(
-        first, others, _line_at(cleaned, start)[:300], _rank_at(cleaned, start, owners), len(ranks)
-    )
+    line, rank = _line_at(cleaned, unknown)[:300], _rank_at(cleaned, unknown, owners)
+    return Finding(first, others, line, rank, len(ranks))
