@@ -31,7 +31,8 @@ def _data() -> dict[str, Any]:
 
 
 @cache
-def _reading(name: str) -> re.Pattern[str]:
+def reading(name: str) -> re.Pattern[str]:
+    """Return the compiled expression `name` of the table ``reading``."""
     return re.compile(_data()["reading"][name], re.M)
 
 
@@ -58,13 +59,13 @@ def errors(text: str, spans: list[tuple[int, int]], *, inline: bool = False) -> 
         spans: Start and end of what is known in it.
         inline: Whether to yield those in the middle of a line instead of those at its beginning.
     """
-    for error in _reading("error").finditer(text):
+    for error in reading("error").finditer(text):
         low, high = text.rfind("\n", 0, error.start(1)) + 1, text.find("\n", error.end(1))
         line = text[low : high if high >= 0 else None]
         # A message may begin on the line below its type (mp.spawn), therefore the 3 characters after the line.
         known = any(low <= stop and start <= low + len(line) + 3 for start, stop in spans)
         begins = not text[low : error.start(1)].strip()
-        passed_on = _reading("wrapper").search(line) or (inline and _reading("harmless").search(line))
+        passed_on = reading("wrapper").search(line) or (inline and reading("harmless").search(line))
         if begins != inline and not known and not passed_on:
             yield error.start(1)
 
@@ -73,25 +74,26 @@ def _candidates(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, str]
     """Return position and text of what may be the error: errors with their type, else lines that name none."""
     starts = [*errors(text, spans)] or [*errors(text, spans, inline=True)]
     if not starts and not spans:
-        lines = [line for line in re.finditer(r"^.*\S.*$", text, re.M)][-200:]
-        passed_over = _reading("harmless").search, _reading("error").search
+        lines = [line for line in re.finditer(r"^.*\S.*$", text, re.M) if reading("bare").search(line[0])][-200:]
+        passed_over = reading("harmless").search, reading("error").search
         return [
             (line.start(), line[0].lstrip()) for line in lines if not any(skip(line[0]) for skip in passed_over)
         ]
     handled = [_HANDLED in text[start:end] for start, end in zip(starts, [*starts[1:], len(text)])]
     last = [start for start, was in zip(starts, handled) if not was] or starts
-    return [(start, _reading("end").split(text[start : start + 900])[0]) for start in last]
+    whole = [reading("end").split(text[start : start + 900])[0] for start in last]
+    return [(start, re.sub(r"\A([\w.]+:)\s+", r"\1 ", error)) for start, error in zip(last, whole)]
 
 
 def _frames(text: str, at: int) -> dict[str, str]:
     """Return what the frames of the error at `at` tell: where, package, caller, file; absent if they do not."""
     begin = max(text.rfind("Traceback (most recent call last)", 0, at), at - 60_000, 0)
-    frames = [*_reading("frame").finditer(text, begin, at)] or [*_reading("frame").finditer(text, at)]
+    frames = [*reading("frame").finditer(text, begin, at)] or [*reading("frame").finditer(text, at)]
     paths = [frame[1] or frame[3] or frame[5] for frame in frames]
     places = [(*_place(path), path, frame[2] or frame[4]) for path, frame in zip(paths, frames)]
     known = [place for place in places if place[0] != "python"]
     if not known:
-        return {"where": "compile"} if _reading("compile").search(text) else {}
+        return {"where": "compile"} if reading("compile").search(text) else {}
     where, name = known[-1][:2]
     found = {"where": "environ" if re.search(r"\bos(?:\.py)?>?$", places[-1][2]) else where}
     if name:
@@ -111,7 +113,7 @@ def general(text: str, spans: list[tuple[int, int]]) -> tuple[Entry, int, int] |
         text: The cleaned text.
         spans: Start and end of what is known in it.
     """
-    text = _reading("prefix").sub(lambda prefix: " " * len(prefix[0]), text)
+    text = reading("prefix").sub(lambda prefix: " " * len(prefix[0]), text)
     forms = [entry for entry in entries().values() if entry.role in ("form", "other")]
     for at, error in _candidates(text, spans):
         words = _frames(text, at)

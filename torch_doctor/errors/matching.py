@@ -19,7 +19,7 @@ import time
 from dataclasses import dataclass
 
 from torch_doctor.errors.catalogue import ROLES, Entry, context, entries, expressions
-from torch_doctor.errors.general import errors, general
+from torch_doctor.errors.general import errors, general, reading
 
 MAX_CHARACTERS = 200_000  # of longer texts, the beginning and the end are read
 
@@ -149,7 +149,8 @@ def _matches(
             raise TimeoutError("matching this text takes too long")
         title = f"\n{text}\n".find(f"\n{entry.message}\n")  # copied from the clinic's own list
         asked = () if entry.role in ("form", "other") else expressions(name)
-        spans = [hit.span() for pattern in asked for hit in pattern.finditer(text)]
+        hits = (hit for pattern in asked for hit in pattern.finditer(text))
+        spans = [hit.span() for hit in hits if not reading("without").search(_line_at(text, hit.start()))]
         required = context(name)
         if title < 0 and (not spans or (required is not None and not required.search(text))):
             continue
