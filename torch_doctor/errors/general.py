@@ -1,13 +1,12 @@
 """Explain an error that no entry knows, by its form and by the place that raised it.
 
-Entries with the role ``form`` or ``other`` are asked in order where no cause was found. Their texts hold
-``‹placeholders›``: the named groups of their patterns, and what the frames of the traceback tell::
+Entries with the role ``form`` or ``other`` are asked in order where no cause was found. Their texts hold ``‹placeholders›``:
+the named groups of their patterns, and what the frames of the traceback tell::
 
       File "/venv/lib/python3.12/site-packages/trl/trainer/sft_trainer.py", line 9, in train
     AttributeError: module 'transformers' has no attribute 'HybridCache'
 
-Here ‹package› is trl, ‹module› transformers, ‹name› HybridCache, and ‹packages› both. How errors, frames and places are
-recognized stands in ``catalogue/z_general.toml``, with the entries.
+Here ‹package› is trl, ‹module› transformers, ‹name› HybridCache. The expressions stand in ``catalogue/z_general.toml``.
 """
 
 from __future__ import annotations
@@ -25,28 +24,25 @@ from torch_doctor.errors.catalogue import CARD, Entry, entries, expressions
 _HANDLED = "During handling of the above exception, another exception occurred"
 
 
-@cache
-def _data() -> dict[str, Any]:
-    return read_folder("torch_doctor.errors.catalogue")["z_general"]
+def _data(table: str) -> dict[str, Any]:
+    return read_folder("torch_doctor.errors.catalogue")["z_general"][table]
 
 
 @cache
 def reading(name: str) -> re.Pattern[str]:
     """Return the compiled expression `name` of the table ``reading``."""
-    return re.compile(_data()["reading"][name], re.M)
+    return re.compile(_data("reading")[name], re.M)
 
 
 def _pip(module: str) -> str:
-    """Return the name under which pip installs `module`."""
     top = module.split(".")[0]
-    return _data()["pip"].get(top, top.replace("_", "-"))
+    return _data("pip").get(top, top.replace("_", "-"))
 
 
 def _place(path: str) -> tuple[str, str]:
     """Return where a file lies (``own``, ``python``, ``package``, ``node``, or a part of PyTorch) and its package, or ""."""
-    path = path.replace("\\", "/")
-    for place, pattern in _data()["places"].items():
-        if found := re.search(pattern, path):
+    for place, pattern in _data("places").items():
+        if found := re.search(pattern, path.replace("\\", "/")):
             return place, found[found.lastindex] if found.lastindex else ""
     return "own", ""
 
@@ -59,29 +55,26 @@ def errors(text: str, spans: list[tuple[int, int]], *, inline: bool = False) -> 
         spans: Start and end of what is known in it.
         inline: Whether to yield those in the middle of a line instead of those at its beginning.
     """
-    for error in reading("error").finditer(text):
-        low, high = text.rfind("\n", 0, error.start(1)) + 1, text.find("\n", error.end(1))
-        line = text[low : high if high >= 0 else None]
-        # A message may begin on the line below its type (mp.spawn), therefore the 3 characters after the line.
-        known = any(low <= stop and start <= low + len(line) + 3 for start, stop in spans)
-        begins = not text[low : error.start(1)].strip()
-        passed_on = reading("wrapper").search(line) or (inline and reading("harmless").search(line))
-        if begins != inline and not known and not passed_on:
-            yield error.start(1)
+    for line in re.finditer(".+", text):
+        error = reading("error").search(line[0])
+        if error is None or bool(line[0][: error.start(1)].strip()) != inline:
+            continue
+        # A message may begin on the line below its type (mp.spawn), therefore the 8 characters after the line.
+        known = any(line.start() <= stop and start <= line.end() + 8 for start, stop in spans)
+        if not (known or reading("wrapper").search(line[0]) or (inline and reading("harmless").search(line[0]))):
+            yield line.start() + error.start(1)
 
 
 def _candidates(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, str]]:
     """Return position and text of what may be the error: errors with their type, else lines that name none."""
     starts = [*errors(text, spans)] or [*errors(text, spans, inline=True)]
     if not starts and not spans:
-        lines = [line for line in re.finditer(r"^.*\S.*$", text, re.M) if reading("bare").search(line[0])][-200:]
-        passed_over = reading("harmless").search, reading("error").search
-        return [
-            (line.start(), line[0].lstrip()) for line in lines if not any(skip(line[0]) for skip in passed_over)
-        ]
+        lines = [line for line in re.finditer(".+", text) if reading("bare").search(line[0])][-200:]
+        no = reading("harmless").search, reading("error").search
+        starts = [line.start() for line in lines if not any(skip(line[0]) for skip in no)]
     handled = [_HANDLED in text[start:end] for start, end in zip(starts, [*starts[1:], len(text)])]
     last = [start for start, was in zip(starts, handled) if not was] or starts
-    whole = [reading("end").split(text[start : start + 900])[0] for start in last]
+    whole = [reading("end").split(text[start : start + 900].lstrip())[0] for start in last]
     return [(start, re.sub(r"\A([\w.]+:)\s+", r"\1 ", error)) for start, error in zip(last, whole)]
 
 
@@ -89,8 +82,7 @@ def _frames(text: str, at: int) -> dict[str, str]:
     """Return what the frames of the error at `at` tell: where, package, caller, file; absent if they do not."""
     begin = max(text.rfind("Traceback (most recent call last)", 0, at), at - 60_000, 0)
     frames = [*reading("frame").finditer(text, begin, at)] or [*reading("frame").finditer(text, at)]
-    paths = [frame[1] or frame[3] or frame[5] for frame in frames]
-    places = [(*_place(path), path, frame[2] or frame[4]) for path, frame in zip(paths, frames)]
+    places = [(*_place(path), path, f[2] or f[4]) for f in frames if (path := f[1] or f[3] or f[5])]
     known = [place for place in places if place[0] != "python"]
     if not known:
         return {"where": "compile"} if reading("compile").search(text) else {}
@@ -98,8 +90,8 @@ def _frames(text: str, at: int) -> dict[str, str]:
     found = {"where": "environ" if re.search(r"\bos(?:\.py)?>?$", places[-1][2]) else where}
     if name:
         found["package"] = name if where == "node" else _pip(name)
-        others = [other for _, other, *_ in known if other not in ("torch", name, "")]
-        found |= {"caller": _pip(others[-1])} if others else {}
+        others = [_pip(other) for _, other, *_ in known if other not in ("torch", name, "")]
+        found |= {"caller": other for other in others}  # the last one
     for _, _, path, number in [place for place in known if place[0] == "own"][-1:]:
         found["file"] = re.split(r"[\\/]", path)[-1] + (f":{number}" if number else "")
         found.setdefault("caller", found["file"])
@@ -117,10 +109,8 @@ def general(text: str, spans: list[tuple[int, int]]) -> tuple[Entry, int, int] |
     forms = [entry for entry in entries().values() if entry.role in ("form", "other")]
     for at, error in _candidates(text, spans):
         words = _frames(text, at)
-        for entry in forms:
-            where = "package" if words.get("where") == "node" else words.get("where", "unknown")
-            if entry.where and where not in entry.where:
-                continue
+        where = words.get("where", "unknown").replace("node", "package")
+        for entry in (entry for entry in forms if not entry.where or where in entry.where):
             for hit in filter(None, (pattern.search(error) for pattern in expressions(entry.name))):
                 named = {key.rstrip("234"): word for key, word in hit.groupdict().items() if word}
                 return _filled(entry, words | named), at, at + len(error)
@@ -135,15 +125,12 @@ def _filled(entry: Entry, words: dict[str, str]) -> Entry:
     words = {"asker": words.get("package", ""), "pip": _pip(module), "top": module.split(".")[0]} | words
     words["packages"] = " ".join(packages)
     called = "-called" if words.get("package") and "caller" in words else ""
-    place = _data()["place"].get(where + called, {"en": "", "zh": ""})
-    standing = _data()["words"]
+    place = _data("place").get(where + called, {"en": "", "zh": ""})
 
     def fill(part: str, language: str) -> str:
-        text = getattr(getattr(entry, part), language)
-        if part == "meaning":
-            text = f"{place[language]}{' ' if language == 'en' else ''}{text}".strip()
-        return re.sub(
-            r"‹(\w+)›", lambda hole: (words.get(hole[1]) or standing[hole[1]][language]).replace("`", "'"), text
-        )
+        before = place[language] + " " * (language == "en") if part == "meaning" else ""
+        default = {name: pair[language] for name, pair in _data("words").items()}
+        text = (before + getattr(getattr(entry, part), language)).strip()
+        return re.sub(r"‹(\w+)›", lambda hole: (words.get(hole[1]) or default[hole[1]]).replace("`", "'"), text)
 
     return replace(entry, **{part: Bilingual(fill(part, "en"), fill(part, "zh")) for part in CARD})
