@@ -67,14 +67,15 @@ def errors(text: str, spans: list[tuple[int, int]], *, inline: bool = False) -> 
 
 def _candidates(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, str]]:
     """Return position and text of what may be the error: errors with their type, else lines that name none."""
-    starts = [*errors(text, spans)] or [*errors(text, spans, inline=True)]
-    if not starts and not spans:
+    starts = typed = [*errors(text, spans)] or [*errors(text, spans, inline=True)]
+    if not typed and not spans:
         lines = [line for line in re.finditer(".+", text) if reading("bare").search(line[0])][-200:]
         no = reading("harmless").search, reading("error").search
         starts = [line.start() for line in lines if not any(skip(line[0]) for skip in no)]
     handled = [_HANDLED in text[start:end] for start, end in zip(starts, [*starts[1:], len(text)])]
     last = [start for start, was in zip(starts, handled) if not was] or starts
     whole = [reading("end").split(text[start : start + 900].lstrip())[0] for start in last]
+    whole = whole if typed else ["\n".join(lines.splitlines()[:2]) for lines in whole]
     return [(start, re.sub(r"\A([\w.]+:)\s+", r"\1 ", error)) for start, error in zip(last, whole)]
 
 
