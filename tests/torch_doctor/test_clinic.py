@@ -125,7 +125,10 @@ def test_hiding_is_not_how_samples_get_their_one_match() -> None:
         (name, other)
         for name, sample in SAMPLES
         for other in ENTRIES
-        if {name, other}.isdisjoint(FORMS) and other != name and raw(other, sample) and other not in ENTRIES[name].supersedes
+        if {name, other}.isdisjoint(FORMS)
+        and other != name
+        and raw(other, sample)
+        and other not in ENTRIES[name].supersedes
     ]
     assert twice == []
 

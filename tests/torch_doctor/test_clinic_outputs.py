@@ -23,6 +23,7 @@ OUTPUTS: list[dict[str, Any]] = [
         "clinic_outputs_2026.toml",
         "clinic_outputs_latest.toml",
         "clinic_outputs_fresh.toml",
+        "clinic_outputs_forms.toml",
     )
     for output in tomllib.loads(Path(__file__).with_name(file).read_text(encoding="utf-8"))["output"]
 ]

@@ -61,7 +61,9 @@ def errors(text: str, spans: list[tuple[int, int]], *, inline: bool = False) -> 
             continue
         # A message may begin on the line below its type (mp.spawn), therefore the 8 characters after the line.
         known = any(line.start() <= stop and start <= line.end() + 8 for start, stop in spans)
-        if not (known or reading("wrapper").search(line[0]) or (inline and reading("harmless").search(line[0]))):
+        if not (
+            known or reading("wrapper").search(line[0]) or (inline and reading("harmless").search(line[0]))
+        ):
             yield line.start() + error.start(1)
 
 
@@ -91,8 +93,8 @@ def _frames(text: str, at: int) -> dict[str, str]:
     found = {"where": "environ" if re.search(r"\bos(?:\.py)?>?$", places[-1][2]) else where}
     if name:
         found["package"] = name if where == "node" else _pip(name)
-        others = [_pip(other) for _, other, *_ in known if other not in ("torch", name, "")]
-        found |= {"caller": other for other in others}  # the last one
+        if others := [other for _, other, *_ in known if other not in ("torch", name, "")]:
+            found["caller"] = _pip(others[-1])
     for _, _, path, number in [place for place in known if place[0] == "own"][-1:]:
         found["file"] = re.split(r"[\\/]", path)[-1] + (f":{number}" if number else "")
         found.setdefault("caller", found["file"])
@@ -132,6 +134,8 @@ def _filled(entry: Entry, words: dict[str, str]) -> Entry:
         before = place[language] + " " * (language == "en") if part == "meaning" else ""
         default = {name: pair[language] for name, pair in _data("words").items()}
         text = (before + getattr(getattr(entry, part), language)).strip()
-        return re.sub(r"‹(\w+)›", lambda hole: (words.get(hole[1]) or default[hole[1]]).replace("`", "'"), text)
+        return re.sub(
+            r"‹(\w+)›", lambda hole: (words.get(hole[1]) or default[hole[1]]).replace("`", "'"), text
+        )
 
     return replace(entry, **{part: Bilingual(fill(part, "en"), fill(part, "zh")) for part in CARD})

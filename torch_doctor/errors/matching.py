@@ -196,7 +196,9 @@ def find_cause(text: str, *, seconds: float | None = None) -> Finding:
         if form := general(cleaned, known):
             entry, start, end = form
             line, rank = _line_at(cleaned, start), _rank_at(cleaned, start, owners)
-            found = sorted([*found, Match(entry, start, end, line, rank, None)], key=lambda match: match.start)
+            found = sorted(
+                [*found, Match(entry, start, end, line, rank, None)], key=lambda match: match.start
+            )
             first = _first(found)
     ranks = {rank for _, rank in owners} | {match.rank for match in found if match.rank is not None}
     others = tuple(match for match in found if match is not first and match.entry.role != "other")

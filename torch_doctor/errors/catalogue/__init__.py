@@ -111,7 +111,9 @@ def read(file: str, sections: Mapping[str, Any]) -> dict[str, Entry]:
         ValueError: A field is missing or unknown, or has a value that is not allowed.
     """
     topic = Bilingual(**sections["topic"])
-    return {name: _entry(file, name, topic, fields) for name, fields in sections.items() if "message" in fields}
+    return {
+        name: _entry(file, name, topic, fields) for name, fields in sections.items() if "message" in fields
+    }
 
 
 @cache
