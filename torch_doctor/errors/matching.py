@@ -14,6 +14,7 @@ symptom, a victim and a wrapper (see ``role`` in the catalogue).
 from __future__ import annotations
 
 import html
+import itertools
 import re
 import time
 from dataclasses import dataclass
@@ -32,14 +33,6 @@ _NUMBERED = re.compile(r"^(\d{1,4}): ?(?=\S| {2})", re.M)
 _ACTOR = re.compile(r"^\([\w.:]*[ ]?(?:pid|rank)=(\d+)[^)\n]{0,60}\)[ \t]?", re.M)
 _INNER_RANK = re.compile(r"\[(?:\w+ )*[Rr]ank (\d+)\]")
 _CLOCK = re.compile(r"\b(\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?")
-
-_COMPLAINT = re.compile(
-    r"error|exception|traceback|fail|fatal|abort|panic|crash|killed|denied|refused|timed? ?out|corrupt|segmentation|core dumped"
-    r"|cannot|can't|couldn't|could not|not found|no such|unable|undefined|unrecognized|unknown|invalid|illegal|missing|warning"
-    r"|assert|not (?:support|compatib|compiled|available|implemented|permitted)|does not|doesn't|incompatible|too (?:old|many|small)"
-    r"|錯誤|失敗|例外",
-    re.I,
-)
 
 
 @dataclass(frozen=True)
@@ -87,11 +80,11 @@ class Finding:
 # --- from text to entries -----------------------------------------------------------------------------
 
 
-def _clean(text: str) -> tuple[str, list[tuple[int, int]]]:
+def _clean(text: str) -> tuple[str, dict[int, int]]:
     """Remove colours, quotation marks and rank prefixes from `text`.
 
     Returns:
-        The cleaned text, and for each line with a rank prefix (start of the line in the cleaned text, rank).
+        The cleaned text, and for each line with a rank prefix start of the line in the cleaned text → rank.
     """
     if len(text) > MAX_CHARACTERS:
         text = text[: MAX_CHARACTERS // 2] + "\n" + text[-MAX_CHARACTERS // 2 :]
@@ -102,12 +95,12 @@ def _clean(text: str) -> tuple[str, list[tuple[int, int]]]:
     prefixes = [_RANK, _ACTOR]
     if len(set(_NUMBERED.findall(text))) >= 2:  # `srun --label`; a single "1: " is an item of a list
         prefixes.append(_NUMBERED)
-    lines, owners, at = [], [], 0
+    lines, owners, at = [], {}, 0
     for line in text.split("\n"):
         for prefix in prefixes:
             if found := prefix.match(line):
                 if prefix is not _ACTOR:
-                    owners.append((at, int(found[1])))
+                    owners[at] = int(found[1])
                 line = line[found.end() :]
         lines.append(line)
         at += len(line) + 1
@@ -119,14 +112,10 @@ def _line_at(text: str, at: int) -> str:
     return text[low : high if high >= 0 else None].strip()
 
 
-def _rank_at(text: str, at: int, owners: list[tuple[int, int]]) -> int | None:
+def _rank_at(text: str, at: int, owners: dict[int, int]) -> int | None:
     """Return the rank that printed the line at `at`: by the prefix of the line, or by a rank inside the line."""
-    low = text.rfind("\n", 0, at) + 1
-    for start, rank in owners:
-        if start == low:
-            return rank
     inner = _INNER_RANK.search(_line_at(text, at))
-    return int(inner[1]) if inner else None
+    return owners.get(text.rfind("\n", 0, at) + 1, int(inner[1]) if inner else None)
 
 
 def _clock_at(text: str, at: int) -> float | None:
@@ -140,9 +129,14 @@ def _clock_at(text: str, at: int) -> float | None:
 
 
 def _matches(
-    text: str, owners: list[tuple[int, int]], deadline: float | None
+    text: str, owners: dict[int, int], deadline: float | None
 ) -> tuple[list[Match], list[tuple[int, int]]]:
     """Return every entry that `text` contains, each once and in order, and start and end of whatever their patterns match."""
+
+    def match(entry: Entry, start: int, end: int) -> Match:
+        line, rank = _line_at(text, start), _rank_at(text, start, owners)
+        return Match(entry, start, end, line, rank, _clock_at(text, start))
+
     found, known = [], []  # several ranks may print one message
     for name, entry in entries().items():
         if deadline is not None and time.thread_time() > deadline:
@@ -158,12 +152,12 @@ def _matches(
             spans = [(title, title + len(entry.message))]
         known += spans
         start = min(begin for begin, _ in spans)
-        end = max(stop for begin, stop in spans if begin == start)
-        line, rank = _line_at(text, start), _rank_at(text, start, owners)
-        found.append(Match(entry, start, end, line, rank, _clock_at(text, start)))
-    superseded = {name for match in found for name in match.entry.supersedes}
-    kept = (match for match in found if match.entry.name not in superseded)
-    return sorted(kept, key=lambda match: match.start), known
+        found.append(match(entry, start, max(stop for begin, stop in spans if begin == start)))
+    superseded = {name for one in found for name in one.entry.supersedes}
+    kept = [one for one in found if one.entry.name not in superseded]
+    if deadline is None and not any(one.entry.role in ("cause", "general") for one in kept):
+        kept += [match(*form) for form in [general(text, known)] if form]
+    return sorted(kept, key=lambda one: one.start), known
 
 
 def _first(found: list[Match]) -> Match | None:
@@ -192,20 +186,11 @@ def find_cause(text: str, *, seconds: float | None = None) -> Finding:
     cleaned, owners = _clean(text)
     found, known = _matches(cleaned, owners, deadline)
     first = _first(found)
-    if seconds is None and (first is None or first.entry.role not in ("cause", "general")):
-        if form := general(cleaned, known):
-            entry, start, end = form
-            line, rank = _line_at(cleaned, start), _rank_at(cleaned, start, owners)
-            found = sorted(
-                [*found, Match(entry, start, end, line, rank, None)], key=lambda match: match.start
-            )
-            first = _first(found)
-    ranks = {rank for _, rank in owners} | {match.rank for match in found if match.rank is not None}
+    ranks = {*owners.values(), *(match.rank for match in found if match.rank is not None)}
     others = tuple(match for match in found if match is not first and match.entry.role != "other")
-    unknown = None
+    line = rank = None
     if first is not None and first.entry.role not in ("cause", "form", "other"):
-        unknown = next(errors(cleaned, known), None)
-    if unknown is None:
-        return Finding(first, others, ranks=len(ranks), complains=bool(first or _COMPLAINT.search(cleaned)))
-    line, rank = _line_at(cleaned, unknown)[:300], _rank_at(cleaned, unknown, owners)
-    return Finding(first, others, line, rank, len(ranks))
+        for unknown in itertools.islice(errors(cleaned, known), 1):
+            line, rank = _line_at(cleaned, unknown)[:300], _rank_at(cleaned, unknown, owners)
+    complains = bool(first or reading("complaint").search(cleaned))
+    return Finding(first, others, line, rank, len(ranks), complains)
