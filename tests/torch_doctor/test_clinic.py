@@ -196,6 +196,60 @@ def test_an_everyday_message_is_claimed_where_processes_are_started() -> None:
     assert found(f'  File "lib/multiprocessing/reduction.py", line 60, in dump\n{message}') == "nb-pickle"
 
 
+# --- the form of an error -----------------------------------------------------------------------------
+
+FRAMES = {
+    "own": "train.py",
+    "package": "/venv/lib/python3.12/site-packages/trl/trainer.py",
+    "shortened": "trl/trainer.py",
+    "node": "D:\\ComfyUI\\custom_nodes\\trl\\nodes.py",
+    "torch": "/venv/lib/python3.12/site-packages/torch/nn/functional.py",
+    "compile": "/venv/lib/python3.12/site-packages/torch/_inductor/ir.py",
+    "distributed": "/venv/lib/python3.12/site-packages/torch/distributed/fsdp/x.py",
+}
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "said"),
+    [
+        ("own", "gen-own", "in a file of the project itself, train.py:7"),
+        ("package", "pkg-error", "inside trl, called from run.py:3"),
+        ("shortened", "pkg-error", "inside trl, called from run.py:3"),
+        ("node", "pkg-error", "in the custom node trl of ComfyUI"),
+        ("torch", "gen-torch", "inside PyTorch, called from run.py:3"),
+        ("compile", "gen-compile", "inside PyTorch's compiler, called from run.py:3"),
+        ("distributed", "dist-error", "inside torch.distributed, called from run.py:3"),
+    ],
+)
+def test_the_file_that_raised_an_unknown_error_is_named(place: str, name: str, said: str) -> None:
+    frames = f'  File "/work/run.py", line 3, in <module>\n  File "{FRAMES[place]}", line 7, in f\n'
+    card = explain(f"Traceback (most recent call last):\n{frames}RuntimeError: so it is")
+    assert (card.name, said in re.sub(r"\s+", " ", card.text("en"))) == (name, True)
+
+
+def test_a_form_names_both_packages_and_what_is_missing() -> None:
+    frames = (
+        '  File "run.py", line 3, in <module>\n  File "/venv/site-packages/some_trainer/x.py", line 7, in f\n'
+    )
+    card = explain(f"{frames}AttributeError: module 'sklearn.old' has no attribute 'gone'")
+    for language in ("en", "zh"):
+        text = re.sub(r"\s+", " ", card.text(language))
+        assert "`" not in text and "pip show torch some-trainer scikit-learn" in text
+        assert "sklearn.old" in text and "gone" in text and ("一起" in text) == (language == "zh")
+
+
+def test_every_placeholder_of_a_form_is_filled() -> None:
+    for name in FORMS:
+        for sample in ENTRIES[name].samples:
+            texts = [getattr(explain(sample).entry, part) for part in CARD]
+            assert not [text for text in texts if "‹" in text.en + text.zh], name
+
+
+def test_below_a_traceback_only_known_errors_are_explained() -> None:
+    """The hook asks with a time limit; a card below every traceback would say nothing that the reader does not see."""
+    assert find_cause("KeyError: 'x'").match and not find_cause("KeyError: 'x'", seconds=9).match
+
+
 # --- several ranks ------------------------------------------------------------------------------------
 
 VICTIM = "RuntimeError: [/x/gloo/transport/tcp/pair.cc:547] Connection closed by peer [127.0.0.1]:31617"

@@ -124,7 +124,7 @@ def _filled(entry: Entry, words: dict[str, str]) -> Entry:
     """Return `entry` with a sentence about the place before its meaning, and with its ‹placeholders› filled in."""
     where, module = words.get("where", "unknown"), words.get("module", "")
     given = ["" if where == "node" else words.get("package"), words.get("caller"), _pip(module)]
-    packages = dict.fromkeys(name for name in given if name and ".py" not in name and "[" not in name)
+    packages = dict.fromkeys(name for name in given if name and not reading("no-package").search(name))
     words = {"asker": words.get("package", ""), "pip": _pip(module), "top": module.split(".")[0]} | words
     words["packages"] = " ".join(packages)
     called = "-called" if words.get("package") and "caller" in words else ""

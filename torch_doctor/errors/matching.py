@@ -14,7 +14,6 @@ symptom, a victim and a wrapper (see ``role`` in the catalogue).
 from __future__ import annotations
 
 import html
-import itertools
 import re
 import time
 from dataclasses import dataclass
@@ -121,11 +120,10 @@ def _rank_at(text: str, at: int, owners: dict[int, int]) -> int | None:
 def _clock_at(text: str, at: int) -> float | None:
     """Return the time of day (seconds) before `at` in the same line: ``[E1118 12:00:05.000 x.cpp:1] CUDA error``."""
     low = text.rfind("\n", 0, at) + 1
-    found = _CLOCK.search(text, low, at)
-    if not found:
+    if not (found := _CLOCK.search(text, low, at)):
         return None
-    hours, minutes, seconds, rest = found.groups()
-    return int(hours) * 3600 + int(minutes) * 60 + int(seconds) + (float(f"0.{rest}") if rest else 0.0)
+    hours, minutes, seconds, rest = found.groups("0")
+    return int(hours) * 3600 + int(minutes) * 60 + float(f"{seconds}.{rest}")
 
 
 def _matches(
@@ -189,8 +187,8 @@ def find_cause(text: str, *, seconds: float | None = None) -> Finding:
     ranks = {*owners.values(), *(match.rank for match in found if match.rank is not None)}
     others = tuple(match for match in found if match is not first and match.entry.role != "other")
     line = rank = None
-    if first is not None and first.entry.role not in ("cause", "form", "other"):
-        for unknown in itertools.islice(errors(cleaned, known), 1):
-            line, rank = _line_at(cleaned, unknown)[:300], _rank_at(cleaned, unknown, owners)
+    consequence = first is not None and first.entry.role not in ("cause", "form", "other")
+    if consequence and (unknown := next(errors(cleaned, known), None)) is not None:
+        line, rank = _line_at(cleaned, unknown)[:300], _rank_at(cleaned, unknown, owners)
     complains = bool(first or reading("complaint").search(cleaned))
     return Finding(first, others, line, rank, len(ranks), complains)
