@@ -88,7 +88,10 @@ def _frames(text: str, at: int) -> dict[str, str]:
     places = [(*_place(path), path, f[2] or f[4]) for f in frames if (path := f[1] or f[3] or f[5])]
     known = [place for place in places if place[0] != "python"]
     if not known:
-        return {"where": "compile"} if reading("compile").search(text) else {}
+        told = [kind for kind in ("compile", "distributed") if reading(kind).search(text[at : at + 900])]
+        return (
+            {"where": told[0], "place": "unknown"} if told else {}
+        )  # the words tell the part, not the place
     where, name = known[-1][:2]
     found = {"where": "environ" if re.search(r"\bos(?:\.py)?>?$", places[-1][2]) else where}
     if name:
@@ -128,7 +131,7 @@ def _filled(entry: Entry, words: dict[str, str]) -> Entry:
     words = {"asker": words.get("package", ""), "pip": _pip(module), "top": module.split(".")[0]} | words
     words["packages"] = " ".join(packages)
     called = "-called" if words.get("package") and "caller" in words else ""
-    place = _data("place").get(where + called, {"en": "", "zh": ""})
+    place = _data("place").get(words.get("place", where + called), {"en": "", "zh": ""})
 
     def fill(part: str, language: str) -> str:
         before = place[language] + " " * (language == "en") if part == "meaning" else ""
