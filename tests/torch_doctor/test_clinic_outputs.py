@@ -23,6 +23,7 @@ OUTPUTS: list[dict[str, Any]] = [
         "clinic_outputs_2026.toml",
         "clinic_outputs_latest.toml",
         "clinic_outputs_fresh.toml",
+        "clinic_outputs_forms.toml",
     )
     for output in tomllib.loads(Path(__file__).with_name(file).read_text(encoding="utf-8"))["output"]
 ]
@@ -39,8 +40,11 @@ def held_back(output: dict[str, Any]) -> bool:
 
 
 def named(output: dict[str, Any]) -> str:
+    """Return the entry; "" also for the form of an error that is no matter of the clinic: its card claims no cause."""
     match = find_cause(output["lines"]).match
-    return match.entry.name if match else ""
+    if match is None or (not output["entry"] and match.entry.role in ("form", "other")):
+        return ""
+    return match.entry.name
 
 
 def recall(outputs: list[dict[str, Any]]) -> tuple[int, int]:

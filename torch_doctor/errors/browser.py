@@ -24,11 +24,8 @@ _TEXTS = screen("clinic", "browser")
 
 def option(entry: Entry) -> str:
     """Return the text of `entry` in the list: its message, shortened to 60 characters."""
-    return (
-        entry.message
-        if len(entry.message) <= _OPTION_CHARACTERS
-        else entry.message[: _OPTION_CHARACTERS - 1] + "…"
-    )
+    message, most = entry.message, _OPTION_CHARACTERS
+    return message if len(message) <= most else message[: most - 1] + "…"
 
 
 def options(words: str) -> list[tuple[str, str]]:

@@ -129,13 +129,9 @@ class Explanation:
             yield Bilingual(f"The first cause stands here{where_en}.", f"最早的原因在這裡{where_zh}。")
 
     def _also(self) -> Bilingual | None:
-        also = _TEXTS["also"]
         messages = [f"`{match.entry.message.replace('`', chr(39))}`" for match in self.finding.others[:4]]
-        return (
-            Bilingual(f"{also.en} {'; '.join(messages)}", f"{also.zh}{'；'.join(messages)}")
-            if messages
-            else None
-        )
+        joined_up = Bilingual("; ".join(messages), "；".join(messages)) if messages else None
+        return joined_up and _pair(_TEXTS["also"], joined_up)
 
     def html(self) -> str:
         """Return the card as HTML."""
@@ -182,9 +178,7 @@ class Explanation:
                 source = Bilingual(f"{lesson.en}, {entry.source}", f"{lesson.zh}，{entry.source}")
             texts += [*notes, source]
         lines = [head]
-        if (
-            self.quote and self.finding.match
-        ):  # the title is that of the catalogue; this is what was printed here
+        if self.quote and self.finding.match:  # the title is the catalogue's; this is what was printed here
             shown = textwrap.wrap(" ".join(self.finding.match.line.split()), width - 6)[:3]
             lines += [f"    > ⟨{line}⟩" for line in shown]
         for language_of_text in ("en", "zh") if language == "both" else (language,):

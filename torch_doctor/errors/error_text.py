@@ -19,11 +19,8 @@ def _part(value: object) -> str | None:
 def _message(error: BaseException) -> str:
     """Return the last line of the traceback of `error`, and its notes, without running its ``__str__``."""
     kind = type(error)
-    name = (
-        kind.__qualname__
-        if kind.__module__ in ("builtins", "__main__")
-        else f"{kind.__module__}.{kind.__qualname__}"
-    )
+    module = "" if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}."
+    name = module + kind.__qualname__
     parts = [part for part in map(_part, error.args) if part is not None]
     if isinstance(error, OSError) and len(parts) >= 2:
         text = f"[Errno {parts[0]}] {parts[1]}"

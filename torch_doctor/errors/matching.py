@@ -19,6 +19,7 @@ import time
 from dataclasses import dataclass
 
 from torch_doctor.errors.catalogue import ROLES, Entry, context, entries, expressions
+from torch_doctor.errors.general import errors, general, reading
 
 MAX_CHARACTERS = 200_000  # of longer texts, the beginning and the end are read
 
@@ -31,27 +32,6 @@ _NUMBERED = re.compile(r"^(\d{1,4}): ?(?=\S| {2})", re.M)
 _ACTOR = re.compile(r"^\([\w.:]*[ ]?(?:pid|rank)=(\d+)[^)\n]{0,60}\)[ \t]?", re.M)
 _INNER_RANK = re.compile(r"\[(?:\w+ )*[Rr]ank (\d+)\]")
 _CLOCK = re.compile(r"\b(\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?")
-
-_ERROR_LINE = re.compile(
-    r"^[ \t]*((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Failure))(?::[ \t]+(\S.*)|:?[ \t]*)$",
-    re.M,
-)
-_COMPLAINT = re.compile(
-    r"error|exception|traceback|fail|fatal|abort|panic|crash|killed|denied|refused|timed? ?out|corrupt|segmentation|core dumped"
-    r"|cannot|can't|couldn't|could not|not found|no such|unable|undefined|unrecognized|unknown|invalid|illegal|missing|warning"
-    r"|assert|not (?:support|compatib|compiled|available|implemented|permitted)|does not|doesn't|incompatible|too (?:old|many|small)"
-    r"|錯誤|失敗|例外",
-    re.I,
-)
-_WRAPPERS = {
-    "ChildFailedError",
-    "ProcessRaisedException",
-    "ProcessExitedException",
-    "CalledProcessError",
-    "SignalException",
-    "SystemExit",
-}
-_INNER = "See inner exception"  # RendezvousConnectionError and others, whose cause stands above them
 
 
 @dataclass(frozen=True)
@@ -99,11 +79,11 @@ class Finding:
 # --- from text to entries -----------------------------------------------------------------------------
 
 
-def _clean(text: str) -> tuple[str, list[tuple[int, int]]]:
+def _clean(text: str) -> tuple[str, dict[int, int]]:
     """Remove colours, quotation marks and rank prefixes from `text`.
 
     Returns:
-        The cleaned text, and for each line with a rank prefix (start of the line in the cleaned text, rank).
+        The cleaned text, and for each line with a rank prefix start of the line in the cleaned text → rank.
     """
     if len(text) > MAX_CHARACTERS:
         text = text[: MAX_CHARACTERS // 2] + "\n" + text[-MAX_CHARACTERS // 2 :]
@@ -114,12 +94,12 @@ def _clean(text: str) -> tuple[str, list[tuple[int, int]]]:
     prefixes = [_RANK, _ACTOR]
     if len(set(_NUMBERED.findall(text))) >= 2:  # `srun --label`; a single "1: " is an item of a list
         prefixes.append(_NUMBERED)
-    lines, owners, at = [], [], 0
+    lines, owners, at = [], {}, 0
     for line in text.split("\n"):
         for prefix in prefixes:
             if found := prefix.match(line):
                 if prefix is not _ACTOR:
-                    owners.append((at, int(found[1])))
+                    owners[at] = int(found[1])
                 line = line[found.end() :]
         lines.append(line)
         at += len(line) + 1
@@ -131,36 +111,38 @@ def _line_at(text: str, at: int) -> str:
     return text[low : high if high >= 0 else None].strip()
 
 
-def _rank_at(text: str, at: int, owners: list[tuple[int, int]]) -> int | None:
+def _rank_at(text: str, at: int, owners: dict[int, int]) -> int | None:
     """Return the rank that printed the line at `at`: by the prefix of the line, or by a rank inside the line."""
-    low = text.rfind("\n", 0, at) + 1
-    for start, rank in owners:
-        if start == low:
-            return rank
     inner = _INNER_RANK.search(_line_at(text, at))
-    return int(inner[1]) if inner else None
+    return owners.get(text.rfind("\n", 0, at) + 1, int(inner[1]) if inner else None)
 
 
 def _clock_at(text: str, at: int) -> float | None:
     """Return the time of day (seconds) before `at` in the same line: ``[E1118 12:00:05.000 x.cpp:1] CUDA error``."""
     low = text.rfind("\n", 0, at) + 1
-    found = _CLOCK.search(text, low, at)
-    if not found:
+    if not (found := _CLOCK.search(text, low, at)):
         return None
-    hours, minutes, seconds, rest = found.groups()
-    return int(hours) * 3600 + int(minutes) * 60 + int(seconds) + (float(f"0.{rest}") if rest else 0.0)
+    hours, minutes, seconds, rest = found.groups("0")
+    return int(hours) * 3600 + int(minutes) * 60 + float(f"{seconds}.{rest}")
 
 
 def _matches(
-    text: str, owners: list[tuple[int, int]], deadline: float | None
+    text: str, owners: dict[int, int], deadline: float | None
 ) -> tuple[list[Match], list[tuple[int, int]]]:
     """Return every entry that `text` contains, each once and in order, and start and end of whatever their patterns match."""
+
+    def match(entry: Entry, start: int, end: int) -> Match:
+        line, rank = _line_at(text, start), _rank_at(text, start, owners)
+        return Match(entry, start, end, line, rank, _clock_at(text, start))
+
     found, known = [], []  # several ranks may print one message
     for name, entry in entries().items():
         if deadline is not None and time.thread_time() > deadline:
             raise TimeoutError("matching this text takes too long")
         title = f"\n{text}\n".find(f"\n{entry.message}\n")  # copied from the clinic's own list
-        spans = [hit.span() for pattern in expressions(name) for hit in pattern.finditer(text)]
+        asked = () if entry.role in ("form", "other") else expressions(name)
+        hits = (hit for pattern in asked for hit in pattern.finditer(text))
+        spans = [hit.span() for hit in hits if not reading("without").search(_line_at(text, hit.start()))]
         required = context(name)
         if title < 0 and (not spans or (required is not None and not required.search(text))):
             continue
@@ -168,12 +150,12 @@ def _matches(
             spans = [(title, title + len(entry.message))]
         known += spans
         start = min(begin for begin, _ in spans)
-        end = max(stop for begin, stop in spans if begin == start)
-        line, rank = _line_at(text, start), _rank_at(text, start, owners)
-        found.append(Match(entry, start, end, line, rank, _clock_at(text, start)))
-    superseded = {name for match in found for name in match.entry.supersedes}
-    kept = (match for match in found if match.entry.name not in superseded)
-    return sorted(kept, key=lambda match: match.start), known
+        found.append(match(entry, start, max(stop for begin, stop in spans if begin == start)))
+    superseded = {name for one in found for name in one.entry.supersedes}
+    kept = [one for one in found if one.entry.name not in superseded]
+    if deadline is None and not any(one.entry.role in ("cause", "general") for one in kept):
+        kept += [match(*form) for form in [general(text, known)] if form]
+    return sorted(kept, key=lambda one: one.start), known
 
 
 def _first(found: list[Match]) -> Match | None:
@@ -187,24 +169,13 @@ def _first(found: list[Match]) -> Match | None:
     return same[0]
 
 
-def _unknown(text: str, spans: list[tuple[int, int]]) -> tuple[str, int] | None:
-    """Return the line of the first error in `text` that is in none of the known `spans`, and its position; or None."""
-    for line in _ERROR_LINE.finditer(text):
-        kind = line[1].rpartition(".")[2]
-        # A message may begin on the line below its type (mp.spawn), therefore the 3 characters after the line.
-        known = any(line.start() <= end and start <= line.end() + 3 for start, end in spans)
-        wrapper = kind in _WRAPPERS or _INNER in line[0]
-        if not (wrapper or known) and (line[2] or "." not in line[1]):
-            return line[0].strip()[:300], line.start(1)
-    return None
-
-
 def find_cause(text: str, *, seconds: float | None = None) -> Finding:
     """Find the first cause in `text`, the other errors in it, and an unknown error that may have come before.
 
     Args:
         text: A message, a traceback, or the mixed output of several ranks.
-        seconds: Time limit of this thread's work, so that a busy machine changes nothing; None for none.
+        seconds: Time limit of this thread's work, so that a busy machine changes nothing; None for none. With a limit, as
+            below every traceback of a notebook, only known errors are named, and no form of an error.
 
     Raises:
         TimeoutError: The time limit has passed.
@@ -213,12 +184,11 @@ def find_cause(text: str, *, seconds: float | None = None) -> Finding:
     cleaned, owners = _clean(text)
     found, known = _matches(cleaned, owners, deadline)
     first = _first(found)
-    ranks = {rank for _, rank in owners} | {match.rank for match in found if match.rank is not None}
-    others = tuple(match for match in found if match is not first)
-    unknown = None
-    if first is not None and first.entry.role != "cause":
-        unknown = _unknown(cleaned, known)
-    if unknown is None:
-        return Finding(first, others, ranks=len(ranks), complains=bool(first or _COMPLAINT.search(cleaned)))
-    line, start = unknown
-    return Finding(first, others, line, _rank_at(cleaned, start, owners), len(ranks))
+    ranks = {*owners.values(), *(match.rank for match in found if match.rank is not None)}
+    others = tuple(match for match in found if match is not first and match.entry.role != "other")
+    line = rank = None
+    consequence = first is not None and first.entry.role not in ("cause", "form", "other")
+    if consequence and (unknown := next(errors(cleaned, known), None)) is not None:
+        line, rank = _line_at(cleaned, unknown)[:300], _rank_at(cleaned, unknown, owners)
+    complains = bool(first or reading("complaint").search(cleaned))
+    return Finding(first, others, line, rank, len(ranks), complains)

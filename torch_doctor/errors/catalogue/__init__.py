@@ -7,7 +7,10 @@ The fields of a section:
 ``context``     (optional) a pattern that must also match somewhere in the same text, so that an everyday message is not
                 taken for this error.
 ``role``        (optional) ``cause`` (the default), ``symptom`` (a rank that waited for another one), ``victim`` (a
-                consequence of another error), ``wrapper`` (it only passes another error on) or ``warning``.
+                consequence of another error), ``wrapper`` (it only passes another error on), ``warning`` or ``general``
+                (it leaves the cause open); ``form`` and ``other``: the form of an error, asked where no entry knows its
+                cause (see ``../general.py``).
+``where``       (optional) the places that raise it, for a form: ``own``, ``package``, ``torch``, ``compile`` …
 ``supersedes``  (optional) less precise entries that match together with this one and are then left out.
 ``causes``      (optional) the causes of the diagnosis (``../../diagnosis/texts``) that print it: the machine is at fault.
 ``requires``    what is needed to provoke it: ``cpu``, ``cpu_build``, ``cuda``, ``two_gpus`` or ``special``.
@@ -33,14 +36,14 @@ from typing import Any
 from bilingual import Bilingual
 from torch_doctor.data import read_folder
 
-ROLES = ("cause", "symptom", "victim", "wrapper", "warning")
+ROLES = ("cause", "general", "form", "symptom", "victim", "wrapper", "warning", "other")
 REQUIREMENTS = ("cpu", "cpu_build", "cuda", "two_gpus", "special")
 VERIFICATIONS = ("ran", "source", "seen")
 CARD = ("meaning", "cause", "fix", "distinguish")
 
 _REQUIRED = {"message", "patterns", "requires", "verified", "lesson", "source", "similar", "samples", *CARD}
-_OPTIONAL = {"context", "role", "supersedes", "causes", "provoke", "provoke_alone", "provoke_cuda"}
-_LISTS = ("patterns", "supersedes", "causes", "similar", "samples")
+_OPTIONAL = {"context", "role", "where", "supersedes", "causes", "provoke", "provoke_alone", "provoke_cuda"}
+_LISTS = ("patterns", "where", "supersedes", "causes", "similar", "samples")
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,7 @@ class Entry:
     distinguish: Bilingual
     context: str | None = None
     role: str = "cause"
+    where: tuple[str, ...] = ()
     supersedes: tuple[str, ...] = ()
     causes: tuple[str, ...] = ()
     provoke: str | None = None
@@ -107,7 +111,9 @@ def read(file: str, sections: Mapping[str, Any]) -> dict[str, Entry]:
         ValueError: A field is missing or unknown, or has a value that is not allowed.
     """
     topic = Bilingual(**sections["topic"])
-    return {name: _entry(file, name, topic, fields) for name, fields in sections.items() if name != "topic"}
+    return {
+        name: _entry(file, name, topic, fields) for name, fields in sections.items() if "message" in fields
+    }
 
 
 @cache

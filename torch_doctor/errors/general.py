@@ -1,0 +1,144 @@
+"""Explain an error that no entry knows, by its form and by the place that raised it.
+
+Entries with the role ``form`` or ``other`` are asked in order where no cause was found. Their texts hold ``‹placeholders›``:
+the named groups of their patterns, and what the frames of the traceback tell::
+
+      File "/venv/lib/python3.12/site-packages/trl/trainer/sft_trainer.py", line 9, in train
+    AttributeError: module 'transformers' has no attribute 'HybridCache'
+
+Here ‹package› is trl, ‹module› transformers, ‹name› HybridCache. The expressions stand in ``catalogue/z_general.toml``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+from bilingual import Bilingual
+from torch_doctor.data import read_folder
+from torch_doctor.errors.catalogue import CARD, Entry, entries, expressions
+
+_HANDLED = "During handling of the above exception, another exception occurred"
+
+
+def _data(table: str) -> dict[str, Any]:
+    return read_folder("torch_doctor.errors.catalogue")["z_general"][table]
+
+
+@cache
+def reading(name: str) -> re.Pattern[str]:
+    """Return the compiled expression `name` of the table ``reading``."""
+    return re.compile(_data("reading")[name], re.M)
+
+
+def _pip(module: str) -> str:
+    top = module.split(".")[0]
+    return _data("pip").get(top, top.replace("_", "-"))
+
+
+def _place(path: str) -> tuple[str, str]:
+    """Return where a file lies (``own``, ``python``, ``package``, ``node``, or a part of PyTorch) and its package, or ""."""
+    for place, pattern in _data("places").items():
+        if found := re.search(pattern, path.replace("\\", "/")):
+            return place, found[found.lastindex] if found.lastindex else ""
+    return "own", ""
+
+
+def errors(text: str, spans: list[tuple[int, int]], *, inline: bool = False) -> Iterator[int]:
+    """Yield where errors begin in `text` that are in none of the known `spans` and wrap no other one.
+
+    Args:
+        text: The cleaned text.
+        spans: Start and end of what is known in it.
+        inline: Whether to yield those in the middle of a line instead of those at its beginning.
+    """
+    for line in re.finditer(".+", text):
+        error = reading("error").search(line[0])
+        if error is None or bool(line[0][: error.start(1)].strip()) != inline:
+            continue
+        # A message may begin on the line below its type (mp.spawn), therefore the 8 characters after the line.
+        known = any(line.start() <= stop and start <= line.end() + 8 for start, stop in spans)
+        if not (
+            known or reading("wrapper").search(line[0]) or (inline and reading("harmless").search(line[0]))
+        ):
+            yield line.start() + error.start(1)
+
+
+def _candidates(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, str]]:
+    """Return position and text of what may be the error: errors with their type, else lines that name none."""
+    starts = typed = [*errors(text, spans)] or [*errors(text, spans, inline=True)]
+    if not typed and not spans:
+        lines = [line for line in re.finditer(".+", text) if reading("bare").search(line[0])][-200:]
+        no = reading("harmless").search, reading("error").search
+        starts = [line.start() for line in lines if not any(skip(line[0]) for skip in no)]
+    handled = [_HANDLED in text[start:end] for start, end in zip(starts, [*starts[1:], len(text)])]
+    last = [start for start, was in zip(starts, handled) if not was] or starts
+    whole = [reading("end").split(text[start : start + 900].lstrip())[0] for start in last]
+    whole = whole if typed else ["\n".join(lines.splitlines()[:2]) for lines in whole]
+    return [(start, re.sub(r"\A([\w.]+:)\s+", r"\1 ", error)) for start, error in zip(last, whole)]
+
+
+def _frames(text: str, at: int) -> dict[str, str]:
+    """Return what the frames of the error at `at` tell: where, package, caller, file; absent if they do not."""
+    begin = max(text.rfind("Traceback (most recent call last)", 0, at), at - 60_000, 0)
+    frames = [*reading("frame").finditer(text, begin, at)] or [*reading("frame").finditer(text, at)]
+    places = [(*_place(path), path, f[2] or f[4]) for f in frames if (path := f[1] or f[3] or f[5])]
+    known = [place for place in places if place[0] != "python"]
+    if not known:
+        told = [kind for kind in ("compile", "distributed") if reading(kind).search(text[at : at + 900])]
+        return (
+            {"where": told[0], "place": "unknown"} if told else {}
+        )  # the words tell the part, not the place
+    where, name = known[-1][:2]
+    found = {"where": "environ" if re.search(r"\bos(?:\.py)?>?$", places[-1][2]) else where}
+    if name:
+        found["package"] = name if where == "node" else _pip(name)
+        if others := [other for _, other, *_ in known if other not in ("torch", name, "")]:
+            found["caller"] = _pip(others[-1])
+    for _, _, path, number in [place for place in known if place[0] == "own"][-1:]:
+        found["file"] = re.split(r"[\\/]", path)[-1] + (f":{number}" if number else "")
+        found.setdefault("caller", found["file"])
+    return found
+
+
+def general(text: str, spans: list[tuple[int, int]]) -> tuple[Entry, int, int] | None:
+    """Return the entry for the form of the error in `text`, its texts filled in, and start and end of the error; or None.
+
+    Args:
+        text: The cleaned text.
+        spans: Start and end of what is known in it.
+    """
+    text = reading("prefix").sub(lambda prefix: " " * len(prefix[0]), text)
+    forms = [entry for entry in entries().values() if entry.role in ("form", "other")]
+    for at, error in _candidates(text, spans):
+        words = _frames(text, at)
+        where = words.get("where", "unknown").replace("node", "package")
+        for entry in (entry for entry in forms if not entry.where or where in entry.where):
+            for hit in filter(None, (pattern.search(error) for pattern in expressions(entry.name))):
+                named = {key.rstrip("234"): word for key, word in hit.groupdict().items() if word}
+                return _filled(entry, words | named), at, at + len(error)
+    return None
+
+
+def _filled(entry: Entry, words: dict[str, str]) -> Entry:
+    """Return `entry` with a sentence about the place before its meaning, and with its ‹placeholders› filled in."""
+    where, module = words.get("where", "unknown"), words.get("module", "")
+    given = ["" if where == "node" else words.get("package"), words.get("caller"), _pip(module)]
+    packages = dict.fromkeys(name for name in given if name and not reading("no-package").search(name))
+    words = {"asker": words.get("package", ""), "pip": _pip(module), "top": module.split(".")[0]} | words
+    words["packages"] = " ".join(packages)
+    called = "-called" if words.get("package") and "caller" in words else ""
+    place = _data("place").get(words.get("place", where + called), {"en": "", "zh": ""})
+
+    def fill(part: str, language: str) -> str:
+        before = place[language] + " " * (language == "en") if part == "meaning" else ""
+        default = {name: pair[language] for name, pair in _data("words").items()}
+        text = (before + getattr(getattr(entry, part), language)).strip()
+        return re.sub(
+            r"‹(\w+)›", lambda hole: (words.get(hole[1]) or default[hole[1]]).replace("`", "'"), text
+        )
+
+    return replace(entry, **{part: Bilingual(fill(part, "en"), fill(part, "zh")) for part in CARD})
