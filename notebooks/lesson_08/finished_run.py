@@ -35,7 +35,7 @@ def finished_runs(*models: str) -> list[dict[str, Any]]:
     Raises:
         RuntimeError: There was none of a model, and the one that was made failed.
     """
-    missing = [f"--model {model} {QUICK.get(model, '--epochs 1')}" for model in models if newest(model) is None]
+    missing = [f"--model {name} {QUICK.get(name, '--epochs 1')}" for name in models if newest(name) is None]
     if missing:
         options, limit = f"--data {SERIES} --no-plots", 600 * len(missing)
         launch(SEVERAL, SCRIPT, options, *missing, processes=1, limit=limit, show="clock").check()
