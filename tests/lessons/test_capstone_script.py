@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import sys
+import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,6 +29,7 @@ import ranks
 import run_folder
 from checkpoint import read_state
 from command_line import arguments
+from notebook_torchrun.job import Job
 from run_folder import Run, RunError, read_run
 from series import Windows, make_series, write_series
 
@@ -109,16 +111,30 @@ def same_weights(first: Run, second: Run) -> bool:
 # --- as a reader starts it ----------------------------------------------------------------------------
 
 
+def launched(script: Path, ranks: int, *options: object, **variables: str) -> Any:
+    """Return how the course's launcher ran a script: as torchrun does, but PyTorch is imported once for all ranks."""
+    job = Job(script, options, ranks, 120, max_restarts=1, environment=variables)
+    try:
+        job.start()
+        while job.running():
+            time.sleep(0.05)
+    finally:
+        job.stop()
+    return job.run
+
+
 @pytest.mark.parametrize("world", [2, pytest.param(4, marks=pytest.mark.nightly)])
 def test_more_ranks_learn_the_same_count_each_window_once_and_stop_together(
-    world: int, folder: Path, start: Start, program: Program, monkeypatch: pytest.MonkeyPatch, capfd: Any
+    world: int, folder: Path, program: Program, monkeypatch: pytest.MonkeyPatch, capfd: Any
 ) -> None:
     """In float32, up to a drift. Some divide the windows unequally, all stop when one is asked, and one goes on."""
     monkeypatch.setattr(informer, "SIZES", {"small": informer.SIZES["small"] | EQUAL})
-    run = start(world, *OPTIONS, "--name", "stopped", act="SIGTERM 1 20", **EQUAL)
-    assert run.returncode == 0 and "Warning" not in run.stderr, run.stderr[-3000:]
+    given = {"ACT": "SIGTERM 1 20", "SETTINGS": json.dumps(TINY | EQUAL), "CUDA_VISIBLE_DEVICES": ""}
+    run = launched(folder / "runner.py", world, *OPTIONS, "--name", "stopped", **given)
+    printed = [text for _, text in run.check().lines]
+    assert not any("Warning" in text for text in printed), printed
     stopped = found(folder, "stopped")
-    assert f"stopped: resume with --resume results/{stopped.folder.name}\n" in run.stdout
+    assert f"stopped: resume with --resume results/{stopped.folder.name}" in printed
     assert stopped.metrics is None and stopped.log[-1]["step"] == 20
     about = json.loads((stopped.folder / "environment.json").read_text(encoding="utf-8"))
     assert about["commit"] is None, "git does not know a copy outside of a repository"
