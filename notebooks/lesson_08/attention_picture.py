@@ -15,7 +15,7 @@ from course_utils.torch_state import preserved_state
 from lesson_08 import programs
 from lesson_08.words import WORDS
 
-STEPS, BATCH, RATE = 30, 32, 4e-3
+STEPS, BATCH, RATE = 30, 16, 4e-3
 COMPUTED, SAMPLED, SKIPPED = figures.YOURS, "#F0C9A8", "#EEF1F3"
 
 

@@ -23,10 +23,10 @@ from lesson_08.words import WORDS
 from shared import timeline
 from shared.waiting import Waits
 
-LEARN = 2048  # windows after which the error is compared
-# So many runs are timed, each for about so long: some escape what else the machine does.
-RUNS, SECONDS = 3, 0.15
-FEWEST, MOST = 64, 8192  # windows in a timed run
+LEARN = 1024  # windows after which the error is compared
+# After the first run, so many more are timed, each for about so long: some escape what else the machine does.
+RUNS, SECONDS = 2, 0.15
+FEWEST, MOST = 32, 8192  # windows in a timed run
 BUSY, WAITING, OVERHEAD = 0.6, 0.2, 0.5  # shares from which on something limits
 
 Train = Callable[..., tuple[nn.Module, Any]]
@@ -65,7 +65,7 @@ def timed(train: Train, device: torch.device, count: int, **part: Any) -> tuple[
 
 
 def rate(train: Train, device: torch.device, learn: bool = True, **part: Any) -> tuple[float, float | None]:
-    """Return windows per second, the best of several runs, and the error after 2,048 windows (None if not `learn`).
+    """Return windows per second, the best of several runs, and the error after 1,024 windows (None if not `learn`).
 
     A first call of two steps is not counted: it chooses algorithms, fills caches, or compiles. What has learned once is only
     timed again, since it would learn the same.
@@ -79,7 +79,7 @@ def rate(train: Train, device: torch.device, learn: bool = True, **part: Any) ->
         best = count / seconds
         if count == LEARN:
             _errors[key] = programs.error(model)
-        again = min(max(round(best * SECONDS / batch) * batch, FEWEST, 2 * batch), MOST)
+        again = min(max(round(best * SECONDS / batch) * batch, FEWEST, batch), MOST)
         for _ in range(RUNS):
             tick()
             best = max(best, again / timed(train, device, again, **part)[1])

@@ -25,7 +25,7 @@ class Row:
 
     Attributes:
         rate: Windows per second in training.
-        error: Mean squared error of the validation windows after 2,048 training windows, scaled; None: not measured.
+        error: Mean squared error of the validation windows after 1,024 training windows, scaled; None: not measured.
         waits: How often the host waits for a value in a step; None: not counted.
         limit: A key of `LIMITS`.
         note: What belongs beside the step's name.

@@ -30,7 +30,7 @@ torch.set_num_threads(1)
 TINY = {"past": 24, "start": 12, "ahead": 6, "width": 8, "heads": 2, "layers": 2}
 TINY |= {"decoder_layers": 1, "factor": 2, "dropout": 0.1}
 informer.SIZES["small"].update(TINY)
-WORDS = ["--data", "short.csv", "--epochs", "2", "--batch", "16", "--no-plots", "--watch", "0.01", "--cpu"]
+WORDS = ["--data", "short.csv", "--epochs", "2", "--batch", "32", "--no-plots", "--watch", "0.01", "--cpu"]
 OWN = {str(path) for path in PROJECT.glob("*.py") if path.name not in ("informer.py", "series.py")}
 
 

@@ -107,8 +107,8 @@ def test_a_short_run_is_made_of_each_model_that_has_none(
 ) -> None:
     asked: list[Any] = []
 
-    def launch(script: str, forecast: str, options: str, *models: str, **_: object) -> Any:
-        asked.append(models)
+    def launch(script: str, forecast: str, options: str, *runs: str, **_: object) -> Any:
+        asked.append(runs)
         return SimpleNamespace(check=lambda: None)
 
     a_run(tmp_path, "informer-1")
@@ -116,7 +116,7 @@ def test_a_short_run_is_made_of_each_model_that_has_none(
     monkeypatch.setattr(finished_run, "launch", launch)
     with pytest.raises(RuntimeError, match="left no run"):
         finished_run.finished_runs("informer", "mlp")
-    assert asked == [("mlp=4",)]
+    assert asked == [("--model mlp --epochs 3",)]
 
 
 # --- the picture ----------------------------------------------------------------------------------------------

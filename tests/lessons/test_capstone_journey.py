@@ -99,7 +99,7 @@ def test_the_best_of_several_runs_counts_after_a_warm_up(monkeypatch: pytest.Mon
     monkeypatch.setattr(journey_measuring, "RUNS", 4)
     monkeypatch.setattr(programs, "error", lambda model: 0.25)
     assert journey.rate(None, CPU, batch=32) == (2000, 0.25)  # type: ignore[arg-type]
-    assert calls == [64, 2048, 160, 160, 160, 160], "two steps, what is compared, then about 0.15 s each"
+    assert calls == [64, 1024, 160, 160, 160, 160], "two steps, what is compared, then about 0.15 s each"
 
 
 def timeline_of(data: float, gpu: float) -> Timeline:

