@@ -196,9 +196,9 @@ class Template:
         asked.sendall(os.getpid().to_bytes(4, "big"))
         os.close(asked.detach())  # closed, though its file still refers to it
         replace_environment(environment)
-        sys.modules[
-            "torch"
-        ].default_generator.seed()  # as in each new process; Python's own has been seeded anew
+        torch = sys.modules["torch"]
+        torch.distributed.set_debug_level_from_env()  # else it is that of the process which has imported PyTorch
+        torch.default_generator.seed()  # as in each new process; Python's own has been seeded anew
         if numpy_random := sys.modules.get("numpy.random"):
             numpy_random.seed()
         if "PYTHONSAFEPATH" not in environment:

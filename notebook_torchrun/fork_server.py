@@ -23,8 +23,10 @@ import psutil
 from notebook_torchrun import agent
 
 IDLE_SECONDS = 180.0  # it holds some 200 MB
-# Variables that nothing reads while PyTorch is imported. If another one differs, the launch has a process of its own.
-_LATE = {"CUDA_VISIBLE_DEVICES", "PYTEST_CURRENT_TEST", "TMPDIR", "TEMP", "TMP", "PWD", "OLDPWD"}
+# Variables that nothing reads while PyTorch is imported, and one that a rank reads again. If another one differs, the
+# launch has a process of its own.
+_LATE = {"CUDA_VISIBLE_DEVICES", "TORCH_DISTRIBUTED_DEBUG", "PYTEST_CURRENT_TEST"}
+_LATE |= {"TMPDIR", "TEMP", "TMP", "PWD", "OLDPWD"}
 
 
 class Forked:
