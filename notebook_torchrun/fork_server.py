@@ -89,7 +89,7 @@ class Server:
         neutral = {agent.FOLDER: "-" * len(os.fsencode(variables[agent.FOLDER]))}
         with asked:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", __file__, str(asked.fileno()), str(IDLE_SECONDS)],
+                [sys.executable, "-P", __file__, str(asked.fileno()), str(IDLE_SECONDS), "-" * 2000],
                 env=variables | neutral,
                 pass_fds=[asked.fileno()],
                 stdin=subprocess.DEVNULL,
@@ -170,6 +170,15 @@ def _read_at_import(variables: dict[str, str]) -> dict[str, str]:
 # --- in the server ------------------------------------------------------------------------------------
 
 
+def show_command(words: list[str]) -> None:
+    """Let other programs (``ps``, ``py-spy``) see these words as this process's command line, as far as there is room."""
+    fields = Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    begin, end = map(int, fields[45:47])  # where the kernel reads it
+    if end - begin == len(Path("/proc/self/cmdline").read_bytes()):  # else this system tells another place
+        line = b"\0".join(map(os.fsencode, words))[: end - begin - 1]
+        ctypes.memmove(begin, line.ljust(end - begin, b"\0"), end - begin)
+
+
 def main() -> None:
     """Fork an agent for each line that the kernel writes, until it is gone or has written none for a while."""
     kernel, asked = os.getppid(), socket.socket(fileno=int(sys.argv[1]))
@@ -203,6 +212,7 @@ def main() -> None:
         tempfile.tempdir = None
         os.chdir(place)
         sys.argv[1:] = arguments
+        show_command([sys.executable, "-P", agent.__file__, *arguments])
         agent.main()
 
 

@@ -702,12 +702,15 @@ def test_launches_have_one_fork_server_as_long_as_it_fits(
     script: Write, quick_server: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     text = "import psutil\nagent = psutil.Process(os.getppid())\n"
-    text += "print(agent.ppid(), os.getcwd(), *sys.argv[1:], os.environ.get('CUDA_VISIBLE_DEVICES'))"
+    text += "print(agent.ppid(), os.getcwd(), *sys.argv[1:], os.environ.get('CUDA_VISIBLE_DEVICES'))\n"
+    text += "print(*filter(None, agent.cmdline()))"
     worker = script(text)
 
     def server(*words: object, **own: object) -> tuple[int, list[str]]:
         run = launch(worker, *words, processes=1, environment=own, show="quiet").check()
         number, *others = run.lines[0][1].split()
+        shown = " ".join(["rank.py", str(worker), *map(str, words)])
+        assert run.lines[1][1].endswith(shown), "`ps` shows what is run"
         return int(number), others
 
     here = os.getcwd()
