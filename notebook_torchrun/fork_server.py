@@ -1,7 +1,7 @@
 """Fork torchrun from a process that has imported PyTorch, so that only the first launch of a kernel waits for that.
 
 On Linux, the first launch starts this file as a program. It stays as long as the kernel, but no longer than
-`IDLE_SECONDS` after the last launch, forks an agent (`agent.py`) for each one, and has no other thread.
+`IDLE_SECONDS` after the last run, forks an agent (`agent.py`) for each one, and has no other thread.
 """
 
 import ctypes
@@ -112,11 +112,11 @@ class Server:
         return None
 
     def close(self) -> None:
-        """End it."""
+        """Let it end: at once, or after the runs that it has forked."""
         self._asking.close()
         if self._kernel == os.getpid():
-            self._process.kill()
-            self._process.wait()
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(2)
 
 
 _one_at_a_time = threading.Lock()
@@ -124,7 +124,7 @@ _server: Server | None = None
 
 
 def close() -> None:
-    """End the process that waits for the next launch, if there is one."""
+    """Let the process end that waits for the next launch, if there is one."""
     global _server
     if _server:
         _server.close()
@@ -179,6 +179,15 @@ def show_command(words: list[str]) -> None:
         ctypes.memmove(begin, line.ljust(end - begin, b"\0"), end - begin)
 
 
+def some_run() -> bool:
+    """Return whether an agent still runs, and take the exit status of those that have ended."""
+    with suppress(ChildProcessError):  # there is none
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+        return True
+    return False
+
+
 def main() -> None:
     """Fork an agent for each line that the kernel writes, until it is gone or has written none for a while."""
     kernel, asked = os.getppid(), socket.socket(fileno=int(sys.argv[1]))
@@ -187,20 +196,24 @@ def main() -> None:
     shown = getenv(agent.FOLDER.encode())
     lines, last, most = asked.makefile(), time.monotonic(), float(sys.argv[2])
     while True:
-        with suppress(ChildProcessError):  # there is none
-            os.waitpid(-1, os.WNOHANG)
-        if not select.select([asked], [], [], 0.5)[0]:
-            if os.getppid() != kernel or time.monotonic() > last + most:
+        if busy := some_run():
+            last = time.monotonic()
+        if not select.select([asked] if most else [], [], [], 0.5)[0]:
+            if os.getppid() != kernel or not busy and time.monotonic() > last + most:
                 return
             continue
         if not (line := lines.readline()):
-            return
+            if not busy:
+                return
+            most = 0.0  # nobody will ask any more
+            continue
         arguments, place, variables = json.loads(line)
         with suppress(ImportError):  # in tests, a small program stands in for PyTorch
             agent.import_for(arguments)
         gc.freeze()  # or the collector of each copy of this process makes a copy of all objects, too
         if pid := os.fork():
-            asked.sendall(pid.to_bytes(4, "big"))
+            with suppress(ConnectionError):  # the kernel was interrupted
+                asked.sendall(pid.to_bytes(4, "big"))
             last = time.monotonic()
             continue
         os.setsid()

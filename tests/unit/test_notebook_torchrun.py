@@ -732,6 +732,26 @@ def test_launches_have_one_fork_server_as_long_as_it_fits(
     assert server()[0] not in (os.getpid(), third)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere, torchrun is not forked")
+def test_a_fork_server_outlives_the_runs_that_it_has_forked(
+    script: Write, quick_server: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Whether it waits for another launch for too long, or another one has replaced it."""
+    monkeypatch.setattr(fork_server, "IDLE_SECONDS", 0.2)
+    go = tmp_path / "go"
+    with ThreadPoolExecutor() as pool:
+        run = pool.submit(launch, script(WAITING), go, processes=1, show="quiet")
+        agent_of = wait_for(3)
+        server = psutil.Process(agent_of).ppid()
+        time.sleep(1.5)
+        monkeypatch.setenv("OTHER", "1")
+        launch(script("pass"), processes=1, show="quiet").check()
+        assert psutil.Process(agent_of).ppid() == server
+        go.touch()
+        assert run.result(WAIT_SECONDS).ok
+    wait_until(lambda: psutil.Process(server).status() == psutil.STATUS_ZOMBIE)
+
+
 def test_what_is_printed_is_seen_while_it_runs(
     script: Write, quick: dict[str, str], tmp_path: Path, monkeypatch: Any
 ) -> None:
