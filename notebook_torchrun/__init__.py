@@ -3,7 +3,8 @@
     kernel ── starts ──> torchrun (agent.py) ── starts ──> ranks (rank.py, which runs the worker)
        └───── reads ─────> the run's folder <───── write ────┘
 
-When a process ends, however it ends, all to the right of it ends.
+When a process ends, however it ends, all to the right of it ends. On Linux, a process that has imported PyTorch stands
+between kernel and torchrun, and waits for the next launch (fork_server.py).
 """
 
 import sys
@@ -27,8 +28,8 @@ def launch(
 ) -> Run:
     """Run `script` in several processes under torchrun, show what they print, and return what they report.
 
-    When it returns, all that it started is gone, also if a rank failed or hung, or the cell was interrupted. A rank
-    that fails raises nothing here: it is shown in a red box and returned (``run.failure``; ``run.check()`` raises).
+    When it returns, all that belongs to the run is gone, also if a rank failed or hung, or the cell was interrupted. A
+    rank that fails raises nothing here: it is shown in a red box and returned (``run.failure``; ``run.check()`` raises).
 
     Args:
         script: A Python file: relative to the working directory or to its folder ``notebooks``, or a whole path.

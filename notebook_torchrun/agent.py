@@ -1,8 +1,8 @@
 """Run torchrun for the notebook and leave nothing behind: no process, no port, no file.
 
-To import PyTorch takes two seconds of a processor. On Linux, where a fork copies a process in milliseconds, that is done
-once: `Template` forks the ranks. They are processes as torchrun starts them, but that modules are loaded already, and that
-Python's hashes of texts are the same in all ranks.
+To import PyTorch takes two seconds of a processor. On Linux, where a fork copies a process in milliseconds, `Template`
+forks the ranks, as `fork_server` has forked this process. They are processes as torchrun starts them, but that modules
+are loaded already, and that Python's hashes of texts are the same in all ranks.
 
 The notebook's kernel may be interrupted, restarted or killed at any moment, so torchrun runs in a session of its own,
 in this process. As soon as the kernel is gone, or has removed the file `WANTED` from the run's folder, all that was
@@ -57,17 +57,28 @@ def settings(folder: Path, limit: float) -> dict[str, str]:
     return chosen
 
 
-def start(arguments: list[str], environment: dict[str, str]) -> subprocess.Popen:
-    """Start torchrun with its options, a worker and its arguments, for the run whose folder is in the environment."""
-    folder = Path(environment[FOLDER])
+def make_folder(folder: Path) -> None:
+    """Make the folder of a run, which is wanted."""
     folder.mkdir(0o700)
     (folder / "tmp").mkdir()
     (folder / WANTED).touch()
-    (folder / OUTCOME).write_text('["failed", []]', encoding="utf-8")  # what is known if the agent is killed
+
+
+def outcome_in(folder: Path) -> tuple[str, dict[int, int]]:
+    """Return why a job is over, and the exit status of each rank that failed."""
+    try:
+        why, statuses = json.loads((folder / OUTCOME).read_text(encoding="utf-8"))
+    except FileNotFoundError:  # the agent was killed
+        return "failed", {}
+    return why, dict(statuses)
+
+
+def start(arguments: list[str], environment: dict[str, str]) -> subprocess.Popen:
+    """Start torchrun with its options, a worker and its arguments, for the run whose folder is in the environment."""
     return subprocess.Popen(
         # -P: files in the working directory must not be imported instead of modules.
-        [sys.executable, "-P", __file__, "--local-addr=127.0.0.1", *arguments],
-        env=os.environ | environment,
+        [sys.executable, "-P", __file__, *arguments],
+        env=environment,
         stdin=subprocess.DEVNULL,
         start_new_session=True,  # an interrupt of the kernel must not reach it
     )
@@ -129,18 +140,35 @@ def watch(folder: Path, parent: int, outcome: list[Any], stopping: threading.Eve
     os._exit(0)
 
 
+def import_for(arguments: list[str]) -> None:
+    """Import what a launch with these arguments of torchrun needs, before the processes that need it are forked.
+
+    What DistributedDataParallel and optimizers import when the first is made is among it if the worker names them.
+    """
+    import torch.distributed.elastic.multiprocessing.subprocess_handler.subprocess_handler  # noqa: F401
+    import torch.distributed.elastic.rendezvous.dynamic_rendezvous  # noqa: F401
+    import torch.distributed.run  # noqa: F401
+
+    worker = [word for word in arguments if word[:2] != "--"][1]
+    if re.search(rb"Distributed|optim|fully_shard", Path(worker).read_bytes()):
+        import torch._dynamo  # noqa: F401
+
+
+def replace_environment(variables: dict[str, str]) -> None:
+    """Let this process have these variables and no others."""
+    for name in os.environ.keys() - variables.keys():
+        del os.environ[name]
+    os.environ |= variables
+
+
 class Template:
     """A child of this process without other threads, which has imported PyTorch and forks a rank when asked for one.
 
     Args:
-        script: The worker. What DistributedDataParallel and optimizers import when the first is made is imported, too,
-            if it names them.
         writing: What the ranks must not hold: this process's end of the pipe that tells them when it has ended.
     """
 
-    def __init__(self, script: str, writing: int) -> None:
-        if re.search(rb"Distributed|optim|fully_shard", Path(script).read_bytes()):
-            import torch._dynamo  # noqa: F401
+    def __init__(self, writing: int) -> None:
         self._asking, asked = socket.socketpair()
         self._one_at_a_time = threading.Lock()
         agent = os.getpid()
@@ -167,12 +195,10 @@ class Template:
         os.setsid()
         asked.sendall(os.getpid().to_bytes(4, "big"))
         os.close(asked.detach())  # closed, though its file still refers to it
-        for name in os.environ.keys() - environment.keys():
-            del os.environ[name]
-        os.environ |= environment
-        sys.modules[
-            "torch"
-        ].default_generator.seed()  # as in each new process; Python's own has been seeded anew
+        replace_environment(environment)
+        torch = sys.modules["torch"]
+        torch.distributed.set_debug_level_from_env()  # else it is that of the process which has imported PyTorch
+        torch.default_generator.seed()  # as in each new process; Python's own has been seeded anew
         if numpy_random := sys.modules.get("numpy.random"):
             numpy_random.seed()
         if "PYTHONSAFEPATH" not in environment:
@@ -191,11 +217,12 @@ class Template:
 
 def use_template(writing: int) -> None:
     """Let torchrun take its ranks from a template, which must not hold the end `writing` of a pipe."""
+    import_for(sys.argv[1:])
     from torch.distributed.elastic.multiprocessing.subprocess_handler.subprocess_handler import (
         SubprocessHandler,
     )
 
-    template = Template([word for word in sys.argv[1:] if word[:2] != "--"][1], writing)
+    template = Template(writing)
 
     class Rank(subprocess.Popen):
         """A process that this one has not started, but that is its child."""
@@ -259,7 +286,7 @@ def main() -> None:
             use_loopback(stopping)
         from torch.distributed.run import main as torchrun
 
-        torchrun(sys.argv[1:])
+        torchrun(["--local-addr=127.0.0.1", *sys.argv[1:]])
         outcome += ["well", []]
     except BaseException as error:
         failures = getattr(error, "failures", {})  # of ChildFailedError, by rank

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from notebook_torchrun import agent
+from notebook_torchrun import agent, fork_server
 from notebook_torchrun.result import Run
 from notebook_torchrun.root_cause import find_failures
 
@@ -113,9 +113,9 @@ class Job:
 
     def start(self) -> None:
         """Start it."""
-        self._process = agent.start(
-            self._command, agent.settings(self.folder, self.run.limit) | self._variables
-        )
+        agent.make_folder(self.folder)
+        settings = agent.settings(self.folder, self.run.limit)
+        self._process = fork_server.start(self._command, settings, self._variables)
 
     def stop(self) -> None:
         """Stop it, if it still runs."""
@@ -128,9 +128,9 @@ class Job:
         self._logs.read(last=over)
         self.run.seconds = time.monotonic() - self._began
         if over:
-            why, statuses = json.loads((self.folder / agent.OUTCOME).read_text(encoding="utf-8"))
+            why, statuses = agent.outcome_in(self.folder)
             if why != "well":
-                found = self._logs.facts, why, dict(statuses), self.script
+                found = self._logs.facts, why, statuses, self.script
                 self.run.failures = find_failures(self.folder, self.run, *found)
         return not over
 

@@ -26,7 +26,7 @@ def _place(stacks: str) -> str:
     lines = re.findall(r"^Fatal .*", stacks, re.M)[:1]
     main_thread = re.split(r"^(?=Thread 0x|Current thread 0x)", stacks, flags=re.M)[-1]  # the oldest
     for file, number, name in reversed(_FRAME.findall(main_thread)):
-        if not re.search(r"notebook_torchrun[/\\](agent|rank)\.py$", file):
+        if not re.search(r"notebook_torchrun[/\\](agent|fork_server|rank)\.py$", file):
             lines.append(f'  File "{file}", line {number}, in {name}')
             lines += filter(None, ["    " + linecache.getline(file, int(number)).strip()])
     return "\n".join(lines)

@@ -27,7 +27,7 @@ from tabled import tabled
 from torch.distributed import AllreduceOptions, HashStore, ProcessGroupGloo
 
 from course_utils import launch
-from notebook_torchrun import agent, report
+from notebook_torchrun import agent, fork_server, report
 from notebook_torchrun.display import MOST_FINAL, LiveBox, final_box
 from notebook_torchrun.job import LogReader
 from notebook_torchrun.rank import consequence
@@ -74,6 +74,7 @@ def wait_until(done: Callable[[], bool], seconds: float = WAIT_SECONDS) -> None:
 
 
 def assert_nothing_left(folder: Path, seconds: float = 0.0) -> None:
+    fork_server.close()
     wait_until(lambda: not alive() and not os.listdir(folder), seconds)
     assert alive() == {} and os.listdir(folder) == []
 
@@ -173,6 +174,7 @@ def runs(write: Write, quick: dict[str, str], own: Path) -> dict[str, Future[Run
     with ThreadPoolExecutor(2) as pool:
         futures = {name: pool.submit(run, name) for name in LAUNCHES}
     assert bystander.wait() == 7, "a launch took the status of somebody else's process"
+    assert all("fork_server.py" in words[2] for words in alive().values()) and len(alive()) <= 1
     assert_nothing_left(own)
     assert ports() <= before
     return futures
@@ -590,18 +592,30 @@ def test_exceptions_of_a_signal_handler_clean_up(
 
 
 def wait_for(number: int) -> int:
-    """Wait until `number` processes are alive, and return the agent: the oldest of what it has forked."""
+    """Wait until `number` processes are alive, and return the agent: the oldest that belongs to a run."""
     wait_until(lambda: len(alive()) >= number)
-    return min(number for number, words in alive().items() if any("agent.py" in word for word in words))
+    return min(n for n in alive() if psutil.Process(n).environ().get(agent.FOLDER, "-").strip("-"))
+
+
+FORKED = [False, *[True] * (sys.platform == "linux")]  # whether the agent comes from a fork server
+
+
+@pytest.fixture(params=FORKED)
+def servers(request: pytest.FixtureRequest) -> int:
+    """Return how many fork servers a kernel has: none if a launch sets another variable."""
+    return int(request.param)
 
 
 @pytest.fixture
-def kernel(script: Write, quick: dict[str, str], tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen]]:
+def kernel(
+    servers: int, script: Write, quick: dict[str, str], tmp_path: Path
+) -> Iterator[Callable[..., subprocess.Popen]]:
     """Return a function that starts a program which launches `WAITING` as in a notebook's kernel."""
     started = []
 
     def start(first: str = "") -> subprocess.Popen:
-        words = f"{str(script(WAITING))!r}, {str(tmp_path / 'never')!r}, environment={quick}, show='quiet'"
+        own = {} if servers else {"OTHER": 1}
+        words = f"{str(script(WAITING))!r}, {str(tmp_path / 'never')!r}, environment={own}, show='quiet'"
         code = (
             # A kernel can be interrupted, also where these tests run in the background and inherit that they cannot.
             "import os, signal, threading, time\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
@@ -609,7 +623,7 @@ def kernel(script: Write, quick: dict[str, str], tmp_path: Path) -> Iterator[Cal
             f"try:\n    launch({words})\nexcept KeyboardInterrupt:\n    print('interrupted', flush=True)\n"
             "    time.sleep(600)"
         )
-        command, given = [sys.executable, "-W", "ignore", "-c", code], os.environ | {"PYTHONPATH": str(ROOT)}
+        command, given = [sys.executable, "-W", "ignore", "-c", code], os.environ | quick
         started.append(subprocess.Popen(command, env=given, stdout=subprocess.PIPE, text=True))
         return started[-1]
 
@@ -617,24 +631,26 @@ def kernel(script: Write, quick: dict[str, str], tmp_path: Path) -> Iterator[Cal
     for process in started:
         process.kill()
         process.communicate()
+    wait_until(lambda: not alive())  # a fork server notices that its kernel has ended
 
 
-def test_a_kernel_is_interrupted(kernel: Any, own: Path) -> None:
-    """It lives on, and nothing else does: at once, although these ranks would wait for ever."""
+def test_a_kernel_is_interrupted(kernel: Any, servers: int, own: Path) -> None:
+    """It lives on, and nothing else of the run does: at once, although these ranks would wait for ever."""
     process = kernel()
-    wait_for(4)
+    wait_for(4 + servers)
     process.send_signal(signal.SIGINT)
     assert process.stdout.readline() == "interrupted\n" and process.poll() is None
-    assert [*alive()] == [process.pid] and os.listdir(own) == []
+    others = alive().keys() - {process.pid}
+    assert len(others) == servers and os.listdir(own) == []
 
 
 def test_a_kernel_is_killed_and_a_process_that_it_forked_holds_all_that_was_open(
-    kernel: Any, own: Path
+    kernel: Any, servers: int, own: Path
 ) -> None:
     """A DataLoader's, say; the agent does not see the end of a pipe then."""
     fork = "def fork():\n    if os.fork() == 0:\n        os.setsid()\n        time.sleep(600)\n"
     process = kernel(fork + "threading.Timer(0.2, fork).start()")
-    wait_for(5)
+    wait_for(5 + servers)
     process.kill()
     process.wait()
     wait_until(lambda: len(alive()) == 1 and not os.listdir(own))
@@ -643,10 +659,10 @@ def test_a_kernel_is_killed_and_a_process_that_it_forked_holds_all_that_was_open
     assert_nothing_left(own, WAIT_SECONDS)
 
 
-def test_torchrun_is_killed_as_well(kernel: Any, own: Path) -> None:
+def test_torchrun_is_killed_as_well(kernel: Any, servers: int, own: Path) -> None:
     """Kernel and torchrun at once, as when memory runs out: the ranks hold a pipe, and end with its other end."""
     process = kernel()
-    for number in wait_for(4), process.pid:
+    for number in wait_for(4 + servers), process.pid:
         os.kill(number, signal.SIGKILL)
     process.wait()
     wait_until(lambda: not alive())
@@ -654,19 +670,86 @@ def test_torchrun_is_killed_as_well(kernel: Any, own: Path) -> None:
     shutil.rmtree(left)
 
 
-@pytest.mark.parametrize(
-    "real, processes",
-    [(False, 3), pytest.param(True, 3 + (sys.platform == "linux"), marks=pytest.mark.nightly)],
-)
-def test_only_torchrun_is_killed(
-    real: bool, processes: int, script: Write, quick: dict[str, str], tmp_path: Path
-) -> None:
-    """The stand-in, and the real one with its template."""
+@pytest.fixture
+def quick_server(quick: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let launches without variables of their own have a fork server with the stand-in."""
+    monkeypatch.syspath_prepend(quick["PYTHONPATH"].partition(os.pathsep)[0])
+
+
+@pytest.mark.parametrize("forked", FORKED)
+def test_only_torchrun_is_killed(forked: bool, script: Write, quick_server: None, tmp_path: Path) -> None:
     worker, never = script(WAITING), tmp_path / "never"
     with ThreadPoolExecutor() as pool:
-        run = pool.submit(launch, worker, never, environment={} if real else quick, show="quiet")
-        os.kill(wait_for(processes), signal.SIGKILL)
-        assert run.result(WAIT_SECONDS).failure.rank is None, "and nothing is left"
+        own = {} if forked else {"OTHER": 1}
+        run = pool.submit(launch, worker, never, environment=own, show="quiet")
+        os.kill(wait_for(3 + forked), signal.SIGKILL)
+        assert run.result(WAIT_SECONDS).failure.rank is None, "and nothing of it is left"
+        assert len(alive()) == forked
+
+
+@pytest.mark.nightly
+def test_only_the_real_torchrun_is_killed(script: Write, tmp_path: Path) -> None:
+    """With its template, and a fork server."""
+    worker, never = script(WAITING), tmp_path / "never"
+    with ThreadPoolExecutor() as pool:
+        run = pool.submit(launch, worker, never, show="quiet")
+        os.kill(wait_for(3 + 2 * (sys.platform == "linux")), signal.SIGKILL)
+        assert run.result(WAIT_SECONDS).failure.rank is None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere, torchrun is not forked")
+def test_launches_have_one_fork_server_as_long_as_it_fits(
+    script: Write, quick_server: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    text = "import psutil\nagent = psutil.Process(os.getppid())\n"
+    text += "print(agent.ppid(), os.getcwd(), *sys.argv[1:], os.environ.get('CUDA_VISIBLE_DEVICES'))\n"
+    text += "print(*filter(None, agent.cmdline()))"
+    worker = script(text)
+
+    def server(*words: object, **own: object) -> tuple[int, list[str]]:
+        run = launch(worker, *words, processes=1, environment=own, show="quiet").check()
+        number, *others = run.lines[0][1].split()
+        shown = " ".join(["rank.py", str(worker), *map(str, words)])
+        assert run.lines[1][1].endswith(shown), "`ps` shows what is run"
+        return int(number), others
+
+    here = os.getcwd()
+    first, seen = server("a")
+    assert seen == [here, "a", "None"] and [*alive()] == [first]
+    monkeypatch.chdir(tmp_path)
+    assert server("b", CUDA_VISIBLE_DEVICES=7) == (first, [str(tmp_path), "b", "7"])
+    assert server(OMP_NUM_THREADS=7)[0] == os.getpid(), "PyTorch reads that while it is imported"
+    assert server()[0] == first, "and nothing of the others' is left in it"
+    os.kill(first, signal.SIGKILL)
+    wait_until(lambda: psutil.Process(first).status() == psutil.STATUS_ZOMBIE)
+    second, _ = server()
+    assert second != first and [*alive()] == [second]
+    monkeypatch.setenv("OTHER", "1")
+    monkeypatch.setattr(fork_server, "IDLE_SECONDS", 0.6)
+    third, _ = server()
+    assert third != second and second not in alive()
+    wait_until(lambda: psutil.Process(third).status() == psutil.STATUS_ZOMBIE)
+    assert server()[0] not in (os.getpid(), third)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere, torchrun is not forked")
+def test_a_fork_server_outlives_the_runs_that_it_has_forked(
+    script: Write, quick_server: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Whether it waits for another launch for too long, or another one has replaced it."""
+    monkeypatch.setattr(fork_server, "IDLE_SECONDS", 0.2)
+    go = tmp_path / "go"
+    with ThreadPoolExecutor() as pool:
+        run = pool.submit(launch, script(WAITING), go, processes=1, show="quiet")
+        agent_of = wait_for(3)
+        server = psutil.Process(agent_of).ppid()
+        time.sleep(1.5)
+        monkeypatch.setenv("OTHER", "1")
+        launch(script("pass"), processes=1, show="quiet").check()
+        assert psutil.Process(agent_of).ppid() == server
+        go.touch()
+        assert run.result(WAIT_SECONDS).ok
+    wait_until(lambda: psutil.Process(server).status() == psutil.STATUS_ZOMBIE)
 
 
 def test_what_is_printed_is_seen_while_it_runs(
