@@ -11,7 +11,7 @@ from course_utils.measure import is_modelled
 from shared.host_clock import clock
 
 
-def two_times(launch: Callable[[], Any], finish: Callable[[], Any], runs: int = 5) -> tuple[float, float]:
+def two_times(launch: Callable[[], Any], finish: Callable[[], Any], runs: int = 3) -> tuple[float, float]:
     """Return the seconds until `launch` returns and until its work is done, each the fastest of some runs.
 
     Lesson 04 builds it in the open, and then imports it from here.

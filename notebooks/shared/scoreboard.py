@@ -6,6 +6,7 @@ the date and the version of these rules, because it cannot be compared with othe
 
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -61,20 +62,29 @@ def timed(train: Train, device: torch.device, epochs: int) -> tuple[Any, float]:
         return network, time.perf_counter() - start
 
 
-def measure(train: Train, device: torch.device, epochs: int) -> tuple[float, float, list[float]]:
+def measure(
+    train: Callable[..., nn.Module], device: torch.device, epochs: int, images: int = program.IMAGES
+) -> tuple[float, float, list[float]]:
     """Return images per second, the lowest accuracy of the runs, and the seconds of each run.
 
     The fastest of two to five runs counts, so that a first call (loading, compiling, choosing algorithms) does not.
     A single epoch of more than two seconds, on a GPU of more than twenty, is run once: a first call adds little to it.
 
+    Args:
+        train: See :func:`score`.
+        device: Where it trains.
+        epochs: For how many epochs.
+        images: With how many images in each; `train` is told if they are not all.
+
     Raises:
         Refused: The result does not count.
     """
     score_rules.examine_call(train, epochs)
+    training = train if images == program.IMAGES else partial(train, images=images)
     times: list[float] = []
     shares: list[float] = []
     while len(times) < MOST_RUNS:
-        network, seconds = timed(train, device, epochs)
+        network, seconds = timed(training, device, epochs)
         score_rules.examine_network(network)
         shares.append(score_rules.accuracy(network, device))
         times.append(seconds)
@@ -82,7 +92,7 @@ def measure(train: Train, device: torch.device, epochs: int) -> tuple[float, flo
         if sum(times) > ENOUGH_SECONDS and (len(times) > 1 or once):
             break
     score_rules.examine_learning(min(shares))
-    rate = epochs * program.IMAGES / min(times)
+    rate = epochs * images / min(times)
     score_rules.examine_rate(rate, device)
     return rate, min(shares), times
 
@@ -107,7 +117,12 @@ def _refusal(reason: Bilingual) -> Block:
     )
 
 
-def score(train: Train, epochs: int = 1, device: torch.device | str | None = None) -> float | None:
+def score(
+    train: Callable[..., nn.Module],
+    epochs: int = 1,
+    device: torch.device | str | None = None,
+    images: int = program.IMAGES,
+) -> float | None:
     """Train, time it, test the trained network, keep the number for this lesson, and show the board.
 
     Args:
@@ -115,6 +130,7 @@ def score(train: Train, epochs: int = 1, device: torch.device | str | None = Non
             `device`. It is called up to five times.
         epochs: For how many epochs.
         device: Where; by default the first GPU, or the CPU where there is none.
+        images: Where they are fewer, ``train(device, epochs, images=images)`` is called, which takes the first ones.
 
     Returns:
         Images per second, or None if the score was refused; then a card says why, and nothing is kept.
@@ -126,7 +142,7 @@ def score(train: Train, epochs: int = 1, device: torch.device | str | None = Non
     stage, device = _lesson(), try_gpu() if device is None else torch.device(device)
     line = display(_status(TEXTS["training"]), display_id=True)
     try:
-        rate, share, times = measure(train, device, epochs)
+        rate, share, times = measure(train, device, epochs, images)
     except BaseException as error:  # KeyboardInterrupt, too
         return _stopped(line, error)
     if line is not None:

@@ -83,6 +83,12 @@ def test_a_score_is_kept_and_journalled_with_all_that_it_depends_on(train, seen,
     assert isinstance(seen[-1], scoreboard_picture.figures.Picture)
 
 
+def test_of_fewer_images_only_those_count(train, seen):
+    given: list[int] = []
+    rate = score(lambda device, epochs, images: given.append(images) or train(device, epochs), images=100)  # type: ignore[func-returns-value]
+    assert set(given) == {100} and 0 < rate <= 5000  # 20 ms an epoch
+
+
 def test_the_fastest_of_several_runs_counts_so_that_compiling_does_not(train):
     calls = []
 
