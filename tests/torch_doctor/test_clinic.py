@@ -24,7 +24,7 @@ ORDINARY = tomllib.loads(Path(__file__).with_name("clinic_ordinary.toml").read_t
 SAMPLES = [(name, sample) for name, entry in ENTRIES.items() for sample in entry.samples]
 
 
-FORMS = [name for name, entry in ENTRIES.items() if entry.role in ("form", "other")]
+FORMS = [name for name, entry in ENTRIES.items() if entry.role in catalogue.FORMS]
 
 
 def found(text: str) -> str | None:

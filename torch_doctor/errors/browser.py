@@ -111,8 +111,6 @@ def browser() -> Shown:
     if style():
         box.children = (widgets.HTML(style()), *box.children)
         box.add_class("torch-doctor-browser")
-    return Shown(
-        box,
-        style() + view(DEFAULT),
-        str(Bilingual(f"error clinic: {len(entries())} messages", f"錯誤門診：{len(entries())} 則訊息")),
-    )
+    known = len(search(""))
+    plain = str(Bilingual(f"error clinic: {known} messages", f"錯誤門診：{known} 則訊息"))
+    return Shown(box, style() + view(DEFAULT), plain)

@@ -19,7 +19,7 @@ from typing import Any
 
 from bilingual import Bilingual
 from torch_doctor.data import read_folder
-from torch_doctor.errors.catalogue import CARD, Entry, entries, expressions
+from torch_doctor.errors.catalogue import CARD, FORMS, Entry, entries, expressions
 
 _HANDLED = "During handling of the above exception, another exception occurred"
 
@@ -112,7 +112,7 @@ def general(text: str, spans: list[tuple[int, int]]) -> tuple[Entry, int, int] |
         spans: Start and end of what is known in it.
     """
     text = reading("prefix").sub(lambda prefix: " " * len(prefix[0]), text)
-    forms = [entry for entry in entries().values() if entry.role in ("form", "other")]
+    forms = [entry for entry in entries().values() if entry.role in FORMS]
     for at, error in _candidates(text, spans):
         words = _frames(text, at)
         where = words.get("where", "unknown").replace("node", "package")

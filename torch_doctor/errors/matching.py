@@ -18,7 +18,7 @@ import re
 import time
 from dataclasses import dataclass
 
-from torch_doctor.errors.catalogue import ROLES, Entry, context, entries, expressions
+from torch_doctor.errors.catalogue import FORMS, ROLES, Entry, context, entries, expressions
 from torch_doctor.errors.general import errors, general, reading
 
 MAX_CHARACTERS = 200_000  # of longer texts, the beginning and the end are read
@@ -140,7 +140,7 @@ def _matches(
         if deadline is not None and time.thread_time() > deadline:
             raise TimeoutError("matching this text takes too long")
         title = f"\n{text}\n".find(f"\n{entry.message}\n")  # copied from the clinic's own list
-        asked = () if entry.role in ("form", "other") else expressions(name)
+        asked = () if entry.role in FORMS else expressions(name)
         hits = (hit for pattern in asked for hit in pattern.finditer(text))
         spans = [hit.span() for hit in hits if not reading("without").search(_line_at(text, hit.start()))]
         required = context(name)
@@ -188,7 +188,7 @@ def find_cause(text: str, *, seconds: float | None = None) -> Finding:
     ranks = {*owners.values(), *(match.rank for match in found if match.rank is not None)}
     others = tuple(match for match in found if match is not first and match.entry.role != "other")
     line = rank = None
-    consequence = first is not None and first.entry.role not in ("cause", "form", "other")
+    consequence = first is not None and first.entry.role not in ("cause", *FORMS)
     if consequence and (unknown := next(errors(cleaned, known), None)) is not None:
         line, rank = _line_at(cleaned, unknown)[:300], _rank_at(cleaned, unknown, owners)
     complains = bool(first or reading("complaint").search(cleaned))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from torch_doctor.errors.catalogue import CARD, Entry, entries
+from torch_doctor.errors.catalogue import CARD, FORMS, Entry, entries
 from torch_doctor.errors.matching import find_cause
 
 
@@ -20,17 +20,20 @@ def _words(name: str) -> tuple[str, str]:
 def search(words: str) -> list[Entry]:
     """Return the entries that match `words`, best first; all of them if there are no words.
 
+    Forms of errors are not among them: without an error, their texts have nothing in their placeholders.
+
     Args:
         words: Some words in either language, all of which an entry must contain, or a whole message or traceback.
     """
-    known = entries()
+    known = {name: entry for name, entry in entries().items() if entry.role not in FORMS}
     wanted = words.lower().split()
     if not wanted:
         return list(known.values())
     recognized = []
     if len(wanted) > 2:
         finding = find_cause(words)
-        recognized = [match.entry.name for match in (finding.match, *finding.others) if match is not None]
+        matches = [match for match in (finding.match, *finding.others) if match is not None]
+        recognized = [match.entry.name for match in matches if match.entry.name in known]
     phrase = [n for n in known if words.lower().strip() in _words(n)[0]]
     in_message = [n for n in known if all(word in _words(n)[0] for word in wanted)]
     anywhere = [n for n in known if all(word in _words(n)[0] or word in _words(n)[1] for word in wanted)]

@@ -37,6 +37,7 @@ from bilingual import Bilingual
 from torch_doctor.data import read_folder
 
 ROLES = ("cause", "general", "form", "symptom", "victim", "wrapper", "warning", "other")
+FORMS = ("form", "other")
 REQUIREMENTS = ("cpu", "cpu_build", "cuda", "two_gpus", "special")
 VERIFICATIONS = ("ran", "source", "seen")
 CARD = ("meaning", "cause", "fix", "distinguish")
