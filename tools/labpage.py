@@ -253,7 +253,7 @@ class NotebookPage:
         self._wait("() => window.course.ready()")
 
     def _wait(self, holds: str, seconds: float | None = None) -> None:
-        """Wait until `holds`; asked seldom, because a question in every frame keeps the page from becoming ready."""
+        """Wait until `holds`, which is asked ten times a second and not in every frame."""
         timeout = None if seconds is None else 1000 * seconds
         self.page.wait_for_function(holds, timeout=timeout, polling=100)
 

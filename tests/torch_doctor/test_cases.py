@@ -22,9 +22,9 @@ ALWAYS = ("forked", "torch-slow", "a machine without a fault: 0 GPUs")
 
 
 def every(some: list[Case]) -> list[object]:
-    """Return the parameters for these cases. Of those on a machine, `make test` runs every eighth, the nightly run all."""
+    """Return the parameters for these cases; of those on a machine, `make test` runs one in twenty, the nightly all."""
     machines = [one.name for one in some if one.on_a_machine]
-    night = {*machines} - {*machines[::8], *ALWAYS}
+    night = {*machines} - {*machines[::20], *ALWAYS}
     marks = {
         one.name: [LINUX] * one.on_a_machine + [pytest.mark.nightly] * (one.name in night) for one in some
     }

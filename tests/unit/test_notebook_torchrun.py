@@ -229,8 +229,9 @@ if __name__ == "__main__":
     with multiprocessing.get_context("spawn").Pool(1) as pool:  # imports this file again
         doubled = pool.map(double, [1, 2])
     report(argv=sys.argv[1:], name=__name__, file=os.path.basename(__file__), path=sys.path[0], doubled=doubled)
+    sleeper = [sys.executable, "-c", "import time; time.sleep(300)"]  # ends by itself where the tests are killed
     report(threads=os.environ["OMP_NUM_THREADS"], mine=os.environ["MINE"], input=sys.stdin.read(),
-           orphan=subprocess.Popen([sys.executable, "-c", "while 1: pass"], env={}, start_new_session=True).pid,
+           orphan=subprocess.Popen(sleeper, env={}, start_new_session=True).pid,
            pickled=__import__("pickle").loads(__import__("pickle").dumps(Kept())).__class__.__name__)
     if rank == 2:
         sys.exit(0)

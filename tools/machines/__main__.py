@@ -42,6 +42,8 @@ def files_of(machine: Machine, lessons: Sequence[str] = ()) -> list[str]:
 
 def check_staging(machine: Machine, run: Run) -> None:
     """Ask the staged machine itself whether it is what it should be; if not, that is a `StagingError`."""
+    if not machine.expected:  # without a name, the probe would find out everything
+        return
     command = [*run.prefix, run.python, "-m", "tools.machines.probe", *machine.expected]
     how = {"cwd": run.checkout, "env": run.environment, "encoding": "utf-8", "timeout": 300}
     done = subprocess.run(command, capture_output=True, **how)
