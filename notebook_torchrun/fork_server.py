@@ -126,9 +126,9 @@ _server: Server | None = None
 def close() -> None:
     """Let the process end that waits for the next launch, if there is one."""
     global _server
-    if _server:
-        _server.close()
-    _server = None
+    server, _server = _server, None  # first: an interrupt may end the waiting
+    if server:
+        server.close()
 
 
 def start(arguments: list[str], settings: dict[str, str], own: dict[str, str]) -> subprocess.Popen | Forked:

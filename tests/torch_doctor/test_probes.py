@@ -154,6 +154,13 @@ def test_an_empty_file_is_no_library(tmp_path: Path) -> None:
     assert len(driver.elsewhere(str(tmp_path))) == 1
 
 
+def test_cuda_libraries_from_elsewhere_than_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    elsewhere, packages = "/usr/local/cuda/lib64/libcudart.so.12", "/env/lib/python3.12/site-packages/nvidia"
+    loaded = ["/lib/libc.so.6", f"{packages}/cublas/lib/libcublas.so.12", elsewhere]
+    monkeypatch.setitem(pytorch.FILES, "mapped", lambda: loaded)
+    assert pytorch.foreign() == [elsewhere]
+
+
 def test_a_driver_without_the_newer_functions_is_no_obstacle() -> None:
     class Old:
         """A driver from before vGPU licences, fabrics and confidential computing."""
