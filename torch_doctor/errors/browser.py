@@ -8,7 +8,7 @@ from typing import Any
 
 from bilingual import Bilingual, Shown, by_language
 from torch_doctor.data import screen
-from torch_doctor.errors.card import Explanation, entry_html, lesson_file
+from torch_doctor.errors.card import Explanation, card_html, entry_html, lesson_file
 from torch_doctor.errors.catalogue import Entry, entries
 from torch_doctor.errors.matching import find_cause
 from torch_doctor.errors.provoke import provoke
@@ -39,11 +39,7 @@ def view(name: str | None) -> str:
         nothing = _TEXTS["nothing"]
         return f'<div class="course-card course-needs">{nothing.block()}</div>'
     entry = entries()[name]
-    body = entry_html(entry, lesson_link=lesson_file(entry.lesson))
-    return (
-        f'<div class="course-card course-clinic course-needs"><p><span class="course-title">{entry.topic.html()}</span> '
-        f"<code>{html.escape(entry.message, quote=False)}</code></p>{body}</div>"
-    )
+    return card_html(entry.topic, entry.message, entry_html(entry, lesson_link=lesson_file(entry.lesson)))
 
 
 def provoked(name: str) -> str:

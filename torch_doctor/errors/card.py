@@ -82,6 +82,13 @@ def entry_html(entry: Entry, *, link_similar: bool = False, lesson_link: str | N
     return "".join(rows)
 
 
+def card_html(title: Bilingual, message: str, *parts: str) -> str:
+    """Return a card: its title with a message (or ``""``), and what stands below (HTML)."""
+    code = f" <code>{html.escape(message, quote=False)}</code>" if message else ""
+    head = f'<p><span class="course-title">{title.html()}</span>{code}</p>'
+    return f'<div class="course-card course-clinic course-needs">{head}{"".join(parts)}</div>'
+
+
 @dataclass(frozen=True)
 class Explanation:
     """The explanation of an exception or a text; a notebook shows it as a card, ``print`` as text.
@@ -104,14 +111,11 @@ class Explanation:
         """The name of the entry in the catalogue, or None."""
         return self.entry.name if self.entry else None
 
-    def _nothing(self) -> Bilingual:
-        """Return what is said where no known error was found."""
-        return _TEXTS["unknown" if self.finding.complains else "no-error"]
-
     def _remarks(self) -> Iterator[Bilingual]:
-        """Yield notes about this text: which rank has the cause, and whether the error is a consequence."""
+        """Yield notes about this text: that it holds no known error, which rank has the cause, what is a consequence."""
         match = self.finding.match
         if match is None:
+            yield _TEXTS["unknown" if self.finding.complains else "no-error"]
             return
         rank = self.finding.unknown_rank if self.finding.unknown else match.rank
         where_en = where_zh = ""
@@ -135,19 +139,16 @@ class Explanation:
 
     def html(self) -> str:
         """Return the card as HTML."""
-        title = f'<span class="course-title">{_TITLE.html()}</span>'
-        entry = self.entry
-        if entry is None:
-            return f'<div class="course-card course-clinic course-needs"><p>{title}</p>{self._nothing().block()}</div>'
-        parts = [f"<p>{title} <code>{html.escape(entry.message, quote=False)}</code></p>"]
+        entry, parts = self.entry, []
         if self.quote and self.finding.match:
             line = html.escape(self.finding.match.line[:300], quote=False)
             parts.append(f'<pre class="course-console measured">{line}</pre>')
         parts += [remark.block() for remark in self._remarks()]
-        parts.append(entry_html(entry, lesson_link=lesson_file(entry.lesson)))
+        if entry:
+            parts.append(entry_html(entry, lesson_link=lesson_file(entry.lesson)))
         if also := self._also():
             parts.append(f'<div class="course-small">{also.block()}</div>')
-        return f'<div class="course-card course-clinic course-needs">{"".join(parts)}</div>'
+        return card_html(_TITLE, entry.message if entry else "", *parts)
 
     def text(self, language: str = "both", width: int = 88, program: str = "python -m torch_doctor") -> str:
         """Return the explanation as plain text, in which ⟨…⟩ marks what differs between runs.
@@ -157,26 +158,17 @@ class Explanation:
             width: Columns of the terminal.
             program: How the doctor is started here.
         """
-        entry = self.entry
-        name = {"en": _TITLE.en, "zh": _TITLE.zh}.get(language, str(_TITLE))
-        texts: list[Bilingual] = []
-        if entry is None:
-            head = name
-            texts.append(self._nothing())
-        else:
-            head = name + ("：" if language == "zh" else ": ") + entry.message
-            texts += self._remarks()
+        head = {"en": _TITLE.en, "zh": _TITLE.zh}.get(language, str(_TITLE))
+        texts = list(self._remarks())
+        if entry := self.entry:
+            head += ("：" if language == "zh" else ": ") + entry.message
             texts += [_pair(_LABELS[part], getattr(entry, part)) for part in _LABELS]
-            notes = [_NOTES[entry.verified]] if entry.verified in _NOTES else []
-            if also := self._also():
-                notes.append(also)
-            if doctor := _doctor(entry, program):
-                texts.append(doctor)
             lesson = _lesson(entry.lesson)
             source = Bilingual(entry.source, entry.source)
             if lesson_file(entry.lesson):
                 source = Bilingual(f"{lesson.en}, {entry.source}", f"{lesson.zh}，{entry.source}")
-            texts += [*notes, source]
+            last = (_doctor(entry, program), _NOTES.get(entry.verified), self._also(), source)
+            texts += [text for text in last if text]
         lines = [head]
         if self.quote and self.finding.match:  # the title is the catalogue's; this is what was printed here
             shown = textwrap.wrap(" ".join(self.finding.match.line.split()), width - 6)[:3]

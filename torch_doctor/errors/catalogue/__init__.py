@@ -149,7 +149,6 @@ def expressions(name: str) -> tuple[re.Pattern[str], ...]:
 
 
 @cache
-def context(name: str) -> re.Pattern[str] | None:
-    """Return the compiled context of the entry `name`, or None if it has none."""
-    pattern = entries()[name].context
-    return None if pattern is None else expression(pattern)
+def context(name: str) -> re.Pattern[str]:
+    """Return the compiled context of the entry `name`, which matches any text if it has none."""
+    return expression(entries()[name].context or "")
