@@ -20,7 +20,6 @@ _NOTES = screen("clinic", "verified")  # by the field ``verified``
 _ROLE_NOTES = screen("clinic", "role")
 _TEXTS = screen("clinic", "text")
 _TITLE = _TEXTS["title"]
-_LINK = "text-decoration: underline"  # ipywidgets show a link like any other text
 
 
 def lesson_file(number: str) -> str | None:
@@ -55,6 +54,12 @@ def _labelled(label: Bilingual, text: Bilingual) -> str:
     return spans(en, zh, "p")
 
 
+def _link(address: str, text: Bilingual) -> str:
+    # ipywidgets show a link without a style of its own like any other text.
+    shown = f'style="text-decoration: underline">{text.html()}'
+    return f'<a href="{html.escape(address, quote=True)}" {shown}</a>'
+
+
 def entry_html(entry: Entry, *, link_similar: bool = False, lesson_link: str | None = None) -> str:
     """Return the body of an entry's card as HTML.
 
@@ -70,15 +75,10 @@ def entry_html(entry: Entry, *, link_similar: bool = False, lesson_link: str | N
         similar = [(name, html.escape(entries()[name].message)) for name in entry.similar]
         links = "; ".join(f'<a href="#{name}"><code>{message}</code></a>' for name, message in similar)
         rows.append(f'<p class="course-small">→ {links}</p>')
-    lesson = ""
-    if lesson_link:
-        name = _lesson(entry.lesson).html()
-        lesson = f'<a href="{html.escape(lesson_link, quote=True)}" style="{_LINK}">{name}</a> · '
-    source = (
-        f'<a href="{html.escape(entry.source, quote=True)}" style="{_LINK}">{_TEXTS["source"].html()}</a>'
-    )
-    notes = f" · {_NOTES[entry.verified].html()}" if entry.verified in _NOTES else ""
-    rows.append(f'<p class="course-small">{lesson}{source}{notes}</p>')
+    linked = ((lesson_link, _lesson(entry.lesson)), (entry.source, _TEXTS["source"]))
+    below = [_link(address, text) for address, text in linked if address]
+    below += [_NOTES[entry.verified].html()] if entry.verified in _NOTES else []
+    rows.append(f'<p class="course-small">{" · ".join(below)}</p>')
     return "".join(rows)
 
 

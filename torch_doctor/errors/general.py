@@ -67,18 +67,13 @@ def errors(text: str, spans: list[tuple[int, int]], *, inline: bool = False) -> 
             yield line.start() + error.start(1)
 
 
-def _is_bare(line: str) -> bool:
-    """Return whether `line` may be an error although it names no type."""
-    return bool(reading("bare").search(line)) and not any(
-        reading(other).search(line) for other in ("harmless", "error")
-    )
-
-
 def _candidates(text: str, spans: list[tuple[int, int]]) -> Iterator[tuple[int, str]]:
     """Yield position and text of what may be the error: errors with their type, else lines that name none."""
     starts = typed = [*errors(text, spans)] or [*errors(text, spans, inline=True)]
     if not typed and not spans:
-        starts = [line.start() for line in re.finditer(".+", text) if _is_bare(line[0])][-200:]
+        lines = [line for line in re.finditer(".+", text) if reading("bare").search(line[0])][-200:]
+        others = reading("harmless"), reading("error")
+        starts = [line.start() for line in lines if not any(other.search(line[0]) for other in others)]
     ends = [*starts[1:], len(text)]
     # An error that was being handled when another one came is asked only if there is nothing else.
     for start in [start for start, end in zip(starts, ends) if _HANDLED not in text[start:end]] or starts:

@@ -86,9 +86,7 @@ def _clean(text: str) -> tuple[str, dict[int, int]]:
     if len(text) > MAX_CHARACTERS:
         text = text[: MAX_CHARACTERS // 2] + "\n" + text[-MAX_CHARACTERS // 2 :]
     text = _ESCAPE.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
-    text = _QUOTE.sub("", text).translate(_TYPOGRAPHY)
-    if "&" in text:
-        text = html.unescape(text)
+    text = html.unescape(_QUOTE.sub("", text).translate(_TYPOGRAPHY))
     prefixes = [_RANK, _ACTOR]
     if len(set(_NUMBERED.findall(text))) >= 2:  # `srun --label`; a single "1: " is an item of a list
         prefixes.append(_NUMBERED)
