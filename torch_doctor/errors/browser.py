@@ -70,7 +70,8 @@ def browser() -> Shown:
             button.disabled = not possible
 
     def on_search(change: dict[str, Any]) -> None:
-        entry_list.options = options(change["new"])  # which chooses the first one
+        entry_list.options = found = options(change["new"])
+        entry_list.value = found[0][1] if found else None
         on_choice({"new": entry_list.value})
 
     def on_choice(change: dict[str, Any]) -> None:
