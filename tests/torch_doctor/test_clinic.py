@@ -241,9 +241,9 @@ def test_a_form_names_both_packages_and_what_is_missing() -> None:
 
 def test_every_placeholder_of_a_form_is_filled() -> None:
     for name in FORMS:
-        for sample in ENTRIES[name].samples:
-            texts = [getattr(explain(sample).entry, part) for part in CARD]
-            assert not [text for text in texts if "‹" in text.en + text.zh], name
+        for text in ENTRIES[name].samples:
+            texts = [getattr(explain(text).entry, part) for part in CARD]
+            assert not [one for one in texts if "‹" in one.en + one.zh], name
 
 
 def test_below_a_traceback_only_known_errors_are_explained() -> None:

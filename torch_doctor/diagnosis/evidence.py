@@ -204,10 +204,7 @@ class Evidence:
         """What torch was built for: ``"cuda"``, ``"hip"``, ``"xpu"``, ``"cpu"``, or ``""`` where it is not known."""
         if self.torch != "imported":
             return ""
-        for kind in ("hip", "cuda", "xpu"):
-            if self.get(f"pytorch.{kind}"):
-                return kind
-        return "cpu"
+        return next((kind for kind in ("hip", "cuda", "xpu") if self.get(f"pytorch.{kind}")), "cpu")
 
     @property
     def import_error(self) -> str:
@@ -217,10 +214,9 @@ class Evidence:
     @property
     def complaints(self) -> str:
         """Everything that torch printed about CUDA: warnings, the error of its initialization, errors of the small job."""
-        parts: list[str] = [*self.get("pytorch.warnings", []), self.get("pytorch.init_error", "")]
-        parts += [str(gpu.get("error", "")) for gpu in self.tried]
-        parts += [str(self.get("usable.error", "")), str(self.get("usable.cudnn_error", ""))]
-        return "\n".join(part for part in parts if part)
+        errors = [self.get(path) for path in ("usable.error", "usable.cudnn_error")]
+        parts = [self.get("pytorch.init_error"), *(gpu.get("error") for gpu in self.tried), *errors]
+        return "\n".join(str(part) for part in (*self.get("pytorch.warnings", []), *parts) if part)
 
     @property
     def tried(self) -> list[dict[str, Any]]:

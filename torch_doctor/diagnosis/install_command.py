@@ -38,9 +38,8 @@ def _uv(e: Evidence, shell: Shell) -> tuple[list[str], str]:
     if no_pip and has(e, "uv"):
         return [], "uv"
     if no_pip and e.get("interpreter.ensurepip") is False:
-        return [
-            f"{shell.mark}{'winget install astral-sh.uv' if e.os == 'windows' else 'pipx install uv'}"
-        ], "uv"
+        get_uv = "winget install astral-sh.uv" if e.os == "windows" else "pipx install uv"
+        return [shell.mark + get_uv], "uv"
     before = [f"{python} -m ensurepip"] if no_pip else []
     return [*before, f"{python} -m pip install --upgrade uv"], f"{python} -m uv"
 

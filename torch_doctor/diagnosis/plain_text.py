@@ -46,8 +46,7 @@ class PlainText:
     ) -> Iterator[str]:
         """Yield `text`, indented; the first line begins with `first`, the end of the text is `behind`."""
         ends = in_language(behind, self.language) if behind else []
-        for number, paragraph in enumerate(in_language(text, self.language)):
-            end = ends[number] if number < len(ends) else ""
+        for paragraph, end in zip(in_language(text, self.language), [*ends, "", ""]):
             yield wrap(clean(paragraph) + end, self.width, indent, first)
             first = None
 

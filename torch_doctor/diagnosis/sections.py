@@ -152,10 +152,8 @@ def words(diagnosis: Diagnosis, parts: list[Section], language: str) -> list[Wor
     """Return the technical words of the verdict and `parts`, in the order in which they occur."""
 
     def said(item: Item, side: str) -> Iterator[str]:
-        yield from (getattr(text, side) for text in (item.text, item.place) if text)
-        yield item.command
-        if item.then:
-            yield getattr(item.then, side)
+        for text in (item.text, item.place, item.command, item.then):
+            yield getattr(text, side, text or "")  # a command is the same on both sides
         for line in item.lines:
             yield f"{getattr(PROBES[line.probe], side)} {line.said(side)}"
         for inner in item.items:

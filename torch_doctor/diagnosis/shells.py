@@ -56,11 +56,9 @@ class Shell:
         # In PyTorch's source code, the first step leaves this folder.
         leaves = self.evidence.get("caller.notebook") or self.evidence.get("interpreter.torch_source")
         inside = None if leaves else below(folder)
+        at_home = None if inside else below(home)
         if inside:
             path = inside if separator in inside or not first else f".{separator}{inside}"
-            at_home = None
-        else:
-            at_home = below(home)
         kind = self.evidence.shell
         if kind == "posix":
             if windows:  # Git Bash

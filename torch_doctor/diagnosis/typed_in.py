@@ -23,11 +23,9 @@ def _is_python(command: str) -> bool:
         first = ast.parse(command).body[0]
     except (SyntaxError, ValueError, IndexError):
         return False
-    if command.rstrip().endswith(";"):
-        return False
-    if isinstance(first, ast.Expr):
-        return isinstance(first.value, ast.Call)
-    return isinstance(first, (ast.Import, ast.ImportFrom, ast.Assign))
+    call = isinstance(first, ast.Expr) and isinstance(first.value, ast.Call)
+    known = call or isinstance(first, (ast.Import, ast.ImportFrom, ast.Assign))
+    return known and not command.rstrip().endswith(";")
 
 
 def typed_in(command: str, notebook: bool, announced: str = "") -> Bilingual | None:

@@ -8,8 +8,8 @@ from typing import Any
 
 from bilingual import Bilingual, Shown, by_language
 from torch_doctor.data import screen
-from torch_doctor.errors.card import Explanation, entry_html, lesson_file
-from torch_doctor.errors.catalogue import Entry, entries
+from torch_doctor.errors.card import Explanation, card_html, entry_html, lesson_file
+from torch_doctor.errors.catalogue import entries
 from torch_doctor.errors.matching import find_cause
 from torch_doctor.errors.provoke import provoke
 from torch_doctor.errors.search import search
@@ -22,41 +22,30 @@ _OUTPUT_LINES = 30
 _TEXTS = screen("clinic", "browser")
 
 
-def option(entry: Entry) -> str:
-    """Return the text of `entry` in the list: its message, shortened to 60 characters."""
-    message, most = entry.message, _OPTION_CHARACTERS
-    return message if len(message) <= most else message[: most - 1] + "…"
-
-
 def options(words: str) -> list[tuple[str, str]]:
-    """Return the options of the list for the search `words`: (text, name of the entry)."""
-    return [(option(entry), entry.name) for entry in search(words)]
+    """Return the options of the list for the search `words`: (message, shortened to 60 characters; name of the entry)."""
+    found, most = search(words), _OPTION_CHARACTERS
+    shown = [one.message if len(one.message) <= most else one.message[: most - 1] + "…" for one in found]
+    return [(text, entry.name) for text, entry in zip(shown, found)]
 
 
 def view(name: str | None) -> str:
     """Return the card of the entry `name` as HTML, or a hint if the search found none (`name` is None)."""
     if name is None:
-        nothing = _TEXTS["nothing"]
-        return f'<div class="course-card course-needs">{nothing.block()}</div>'
+        return f'<div class="course-card course-needs">{_TEXTS["nothing"].block()}</div>'
     entry = entries()[name]
-    body = entry_html(entry, lesson_link=lesson_file(entry.lesson))
-    return (
-        f'<div class="course-card course-clinic course-needs"><p><span class="course-title">{entry.topic.html()}</span> '
-        f"<code>{html.escape(entry.message, quote=False)}</code></p>{body}</div>"
-    )
+    return card_html(entry.topic, entry.message, entry_html(entry, lesson_link=lesson_file(entry.lesson)))
 
 
 def provoked(name: str) -> str:
     """Provoke the entry `name` and return as HTML what was printed, followed by its explanation."""
     printed = provoke(name)
     if printed is None:
-        not_here = _TEXTS["not-here"].block()
-        return f'<div class="course-card course-needs">{not_here}</div>'
+        return f'<div class="course-card course-needs">{_TEXTS["not-here"].block()}</div>'
     text = re.sub(r"[\x00-\x08\x0b-\x1f]", "", printed)
     shown = "\n".join(text.strip().splitlines()[-_OUTPUT_LINES:])
-    heading = _TEXTS["printed"].html()
     return (
-        f'<p>{heading}</p><div class="course-card course-error"><pre class="course-console measured">'
+        f'<p>{_TEXTS["printed"].html()}</p><div class="course-card course-error"><pre class="course-console measured">'
         f"{html.escape(shown)}</pre></div>{Explanation(find_cause(text)).html()}"
     )
 
@@ -81,8 +70,7 @@ def browser() -> Shown:
             button.disabled = not possible
 
     def on_search(change: dict[str, Any]) -> None:
-        found = options(change["new"])
-        entry_list.options = found
+        entry_list.options = found = options(change["new"])
         entry_list.value = found[0][1] if found else None
         on_choice({"new": entry_list.value})
 

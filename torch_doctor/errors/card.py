@@ -20,7 +20,6 @@ _NOTES = screen("clinic", "verified")  # by the field ``verified``
 _ROLE_NOTES = screen("clinic", "role")
 _TEXTS = screen("clinic", "text")
 _TITLE = _TEXTS["title"]
-_LINK = "text-decoration: underline"  # ipywidgets show a link like any other text
 
 
 def lesson_file(number: str) -> str | None:
@@ -55,6 +54,12 @@ def _labelled(label: Bilingual, text: Bilingual) -> str:
     return spans(en, zh, "p")
 
 
+def _link(address: str, text: Bilingual) -> str:
+    # ipywidgets show a link without a style of its own like any other text.
+    shown = f'style="text-decoration: underline">{text.html()}'
+    return f'<a href="{html.escape(address, quote=True)}" {shown}</a>'
+
+
 def entry_html(entry: Entry, *, link_similar: bool = False, lesson_link: str | None = None) -> str:
     """Return the body of an entry's card as HTML.
 
@@ -70,16 +75,18 @@ def entry_html(entry: Entry, *, link_similar: bool = False, lesson_link: str | N
         similar = [(name, html.escape(entries()[name].message)) for name in entry.similar]
         links = "; ".join(f'<a href="#{name}"><code>{message}</code></a>' for name, message in similar)
         rows.append(f'<p class="course-small">→ {links}</p>')
-    lesson = ""
-    if lesson_link:
-        name = _lesson(entry.lesson).html()
-        lesson = f'<a href="{html.escape(lesson_link, quote=True)}" style="{_LINK}">{name}</a> · '
-    source = (
-        f'<a href="{html.escape(entry.source, quote=True)}" style="{_LINK}">{_TEXTS["source"].html()}</a>'
-    )
-    notes = f" · {_NOTES[entry.verified].html()}" if entry.verified in _NOTES else ""
-    rows.append(f'<p class="course-small">{lesson}{source}{notes}</p>')
+    linked = ((lesson_link, _lesson(entry.lesson)), (entry.source, _TEXTS["source"]))
+    below = [_link(address, text) for address, text in linked if address]
+    below += [_NOTES[entry.verified].html()] if entry.verified in _NOTES else []
+    rows.append(f'<p class="course-small">{" · ".join(below)}</p>')
     return "".join(rows)
+
+
+def card_html(title: Bilingual, message: str, *parts: str) -> str:
+    """Return a card: its title with a message (or ``""``), and what stands below (HTML)."""
+    code = f" <code>{html.escape(message, quote=False)}</code>" if message else ""
+    head = f'<p><span class="course-title">{title.html()}</span>{code}</p>'
+    return f'<div class="course-card course-clinic course-needs">{head}{"".join(parts)}</div>'
 
 
 @dataclass(frozen=True)
@@ -104,14 +111,11 @@ class Explanation:
         """The name of the entry in the catalogue, or None."""
         return self.entry.name if self.entry else None
 
-    def _nothing(self) -> Bilingual:
-        """Return what is said where no known error was found."""
-        return _TEXTS["unknown" if self.finding.complains else "no-error"]
-
     def _remarks(self) -> Iterator[Bilingual]:
-        """Yield notes about this text: which rank has the cause, and whether the error is a consequence."""
+        """Yield notes about this text: that it holds no known error, which rank has the cause, what is a consequence."""
         match = self.finding.match
         if match is None:
+            yield _TEXTS["unknown" if self.finding.complains else "no-error"]
             return
         rank = self.finding.unknown_rank if self.finding.unknown else match.rank
         where_en = where_zh = ""
@@ -135,19 +139,16 @@ class Explanation:
 
     def html(self) -> str:
         """Return the card as HTML."""
-        title = f'<span class="course-title">{_TITLE.html()}</span>'
-        entry = self.entry
-        if entry is None:
-            return f'<div class="course-card course-clinic course-needs"><p>{title}</p>{self._nothing().block()}</div>'
-        parts = [f"<p>{title} <code>{html.escape(entry.message, quote=False)}</code></p>"]
+        entry, parts = self.entry, []
         if self.quote and self.finding.match:
             line = html.escape(self.finding.match.line[:300], quote=False)
             parts.append(f'<pre class="course-console measured">{line}</pre>')
         parts += [remark.block() for remark in self._remarks()]
-        parts.append(entry_html(entry, lesson_link=lesson_file(entry.lesson)))
+        if entry:
+            parts.append(entry_html(entry, lesson_link=lesson_file(entry.lesson)))
         if also := self._also():
             parts.append(f'<div class="course-small">{also.block()}</div>')
-        return f'<div class="course-card course-clinic course-needs">{"".join(parts)}</div>'
+        return card_html(_TITLE, entry.message if entry else "", *parts)
 
     def text(self, language: str = "both", width: int = 88, program: str = "python -m torch_doctor") -> str:
         """Return the explanation as plain text, in which ⟨…⟩ marks what differs between runs.
@@ -157,26 +158,17 @@ class Explanation:
             width: Columns of the terminal.
             program: How the doctor is started here.
         """
-        entry = self.entry
-        name = {"en": _TITLE.en, "zh": _TITLE.zh}.get(language, str(_TITLE))
-        texts: list[Bilingual] = []
-        if entry is None:
-            head = name
-            texts.append(self._nothing())
-        else:
-            head = name + ("：" if language == "zh" else ": ") + entry.message
-            texts += self._remarks()
+        head = {"en": _TITLE.en, "zh": _TITLE.zh}.get(language, str(_TITLE))
+        texts = list(self._remarks())
+        if entry := self.entry:
+            head += ("：" if language == "zh" else ": ") + entry.message
             texts += [_pair(_LABELS[part], getattr(entry, part)) for part in _LABELS]
-            notes = [_NOTES[entry.verified]] if entry.verified in _NOTES else []
-            if also := self._also():
-                notes.append(also)
-            if doctor := _doctor(entry, program):
-                texts.append(doctor)
             lesson = _lesson(entry.lesson)
             source = Bilingual(entry.source, entry.source)
             if lesson_file(entry.lesson):
                 source = Bilingual(f"{lesson.en}, {entry.source}", f"{lesson.zh}，{entry.source}")
-            texts += [*notes, source]
+            last = (_doctor(entry, program), _NOTES.get(entry.verified), self._also(), source)
+            texts += [text for text in last if text]
         lines = [head]
         if self.quote and self.finding.match:  # the title is the catalogue's; this is what was printed here
             shown = textwrap.wrap(" ".join(self.finding.match.line.split()), width - 6)[:3]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterator
 
 _MAX_CAUSES = 8
 _MAX_FRAMES = 40
@@ -34,14 +33,11 @@ def _message(error: BaseException) -> str:
     return "\n".join([f"{name}: {text}" if text else name, *notes])
 
 
-def _frames(error: BaseException) -> Iterator[str]:
-    """Yield the frames of the traceback of `error`: the first ones and the last ones if there are many."""
-    kept = []
-    for frame, line in traceback.walk_tb(error.__traceback__):
-        kept.append(f'  File "{frame.f_code.co_filename}", line {line}, in {frame.f_code.co_name}')
-        if len(kept) > 2 * _MAX_FRAMES:
-            del kept[_MAX_FRAMES]
-    yield from kept
+def _frames(error: BaseException) -> list[str]:
+    """Return the frames of the traceback of `error`: the first ones and the last ones if there are many."""
+    steps = [(frame.f_code, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    del steps[_MAX_FRAMES:-_MAX_FRAMES]
+    return [f'  File "{code.co_filename}", line {line}, in {code.co_name}' for code, line in steps]
 
 
 def text_of(error: BaseException) -> str:

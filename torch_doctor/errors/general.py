@@ -67,45 +67,47 @@ def errors(text: str, spans: list[tuple[int, int]], *, inline: bool = False) -> 
             yield line.start() + error.start(1)
 
 
-def _candidates(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, str]]:
-    """Return position and text of what may be the error: errors with their type, else lines that name none."""
+def _candidates(text: str, spans: list[tuple[int, int]]) -> Iterator[tuple[int, str]]:
+    """Yield position and text of what may be the error: errors with their type, else lines that name none."""
     starts = typed = [*errors(text, spans)] or [*errors(text, spans, inline=True)]
     if not typed and not spans:
         lines = [line for line in re.finditer(".+", text) if reading("bare").search(line[0])][-200:]
-        no = reading("harmless").search, reading("error").search
-        starts = [line.start() for line in lines if not any(skip(line[0]) for skip in no)]
-    handled = [_HANDLED in text[start:end] for start, end in zip(starts, [*starts[1:], len(text)])]
-    last = [start for start, was in zip(starts, handled) if not was] or starts
-    whole = [reading("end").split(text[start : start + 900].lstrip())[0] for start in last]
-    whole = whole if typed else ["\n".join(lines.splitlines()[:2]) for lines in whole]
-    return [(start, re.sub(r"\A([\w.]+:)\s+", r"\1 ", error)) for start, error in zip(last, whole)]
+        others = reading("harmless"), reading("error")
+        starts = [line.start() for line in lines if not any(other.search(line[0]) for other in others)]
+    ends = [*starts[1:], len(text)]
+    # An error that was being handled when another one came is asked only if there is nothing else.
+    for start in [start for start, end in zip(starts, ends) if _HANDLED not in text[start:end]] or starts:
+        error = reading("end").split(text[start : start + 900].lstrip())[0]
+        error = error if typed else "\n".join(error.splitlines()[:2])
+        yield start, re.sub(r"\A([\w.]+:)\s+", r"\1 ", error)
 
 
 def _frames(text: str, at: int) -> dict[str, str]:
     """Return what the frames of the error at `at` tell: where, package, caller, file; absent if they do not."""
     begin = max(text.rfind("Traceback (most recent call last)", 0, at), at - 60_000, 0)
     frames = [*reading("frame").finditer(text, begin, at)] or [*reading("frame").finditer(text, at)]
-    places = [(*_place(path), path, f[2] or f[4]) for f in frames if (path := f[1] or f[3] or f[5])]
+    lines = [(frame[1] or frame[3] or frame[5], frame[2] or frame[4]) for frame in frames]
+    places = [(*_place(path), path, number) for path, number in lines if path]
     known = [place for place in places if place[0] != "python"]
-    if not known:
+    if not known:  # the words tell the part, not the place
         told = [kind for kind in ("compile", "distributed") if reading(kind).search(text[at : at + 900])]
-        return (
-            {"where": told[0], "place": "unknown"} if told else {}
-        )  # the words tell the part, not the place
-    where, name = known[-1][:2]
+        return {"where": told[0], "place": "unknown"} if told else {}
+    where, package, *_ = known[-1]
     found = {"where": "environ" if re.search(r"\bos(?:\.py)?>?$", places[-1][2]) else where}
-    if name:
-        found["package"] = name if where == "node" else _pip(name)
-        if others := [other for _, other, *_ in known if other not in ("torch", name, "")]:
-            found["caller"] = _pip(others[-1])
-    for _, _, path, number in [place for place in known if place[0] == "own"][-1:]:
+    callers = [other for _, other, *_ in known if other not in ("torch", package, "")]
+    if package:
+        found["package"] = package if where == "node" else _pip(package)
+    if package and callers:
+        found["caller"] = _pip(callers[-1])
+    if own := [(path, number) for place, _, path, number in known if place == "own"]:
+        path, number = own[-1]
         found["file"] = re.split(r"[\\/]", path)[-1] + (f":{number}" if number else "")
         found.setdefault("caller", found["file"])
     return found
 
 
-def general(text: str, spans: list[tuple[int, int]]) -> tuple[Entry, int, int] | None:
-    """Return the entry for the form of the error in `text`, its texts filled in, and start and end of the error; or None.
+def general(text: str, spans: list[tuple[int, int]]) -> Iterator[tuple[Entry, int]]:
+    """Yield the entry for the form of the error in `text`, its texts filled in, and start of the error; or nothing.
 
     Args:
         text: The cleaned text.
@@ -119,8 +121,8 @@ def general(text: str, spans: list[tuple[int, int]]) -> tuple[Entry, int, int] |
         for entry in (entry for entry in forms if not entry.where or where in entry.where):
             for hit in filter(None, (pattern.search(error) for pattern in expressions(entry.name))):
                 named = {key.rstrip("234"): word for key, word in hit.groupdict().items() if word}
-                return _filled(entry, words | named), at, at + len(error)
-    return None
+                yield _filled(entry, words | named), at
+                return
 
 
 def _filled(entry: Entry, words: dict[str, str]) -> Entry:

@@ -41,7 +41,6 @@ class Match:
     Attributes:
         entry: The entry.
         start: Where its message begins in the cleaned text (characters).
-        end: Where its message ends.
         line: The line that contains it.
         rank: The rank that printed it, or None if the text does not say.
         clock: The time of day at which it was printed in seconds, or None.
@@ -49,7 +48,6 @@ class Match:
 
     entry: Entry
     start: int
-    end: int
     line: str
     rank: int | None
     clock: float | None
@@ -88,9 +86,7 @@ def _clean(text: str) -> tuple[str, dict[int, int]]:
     if len(text) > MAX_CHARACTERS:
         text = text[: MAX_CHARACTERS // 2] + "\n" + text[-MAX_CHARACTERS // 2 :]
     text = _ESCAPE.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
-    text = _QUOTE.sub("", text).translate(_TYPOGRAPHY)
-    if "&" in text:
-        text = html.unescape(text)
+    text = html.unescape(_QUOTE.sub("", text).translate(_TYPOGRAPHY))
     prefixes = [_RANK, _ACTOR]
     if len(set(_NUMBERED.findall(text))) >= 2:  # `srun --label`; a single "1: " is an item of a list
         prefixes.append(_NUMBERED)
@@ -131,9 +127,9 @@ def _matches(
 ) -> tuple[list[Match], list[tuple[int, int]]]:
     """Return every entry that `text` contains, each once and in order, and start and end of whatever their patterns match."""
 
-    def match(entry: Entry, start: int, end: int) -> Match:
+    def match(entry: Entry, start: int) -> Match:
         line, rank = _line_at(text, start), _rank_at(text, start, owners)
-        return Match(entry, start, end, line, rank, _clock_at(text, start))
+        return Match(entry, start, line, rank, _clock_at(text, start))
 
     found, known = [], []  # several ranks may print one message
     for name, entry in entries().items():
@@ -143,30 +139,24 @@ def _matches(
         asked = () if entry.role in FORMS else expressions(name)
         hits = (hit for pattern in asked for hit in pattern.finditer(text))
         spans = [hit.span() for hit in hits if not reading("without").search(_line_at(text, hit.start()))]
-        required = context(name)
-        if title < 0 and (not spans or (required is not None and not required.search(text))):
+        if title < 0 and not (spans and context(name).search(text)):
             continue
-        if not spans:
-            spans = [(title, title + len(entry.message))]
+        spans = spans or [(title, title + len(entry.message))]
         known += spans
-        start = min(begin for begin, _ in spans)
-        found.append(match(entry, start, max(stop for begin, stop in spans if begin == start)))
+        found.append(match(entry, min(spans)[0]))
     superseded = {name for one in found for name in one.entry.supersedes}
     kept = [one for one in found if one.entry.name not in superseded]
     if deadline is None and not any(one.entry.role in ("cause", "general") for one in kept):
-        kept += [match(*form) for form in [general(text, known)] if form]
+        kept += [match(*form) for form in general(text, known)]
     return sorted(kept, key=lambda one: one.start), known
 
 
 def _first(found: list[Match]) -> Match | None:
     """Return the first cause: by role, then by time of day, then by position in the text."""
-    if not found:
-        return None
-    best = min(ROLES.index(match.entry.role) for match in found)
+    best = min((ROLES.index(match.entry.role) for match in found), default=0)
     same = [match for match in found if ROLES.index(match.entry.role) == best]
-    if all(match.clock is not None for match in same):
-        return min(same, key=lambda match: (match.clock, match.start))
-    return same[0]
+    clocks = [match.clock for match in same]
+    return same[0 if None in clocks else clocks.index(min(clocks))] if same else None
 
 
 def find_cause(text: str, *, seconds: float | None = None) -> Finding:

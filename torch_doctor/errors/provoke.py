@@ -40,11 +40,6 @@ def program(entry: Entry, *, cuda: bool = False) -> str | None:
     return None if entry.requires == "cpu_build" and cuda else entry.provoke or entry.provoke_alone
 
 
-def environment() -> dict[str, str]:
-    """Return the environment variables of a provoked program."""
-    return {key: value for key, value in os.environ.items() if key not in REMOVED_VARIABLES} | ADDED_VARIABLES
-
-
 def run(code: str, *, seconds: float = LIMIT_SECONDS) -> str:
     """Run the program `code` in a subprocess and return everything that it printed, stderr last.
 
@@ -54,7 +49,8 @@ def run(code: str, *, seconds: float = LIMIT_SECONDS) -> str:
     """
     folder = tempfile.mkdtemp()  # temporary files that the program leaves behind are deleted with it
     try:
-        variables = environment() | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), folder)
+        variables = {key: value for key, value in os.environ.items() if key not in REMOVED_VARIABLES}
+        variables |= ADDED_VARIABLES | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), folder)
         file = Path(folder) / "provoked.py"
         file.write_text(code, encoding="utf-8")
         out, err = Path(folder) / "out.txt", Path(folder) / "err.txt"

@@ -29,12 +29,9 @@ def search(words: str) -> list[Entry]:
     wanted = words.lower().split()
     if not wanted:
         return list(known.values())
-    recognized = []
-    if len(wanted) > 2:
-        finding = find_cause(words)
-        matches = [match for match in (finding.match, *finding.others) if match is not None]
-        recognized = [match.entry.name for match in matches if match.entry.name in known]
+    finding = find_cause(words if len(wanted) > 2 else "")
+    found = [match.entry.name for match in (finding.match, *finding.others) if match]
     phrase = [n for n in known if words.lower().strip() in _words(n)[0]]
     in_message = [n for n in known if all(word in _words(n)[0] for word in wanted)]
     anywhere = [n for n in known if all(word in _words(n)[0] or word in _words(n)[1] for word in wanted)]
-    return [known[name] for name in dict.fromkeys([*recognized, *phrase, *in_message, *anywhere])]
+    return [known[name] for name in dict.fromkeys([*found, *phrase, *in_message, *anywhere]) if name in known]

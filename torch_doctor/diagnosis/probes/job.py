@@ -152,18 +152,16 @@ def probe(root: str, emit: Callable[..., None]) -> None:
     emit(port=port, port_taken=taken(port), patience=scale)
     watcher = _Watcher(emit)
     first = _start(0, 0, scale)
-    readers = [threading.Thread(target=watcher.read, args=(first, 0), daemon=True)]
-    readers[0].start()
+    reader = threading.Thread(target=watcher.read, args=(first, 0), daemon=True)
+    reader.start()
     threading.Thread(target=_resolve, args=(emit,), daemon=True).start()
     watcher.port_known.wait()
     if watcher.port is None:
         emit(statuses=[first.wait()])
         return
     second = _start(1, watcher.port, scale)
-    readers.append(threading.Thread(target=watcher.read, args=(second, 1), daemon=True))
-    readers[1].start()
-    for reader in readers:
-        reader.join()
+    watcher.read(second, 1)
+    reader.join()
     time.sleep(0.05)
     emit(statuses=[first.wait(), second.wait()])
 

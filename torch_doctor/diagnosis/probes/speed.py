@@ -65,14 +65,13 @@ def link(root: str, card: str) -> dict[str, float]:
         root: The folder with the machine's files.
         card: The card's address (``"0000:41:00.0"``).
     """
-    found = {}
-    for key, file in (("speed", "link_speed"), ("width", "link_width")):
-        for prefix, path in (("", f"current_{file}"), ("max_", f"max_{file}")):
-            text = read(root, f"sys/bus/pci/devices/{card}/{path}").split(" ")[0]
-            if not text.replace(".", "", 1).isdigit():  # "Unknown"
-                return {}
-            found[prefix + key] = float(text)
-    return found
+    files = {"speed": "current_link_speed", "max_speed": "max_link_speed",
+             "width": "current_link_width", "max_width": "max_link_width"}  # fmt: skip
+    said = {
+        key: read(root, f"sys/bus/pci/devices/{card}/{file}").split(" ")[0] for key, file in files.items()
+    }
+    known = all(text.replace(".", "", 1).isdigit() for text in said.values())  # else "Unknown"
+    return {key: float(text) for key, text in said.items()} if known else {}
 
 
 def _link_at_work(root: str, properties: Any, work: Callable[[], Any]) -> dict[str, float]:

@@ -45,8 +45,6 @@ def _fits(torch: Any, capability: int) -> bool | None:
     extract = getattr(torch.cuda, "_extract_arch_version", None)
     if rule is None or extract is None or not torch.version.cuda:
         return None
-    codes = [(entry, extract(entry)) for entry in torch.cuda.get_arch_list()]
-    fits = [
-        rule(capability, code) or (entry[:8] == "compute_" and code <= capability) for entry, code in codes
-    ]
+    codes = [(entry[:8] == "compute_", extract(entry)) for entry in torch.cuda.get_arch_list()]
+    fits = [rule(capability, code) or (compute and code <= capability) for compute, code in codes]
     return any(fits) if codes else None

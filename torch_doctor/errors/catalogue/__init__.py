@@ -86,21 +86,6 @@ def expression(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern.replace(" ?", r"\s*").replace(" ", r"\s+"), re.DOTALL | re.MULTILINE)
 
 
-def _entry(file: str, name: str, topic: Bilingual, fields: dict[str, Any]) -> Entry:
-    if missing := _REQUIRED - set(fields):
-        raise ValueError(f"{file}: [{name}] lacks {', '.join(sorted(missing))}.")
-    if unknown := set(fields) - _REQUIRED - _OPTIONAL:
-        raise ValueError(f"{file}: [{name}] has unknown fields {', '.join(sorted(unknown))}.")
-    for key, allowed in (("role", ROLES), ("requires", REQUIREMENTS), ("verified", VERIFICATIONS)):
-        if fields.get(key, allowed[0]) not in allowed:
-            raise ValueError(
-                f"{file}: [{name}] has {key} = {fields[key]!r}; possible are {', '.join(allowed)}."
-            )
-    lists = {key: tuple(fields[key]) for key in _LISTS if key in fields}
-    texts = {key: Bilingual(**fields[key]) for key in CARD}
-    return Entry(name=name, topic=topic, **{**fields, **lists, **texts})
-
-
 def read(file: str, sections: Mapping[str, Any]) -> dict[str, Entry]:
     """Return the entries of one file by name.
 
@@ -111,10 +96,22 @@ def read(file: str, sections: Mapping[str, Any]) -> dict[str, Entry]:
     Raises:
         ValueError: A field is missing or unknown, or has a value that is not allowed.
     """
-    topic = Bilingual(**sections["topic"])
-    return {
-        name: _entry(file, name, topic, fields) for name, fields in sections.items() if "message" in fields
-    }
+    found, topic = {}, Bilingual(**sections["topic"])
+    for name, fields in sections.items():
+        if "message" not in fields:  # a table for all entries
+            continue
+        place = f"{file}: [{name}]"
+        if missing := _REQUIRED - set(fields):
+            raise ValueError(f"{place} lacks {', '.join(sorted(missing))}.")
+        if unknown := set(fields) - _REQUIRED - _OPTIONAL:
+            raise ValueError(f"{place} has unknown fields {', '.join(sorted(unknown))}.")
+        for key, allowed in (("role", ROLES), ("requires", REQUIREMENTS), ("verified", VERIFICATIONS)):
+            if fields.get(key, allowed[0]) not in allowed:
+                raise ValueError(f"{place} has {key} = {fields[key]!r}; possible are {', '.join(allowed)}.")
+        lists = {key: tuple(fields[key]) for key in _LISTS if key in fields}
+        texts = {key: Bilingual(**fields[key]) for key in CARD}
+        found[name] = Entry(name=name, topic=topic, **{**fields, **lists, **texts})
+    return found
 
 
 @cache
@@ -149,7 +146,6 @@ def expressions(name: str) -> tuple[re.Pattern[str], ...]:
 
 
 @cache
-def context(name: str) -> re.Pattern[str] | None:
-    """Return the compiled context of the entry `name`, or None if it has none."""
-    pattern = entries()[name].context
-    return None if pattern is None else expression(pattern)
+def context(name: str) -> re.Pattern[str]:
+    """Return the compiled context of the entry `name`, which matches any text if it has none."""
+    return expression(entries()[name].context or "")
