@@ -37,12 +37,11 @@ _NOT_USED = [
 
 def check_words(source: str, place: str, findings: Findings) -> None:
     """Report words that were decided against, in a file (also in code: labels, comments)."""
-    for number, line in enumerate(source.splitlines(), 1):
-        for pattern, instead in _NOT_USED:
-            for found in re.finditer(pattern, line, re.M):
-                around = line[max(0, found.start() - 8) : found.end() + 8].strip()
-                findings.at(f"{place}: line {number}")
-                findings.add("term", f"{found[0]} in {around!r}", f"write {instead}")
+    for pattern, instead in _NOT_USED:
+        for found in re.finditer(pattern, source, re.M):
+            around = " ".join(source[max(0, found.start() - 8) : found.end() + 8].split())
+            findings.at(f"{place}: line {source.count(chr(10), 0, found.start()) + 1}")
+            findings.add("term", f"{found[0]} in {around!r}", f"write {instead}")
 
 
 # How a term is told from others that hold it: 一行程式 is a line of code, and 監看執行緒 has an English of its own.
