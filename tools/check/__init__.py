@@ -5,7 +5,7 @@
 
 from pathlib import Path
 
-from tools.notebook_file import canonical, cells, passages, read
+from tools.notebook_file import ROOT, canonical, cells, passages, read
 from tools.written import LEARNERS
 
 from .markdown import check_blocks, check_links
@@ -16,7 +16,6 @@ from .text import Finding, Findings, check_bold
 
 __all__ = ["ROOT", "Finding", "check_file", "files", "fix"]
 
-ROOT = Path(__file__).parents[2]
 DEFAULT = (
     "notebooks",
     "bilingual.py",

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import csv
 import re
-import tomllib
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from markdown_it import MarkdownIt
 
+from bilingual import toml_of
 from tools.markdown_text import CJK, CODE, HAS_CHINESE, HAS_CJK, Visible, plain
 
 GLOSSARY = Path(__file__).parents[2] / "course_utils" / "glossary.csv"
-TODO = tomllib.loads(Path(__file__).with_name("rules.toml").read_text(encoding="utf-8"))
+TODO = toml_of(Path(__file__).with_name("rules"))
 
 
 @dataclass(frozen=True, order=True)

@@ -2,7 +2,6 @@
 
 import html
 import re
-import tomllib
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
+from bilingual import toml_of
 from course_utils.language import EDITIONS
 
 from .code import code_in, fences_in
@@ -60,9 +60,8 @@ def edition(notebook: NotebookNode, language: str, audience: str, *, outputs: bo
 @cache
 def changes() -> dict[str, list[dict[str, str]]]:
     """Return what an edition says otherwise, by cell."""
-    text = Path(__file__).with_name("changes.toml").read_text(encoding="utf-8")
     found: dict[str, list[dict[str, str]]] = {}
-    for entry in tomllib.loads(text)["change"]:
+    for entry in toml_of(Path(__file__).with_name("changes"))["change"]:
         found.setdefault(entry["cell"], []).append(entry)
     return found
 
