@@ -67,11 +67,6 @@ def glossed() -> tuple[tuple[str, re.Pattern[str], re.Pattern[str]], ...]:
     return tuple(found)
 
 
-def _bare(chinese: str) -> str:
-    """Return a Chinese text without tags and marks; code stays, since a gloss may be code."""
-    return re.sub(r"<[^<>]*>|\*\*|`", "", chinese)
-
-
 def check_glosses(path: Path, findings: Findings) -> None:
     """Report each term of the glossary that must have its English in brackets at first use, and has not.
 
@@ -79,7 +74,8 @@ def check_glosses(path: Path, findings: Findings) -> None:
     """
     if path.name.startswith(LOOKED_UP):
         return
-    read = [(p.cell, _bare(p.zh)) for p in passages(path) if p.kind not in ("heading", "details")]
+    kept = (p for p in passages(path) if p.kind not in ("heading", "details"))
+    read = [(p.cell, re.sub(r"<[^<>]*>|\*\*|`", "", p.zh)) for p in kept]  # code stays: a gloss may be code
     for english, used, gloss in glossed():
         uses = ((cell, zh, found) for cell, zh in read if (found := used.search(zh)))
         cell, zh, first = next(uses, (None, "", None))

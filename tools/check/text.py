@@ -85,7 +85,7 @@ def check_chinese(text: str, findings: Findings, braces: bool = False) -> None:
     for found in _TWICE_SPACED.finditer(view.text):
         findings.add("spacing", f"a space before a full-width mark in {view.around(found.start())!r}")
     for char in sorted(set(HAS_CJK.findall(view.text))):
-        if char not in BEYOND_BIG5 and not _in_big5(char):
+        if char not in BEYOND_BIG5 and not char.encode("big5", "ignore"):
             findings.add("simplified", f"{char} is not a Traditional character")
     for found in _SIMPLIFIED_WORDS.finditer(view.text):
         findings.add("simplified", f"{found[0]} in {view.around(found.start())!r}")
@@ -94,14 +94,6 @@ def check_chinese(text: str, findings: Findings, braces: bool = False) -> None:
             for found in pattern.finditer(view.text):
                 instead = f"in Taiwan: {term.chinese} ({term.english})"
                 findings.add("glossary", f"{found[0]} in {view.around(found.start())!r}", instead)
-
-
-def _in_big5(char: str) -> bool:
-    try:
-        char.encode("big5")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def fix_chinese(text: str) -> str:

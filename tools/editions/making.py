@@ -41,8 +41,10 @@ def edition(notebook: NotebookNode, language: str, audience: str, *, outputs: bo
         elif cell.cell_type == "code":
             cell.source = code_in(cell.source, course.lesson, language)
             if outputs:
-                for output in cell.outputs:
-                    _one_language(output, language)
+                for data in (output.get("data", {}) for output in cell.outputs):
+                    if "text/html" in data:
+                        data["text/html"] = html_in(data["text/html"], language)
+                        data["text/plain"] = _plain(data["text/html"])
             else:
                 cell.outputs, cell.execution_count = [], None
             cell.metadata.get("course", {}).pop("ran", None)  # the hash of the source in both languages
@@ -73,13 +75,6 @@ def _changed(source: str, cell: str) -> str:
                 raise ValueError(f"changes.toml: cell {cell} does not hold {change[side]!r} once.")
             source = source.replace(change[side], change[f"to_{side}"])
     return source
-
-
-def _one_language(output: NotebookNode, language: str) -> None:
-    data = output.get("data", {})
-    if "text/html" in data:
-        data["text/html"] = html_in(data["text/html"], language)
-        data["text/plain"] = _plain(data["text/html"])
 
 
 def _plain(markup: str) -> str:
