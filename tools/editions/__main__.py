@@ -13,7 +13,7 @@ import sys
 
 from course_utils.language import EDITIONS
 from tools import links
-from tools.notebook_file import NOTEBOOKS, canonical, lessons, read
+from tools.notebook_file import NOTEBOOKS, canonical, read
 from tools.record import CellFailed, replace
 
 from .check import problems
@@ -43,12 +43,15 @@ def write(names: list[str]) -> list[str]:
 def main() -> int:
     """Run the command line and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tools.editions", description=__doc__.partition("\n")[0])
-    parser.add_argument("lessons", nargs="*", metavar="NN", choices=lessons(), help="default: all")
+    parser.add_argument("lessons", nargs="*", metavar="NN", help="default: all")
     parser.add_argument("--execute", action="store_true", help="also execute each lesson in each language")
     parser.add_argument("--languages", nargs="+", choices=EDITIONS, default=EDITIONS, help="those to execute")
     parser.add_argument("--comments", action="store_true", help="only list comments that have no Chinese yet")
     options = parser.parse_args()
-    names = chosen(options.lessons)
+    try:
+        names = chosen(options.lessons)
+    except ValueError as error:
+        parser.error(str(error))
     if options.comments:
         left = [f"{name[:2]}: {text!r}" for name in names for text in missing(read(NOTEBOOKS / name))]
         print("\n".join(left))

@@ -6,17 +6,19 @@ import sys
 from tools import links
 from tools.editions import EDITIONS, chosen, lesson
 from tools.editions.lessons import BUILD
-from tools.notebook_file import lessons
 from tools.slides import deck
 
 
 def main() -> int:
     """Run the command line and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tools.slides", description="Make slides of the lessons.")
-    parser.add_argument("lessons", nargs="*", choices=lessons(), metavar="NN", help="default: all")
+    parser.add_argument("lessons", nargs="*", help="two digits, such as 01; default: all")
     parser.add_argument("--language", choices=EDITIONS, action="append", help="default: all")
     options = parser.parse_args()
-    names = chosen(options.lessons)
+    try:
+        names = chosen(options.lessons)
+    except ValueError as error:
+        parser.error(str(error))
     links.warn()
     for language in options.language or EDITIONS:
         for name in names:
