@@ -11,16 +11,17 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from course_utils import lesson, recordings
+from course_utils import recordings
 from course_utils.machine import machine_facts
 from tools.claim_summary import Declared, claims_in
+from tools.notebook_file import ROOT, lessons
 
-FOLDER = Path(__file__).parents[1] / "recordings"
+FOLDER = ROOT / "recordings"
 
 
 def claims_of_today(notebooks: Iterable[Path] | None = None) -> dict[str, Declared]:
     """Return the claims of the notebooks by id, as their cells say now; without an argument, of all lessons."""
-    paths = lesson.notebooks().glob("[0-9]*.ipynb") if notebooks is None else notebooks
+    paths = lessons().values() if notebooks is None else notebooks
     return {id: claim for path in sorted(paths) for id, claim in claims_in(path).items()}  # noqa: A001
 
 

@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 from course_utils.simplified import simplified
+from tools.notebook_file import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "course_utils" / "figures" / "fonts" / "NotoSansCJKtc-subset.otf"
 SOURCES = (
     *(f"{folder}/**/*.{kind}" for folder in ("course_utils", "notebooks") for kind in ("py", "toml")),

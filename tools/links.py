@@ -15,16 +15,14 @@ import json
 import os
 import re
 import sys
-import tomllib
 from collections.abc import Sequence
 from itertools import product
-from pathlib import Path
 from urllib.parse import quote
 
-from bilingual import Bilingual
+from bilingual import Bilingual, toml_of
 from course_utils.language import EDITIONS
+from tools.notebook_file import ROOT, lessons
 
-ROOT = Path(__file__).parents[1]
 UNKNOWN = "OWNER/NAME"
 NO_ADDRESS = Bilingual(
     "Warning: the course's public address is not known ([tool.course] repository in pyproject.toml, or"
@@ -53,8 +51,7 @@ TARGETS = {
 
 def repository() -> str:
     """Return the public repository of the course, ``"OWNER/NAME"`` where it is not known yet."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    return os.environ.get("COURSE_REPOSITORY") or project["tool"]["course"]["repository"]
+    return os.environ.get("COURSE_REPOSITORY") or toml_of(ROOT / "pyproject")["tool"]["course"]["repository"]
 
 
 def warn() -> None:
@@ -109,7 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             text = (ROOT / name).read_text(encoding="utf-8")
             (ROOT / name).write_text(linked(text, targets), encoding="utf-8")
         return
-    names = options.names or sorted(path.name for path in (ROOT / "notebooks").glob("[0-9]*.ipynb"))
+    names = options.names or [path.name for path in lessons().values()]
     found = {f"{language} {name}": opened(name, language) for name in names for language in EDITIONS}
     print(json.dumps(found, indent=1))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from html import unescape
 
 CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
@@ -66,6 +67,7 @@ class Visible:
     source: str
 
     @classmethod
+    @lru_cache(maxsize=100)  # one rule after the other reads the same text
     def of(cls, source: str, braces: bool = False) -> Visible:
         """Return what is visible of `source`; with `braces`, placeholders in braces are hidden as well."""
         kept = [(char, at) for at, char in enumerate(mask(source, braces)) if char != NOTHING]

@@ -9,17 +9,16 @@ and first cells, and into README's and TEACHING's tables; the plans for a class 
 
 import argparse
 import re
-import tomllib
 from collections import Counter, defaultdict
 from pathlib import Path
 
+from bilingual import toml_of
+from tools import notebook_file
 from tools.classroom import syllabus
 from tools.markdown_text import CODE, UNKNOWN, Visible, between
-from tools.notebook_file import Cell, canonical, cells, passages, read
+from tools.notebook_file import NOTEBOOKS, ROOT, Cell, canonical, cells, passages, read
 from tools.written import CHECKED
 
-ROOT = Path(__file__).parents[1]
-NOTEBOOKS = ROOT / "notebooks"
 README = ROOT / "README.md"
 TEACHING = ROOT / "TEACHING.md"
 BUDGETS = {"00": 15, **{f"0{number}": 125 for number in range(1, 8)}, "08": 150}  # minutes with the exercises
@@ -88,7 +87,7 @@ def _in_cell(cell: Cell, levels: dict[str, str], answers: set[str]) -> dict[str,
 def by_section(path: Path) -> dict[str, Amount]:
     """Return how much of everything is in each section of a lesson; "" stands for what comes before the first."""
     file, found = path.parent / f"lesson_{path.name[:2]}" / "exercises.toml", cells(path)
-    exercises = tomllib.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    exercises = toml_of(file) if file.exists() else {}
     levels = {name: exercise["level"] for name, exercise in exercises.items()}
     answers = {name for cell in found if cell.code for name in CHECKED.findall(cell.source)}
     parts: dict[str, Amount] = defaultdict(Amount)
@@ -115,7 +114,7 @@ def rounded(amount: Amount) -> dict[str, int]:
 
 def lessons() -> dict[str, Path]:
     """Return the notebooks of the lessons by their number."""
-    return {path.name[:2]: path for path in sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))}
+    return notebook_file.lessons(NOTEBOOKS)
 
 
 def stated(path: Path) -> dict[str, int]:

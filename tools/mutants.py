@@ -16,16 +16,14 @@ import subprocess
 import sys
 import tempfile
 import time
-import tomllib
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from tools.notebook_file import cells
+from bilingual import toml_of
+from tools.notebook_file import ROOT, cells
 
-ROOT = Path(__file__).parents[1]
-LIST = ROOT / "tests" / "mutants.toml"
-MUTANTS = tomllib.loads(LIST.read_text(encoding="utf-8"))["mutant"]
+MUTANTS = toml_of(ROOT / "tests" / "mutants")["mutant"]
 LIMIT = 300  # seconds for the tests of a mutant; when they are over, it counts as caught
 SECTION = re.compile(r"(\d+)\.\d+")
 

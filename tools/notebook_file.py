@@ -4,7 +4,6 @@ import ast
 import hashlib
 import json
 import re
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,13 +13,21 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
+from bilingual import toml_of
 from tools.markdown_text import hide_code, language_blocks
 from tools.written import Script, script_in
 
+ROOT = Path(__file__).parents[1]
+NOTEBOOKS = ROOT / "notebooks"
 KINDS = {"predict": "question", "claim": "claim"}  # every other call of a name in texts.toml is a figure's
 
 _DETAILS = re.compile(r"<details\b[^>]*>.*?</details>", re.S)
 _HEADING = re.compile(r"^#+ (.+?) · (.+)$", re.M)
+
+
+def lessons(folder: Path = NOTEBOOKS) -> dict[str, Path]:
+    """Return the notebooks of the lessons in a folder by their number, in order."""
+    return {path.name[:2]: path for path in sorted(folder.glob("[0-9][0-9]_*.ipynb"))}
 
 
 def read(path: Path) -> NotebookNode:
@@ -96,7 +103,7 @@ def paired_keys(given: dict[str, object]) -> Iterator[tuple[object | None, objec
 @lru_cache
 def _texts(room: Path) -> dict[str, dict[str, Any]]:
     file = room / "texts.toml"
-    return tomllib.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    return toml_of(file) if file.exists() else {}
 
 
 def _pairs(entry: Any) -> Iterator[tuple[str, str]]:

@@ -12,7 +12,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -31,11 +30,9 @@ from tools.claim_summary import read_notes
 from tools.evidence import FOLDER as RECORDINGS
 from tools.evidence import claims_of_today, counts, device_name, write
 from tools.markdown_text import between
-from tools.notebook_file import canonical, cells, code_hash, read
+from tools.notebook_file import NOTEBOOKS, ROOT, canonical, cells, code_hash, lessons, read
 from tools.written import workplace
 
-ROOT = Path(__file__).parents[1]
-NOTEBOOKS = ROOT / "notebooks"
 CELL_TIMEOUT = 600  # seconds
 SLOW = 2.0  # seconds; for a shorter wait a teacher needs no words
 
@@ -55,17 +52,14 @@ class OwnKernelManager(AsyncKernelManager):
         return NbvalKernelspecManager()
 
 
-@contextmanager
-def own_environment(journal: Path, scratch: Path):
-    """Set the kernels' environment: nothing of the user's folders, and strict claims unless COURSE_STRICT says otherwise."""
-    changed = {
+def own_environment(journal: Path, scratch: Path) -> dict[str, str]:
+    """Return the kernels' variables: nothing of the user's folders, and strict claims unless COURSE_STRICT says otherwise."""
+    return {
         "COURSE_STRICT": os.environ.get("COURSE_STRICT", "1"),
         "COURSE_DATA_DIR": str(scratch / "data"),
         "COURSE_RECORD": str(journal),
         "IPYTHONDIR": str(scratch / "ipython"),
     }
-    with patch.dict(os.environ, changed):
-        yield
 
 
 def client(notebook: NotebookNode, folder: Path, **options: Any) -> NotebookClient:
@@ -116,7 +110,7 @@ def execute(path: Path, journal: Path, target: Path | None = None) -> list[float
         place = workplace(path.parent, Path(scratch))
         how = {"timeout": CELL_TIMEOUT, "on_cell_execute": begin, "on_cell_executed": end}
         executing = client(notebook, place, allow_errors=target is not None, **how)
-        with own_environment(journal, Path(scratch)):
+        with patch.dict(os.environ, own_environment(journal, Path(scratch))):
             try:
                 executing.execute(stderr=subprocess.DEVNULL)  # the kernel's own log; cells keep theirs
             except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
@@ -254,11 +248,9 @@ def main() -> int:
         if options.table:
             write_table()
             return 0
-        paths = options.notebooks or sorted(NOTEBOOKS.glob("*.ipynb"))
-        missing = [path for path in paths if not path.is_file()]
-        if missing or not paths:
-            parser.error(f"no such notebook: {', '.join(map(str, missing)) or NOTEBOOKS}")
-        paths = [path.resolve() for path in paths]
+        paths = [path.resolve() for path in options.notebooks or lessons().values()]
+        if missing := [str(path) for path in paths if not path.is_file()]:
+            parser.error(f"no such notebook: {', '.join(missing)}")
         if options.to:
             complete = record_copies(paths, options.to.resolve())
         else:

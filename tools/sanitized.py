@@ -7,23 +7,21 @@ import argparse
 import csv
 import io
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 
 from bs4 import BeautifulSoup
 from nbformat import NotebookNode
 from nbval.plugin import get_sanitize_patterns
 
-from tools.notebook_file import read
+from bilingual import toml_of
+from tools.notebook_file import ROOT, lessons, read
 
-ROOT = Path(__file__).parents[1]
 LIST = ROOT / "tests" / "sanitized_places.csv"
 _SANITIZE = get_sanitize_patterns((ROOT / "tests" / "sanitize.cfg").read_text(encoding="ascii"))
 
 # By what contains a place: classes of the elements around it, the innermost first, or the kind of output.
-REASONS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+REASONS = toml_of(__file__)
 _VERDICTS = {f"course-{name}" for name in ("holds", "fails", "unclear", "model", "needs", "solved", "card")}
 
 
@@ -79,8 +77,8 @@ def listing() -> str:
     table = io.StringIO()
     rows = csv.writer(table, lineterminator="\n")
     rows.writerow(["lesson", "cell", "what", "places", "reason"])
-    for path in sorted((ROOT / "notebooks").glob("[0-9]*.ipynb")):
-        rows.writerows([path.name[:2], cell, what, n, REASONS[what]] for cell, what, n in places(read(path)))
+    for number, path in lessons().items():
+        rows.writerows([number, cell, what, n, REASONS[what]] for cell, what, n in places(read(path)))
     return table.getvalue()
 
 

@@ -5,7 +5,7 @@
 
 from pathlib import Path
 
-from tools.notebook_file import canonical, cells, passages, read
+from tools.notebook_file import ROOT, canonical, cells, read
 from tools.written import LEARNERS
 
 from .markdown import check_blocks, check_links
@@ -16,7 +16,6 @@ from .text import Finding, Findings, check_bold
 
 __all__ = ["ROOT", "Finding", "check_file", "files", "fix"]
 
-ROOT = Path(__file__).parents[2]
 DEFAULT = (
     "notebooks",
     "bilingual.py",
@@ -79,10 +78,9 @@ def _check_lesson(path: Path, place: str, findings: Findings) -> None:
     """Report what is wrong with the terms of a lesson as a whole."""
     try:
         found = cells(path)
-        passages(path)
+        check_glosses(path, findings)
     except (ValueError, KeyError, TypeError, SyntaxError):
         return  # check_notebook has said that it cannot be read
-    check_glosses(path, findings)
     for cell in found:
         check_words(
             cell.script.text if cell.script else cell.source,

@@ -4,18 +4,17 @@ import ast
 import builtins
 import re
 import sys
+from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
 from nbformat import NotebookNode
 
-from tools.notebook_file import code_hash
+from tools.notebook_file import ROOT, code_hash
 from tools.written import LEARNERS, LONGEST, WIDEST, Script, script_in
 
 from . import strings
 from .text import Findings
 
-ROOT = Path(__file__).parents[2]
 COURSE = ("bilingual.py", "course_utils/**/*.py", "torch_doctor/**/*.py", "notebooks/**/*.py")
 DISPLAYED = {"_repr_mimebundle_", "_repr_html_"}
 SHOWS_ITSELF = (
@@ -104,19 +103,22 @@ def showing() -> frozenset[str]:
     Such a result is an object of a class that has a form for a notebook (`_repr_mimebundle_`); the class itself
     counts, too.
     """
-    nodes = [
-        node
-        for pattern in COURSE
-        for path in sorted(ROOT.glob(pattern))
-        if not LEARNERS & set(path.relative_to(ROOT).parts)
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-    ]
+    paths = (path for pattern in COURSE for path in ROOT.glob(pattern))
+    inside = (path for path in paths if not LEARNERS & set(path.relative_to(ROOT).parts))
+    sources = [path.read_text(encoding="utf-8") for path in inside]
+
+    def nodes_where(pattern: str) -> Iterator[ast.AST]:  # to parse all files takes a second
+        found = [source for source in sources if re.search(pattern, source)]
+        return (node for source in found for node in ast.walk(ast.parse(source)))
+
     classes = {
         node.name
-        for node in nodes
+        for node in nodes_where("|".join(DISPLAYED))
         if isinstance(node, ast.ClassDef)
         and any(isinstance(part, ast.FunctionDef) and part.name in DISPLAYED for part in node.body)
     }
+    names = rf"\b(?:{'|'.join(classes)})\b"
+    nodes = list(nodes_where(rf"->.*{names}|{names} as "))
     functions = {
         node.name
         for node in nodes

@@ -68,7 +68,7 @@ def check_markdown(source: str, findings: Findings) -> None:
     if re.search(r"\[\^[^\]\s]+\]", hidden):
         findings.add("tag", "a footnote is not rendered here")
     for picture in re.finditer(r"!\[([^\]]*)\]\(", hidden):
-        check_alternative_text(f'alt="{picture[1]}"', findings)
+        check_alternative_text(f' alt="{picture[1]}"', findings)
     _check_headings(hidden, source, blocks, findings)
     _check_outside(source, blocks, findings)
     texts.check_bold(_outside(source, blocks), findings)
@@ -129,8 +129,8 @@ def _check_outside(source: str, blocks: list[Block], findings: Findings) -> None
 
 def check_alternative_text(attributes: str, findings: Findings) -> None:
     """Report a picture whose alternative text is missing, empty or in one language only."""
-    found = re.search(r"""\salt\s*=\s*"([^"]*)"|^alt="([^"]*)"|\salt\s*=\s*'([^']*)'""", attributes)
-    alt = next((part for part in found.groups() if part is not None), "") if found else ""
+    found = re.search(r"""\salt\s*=\s*(["'])(.*?)\1""", attributes, re.S)
+    alt = found[2] if found else ""
     english, dot, chinese = alt.partition(" · ")
     if not alt.strip():
         findings.add("alternative text", "a picture without alternative text")

@@ -62,10 +62,10 @@ def pairs(tree: ast.AST) -> Iterator[tuple[ast.AST, ast.AST | None, ast.AST | No
 def check_python(source: str, findings: Findings, place: str) -> None:
     """Report what is wrong with the texts of one Python source; ``place`` names it in the findings."""
     tree = ast.parse(source)
-    paired: set[int] = set()
+    done: set[int] = set()  # of nodes whose texts are checked otherwise, or are no texts
     for where, english, chinese in pairs(tree):
         findings.at(f"{place}: line {where.lineno}")
-        paired.update(id(part) for side in (english, chinese) if side is not None for part in ast.walk(side))
+        done.update(id(part) for side in (english, chinese) if side is not None for part in ast.walk(side))
         if english is None or chinese is None:
             known, missing = ("Chinese", "English") if english is None else ("English", "Chinese")
             findings.add("translation", f"{known} without {missing}")
@@ -77,10 +77,11 @@ def check_python(source: str, findings: Findings, place: str) -> None:
             texts.check_chinese(zh, findings, braces=True)
         elif en is not None:
             texts.check_english(en, findings, braces=True)
-    documentation = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    joined = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
-    for node in ast.walk(tree):
-        if id(node) in paired | documentation | joined or not isinstance(node, ast.Constant | ast.JoinedStr):
+    nodes = list(ast.walk(tree))
+    done.update(id(node.value) for node in nodes if isinstance(node, ast.Expr))  # documentation
+    done.update(id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values)
+    for node in nodes:
+        if not isinstance(node, ast.Constant | ast.JoinedStr) or id(node) in done:
             continue
         text = constant_text(node)
         if text and HAS_CJK.search(text):

@@ -37,12 +37,11 @@ _NOT_USED = [
 
 def check_words(source: str, place: str, findings: Findings) -> None:
     """Report words that were decided against, in a file (also in code: labels, comments)."""
-    for number, line in enumerate(source.splitlines(), 1):
-        for pattern, instead in _NOT_USED:
-            for found in re.finditer(pattern, line, re.M):
-                around = line[max(0, found.start() - 8) : found.end() + 8].strip()
-                findings.at(f"{place}: line {number}")
-                findings.add("term", f"{found[0]} in {around!r}", f"write {instead}")
+    for pattern, instead in _NOT_USED:
+        for found in re.finditer(pattern, source, re.M):
+            around = " ".join(source[max(0, found.start() - 8) : found.end() + 8].split())
+            findings.at(f"{place}: line {source.count(chr(10), 0, found.start()) + 1}")
+            findings.add("term", f"{found[0]} in {around!r}", f"write {instead}")
 
 
 # How a term is told from others that hold it: 一行程式 is a line of code, and 監看執行緒 has an English of its own.
@@ -68,11 +67,6 @@ def glossed() -> tuple[tuple[str, re.Pattern[str], re.Pattern[str]], ...]:
     return tuple(found)
 
 
-def _bare(chinese: str) -> str:
-    """Return a Chinese text without tags and marks; code stays, since a gloss may be code."""
-    return re.sub(r"<[^<>]*>|\*\*|`", "", chinese)
-
-
 def check_glosses(path: Path, findings: Findings) -> None:
     """Report each term of the glossary that must have its English in brackets at first use, and has not.
 
@@ -80,7 +74,8 @@ def check_glosses(path: Path, findings: Findings) -> None:
     """
     if path.name.startswith(LOOKED_UP):
         return
-    read = [(p.cell, _bare(p.zh)) for p in passages(path) if p.kind not in ("heading", "details")]
+    kept = (p for p in passages(path) if p.kind not in ("heading", "details"))
+    read = [(p.cell, re.sub(r"<[^<>]*>|\*\*|`", "", p.zh)) for p in kept]  # code stays: a gloss may be code
     for english, used, gloss in glossed():
         uses = ((cell, zh, found) for cell, zh in read if (found := used.search(zh)))
         cell, zh, first = next(uses, (None, "", None))

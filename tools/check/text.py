@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import csv
 import re
-import tomllib
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from markdown_it import MarkdownIt
 
+from bilingual import toml_of
 from tools.markdown_text import CJK, CODE, HAS_CHINESE, HAS_CJK, Visible, plain
 
 GLOSSARY = Path(__file__).parents[2] / "course_utils" / "glossary.csv"
-TODO = tomllib.loads(Path(__file__).with_name("rules.toml").read_text(encoding="utf-8"))
+TODO = toml_of(Path(__file__).with_name("rules"))
 
 
 @dataclass(frozen=True, order=True)
@@ -85,7 +85,7 @@ def check_chinese(text: str, findings: Findings, braces: bool = False) -> None:
     for found in _TWICE_SPACED.finditer(view.text):
         findings.add("spacing", f"a space before a full-width mark in {view.around(found.start())!r}")
     for char in sorted(set(HAS_CJK.findall(view.text))):
-        if char not in BEYOND_BIG5 and not _in_big5(char):
+        if char not in BEYOND_BIG5 and not char.encode("big5", "ignore"):
             findings.add("simplified", f"{char} is not a Traditional character")
     for found in _SIMPLIFIED_WORDS.finditer(view.text):
         findings.add("simplified", f"{found[0]} in {view.around(found.start())!r}")
@@ -94,14 +94,6 @@ def check_chinese(text: str, findings: Findings, braces: bool = False) -> None:
             for found in pattern.finditer(view.text):
                 instead = f"in Taiwan: {term.chinese} ({term.english})"
                 findings.add("glossary", f"{found[0]} in {view.around(found.start())!r}", instead)
-
-
-def _in_big5(char: str) -> bool:
-    try:
-        char.encode("big5")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def fix_chinese(text: str) -> str:

@@ -11,12 +11,11 @@ import json
 import os
 import re
 import stat
-import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TextIO
 
-from bilingual import Bilingual
+from bilingual import Bilingual, toml_of
 from course_utils import lesson
 from tools.classroom.progress_page import SAY, Exercises, Learner, page
 
@@ -30,8 +29,8 @@ def exercises() -> dict[str, dict[str, Bilingual]]:
     """Return the titles of all exercises of the course."""
     found = {}
     for file in sorted(lesson.notebooks().glob("lesson_[0-9][0-9]/exercises.toml")):
-        entries = tomllib.loads(file.read_text(encoding="utf-8"))
-        found[file.parent.name[-2:]] = {name: Bilingual(**own["title"]) for name, own in entries.items()}
+        titles = {name: Bilingual(**entry["title"]) for name, entry in toml_of(file).items()}
+        found[file.parent.name[-2:]] = titles
     return found
 
 

@@ -5,10 +5,10 @@ The minutes come from :mod:`tools.minutes`, which writes TEACHING.md's timetable
 """
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+
+from bilingual import toml_of
 
 LONGEST = 75  # minutes without a break, where a section ends in time
 BREAK, LUNCH = 10, 60
@@ -16,7 +16,7 @@ BREAK, LUNCH = 10, 60
 Minutes = Mapping[str, Mapping[str, float]]  # of each section of each lesson: {"01": {"1.1": 9.0, …}, …}
 
 
-_CONTENT = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_CONTENT = toml_of(__file__)
 
 
 @dataclass(frozen=True)

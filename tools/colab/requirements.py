@@ -5,7 +5,6 @@ this module is the part of it that concerns the course, with its date.
 """
 
 import re
-import tomllib
 import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +12,8 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tools.machines.staging import ROOT
+from bilingual import toml_of
+from tools.notebook_file import ROOT
 
 PUBLISHED = "https://raw.githubusercontent.com/googlecolab/backend-info/main/pip-freeze.gpu.txt"
 STORED = Path(__file__).with_name("installed.txt")
@@ -24,8 +24,7 @@ WIDGETS = {"widgetsnbextension", "jupyterlab-widgets", "packaging", "setuptools"
 
 def dependencies() -> list[Requirement]:
     """Return what the lessons require, as pyproject.toml says it, without the extras."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return [Requirement(text) for text in project["dependencies"]]
+    return [Requirement(text) for text in toml_of(ROOT / "pyproject")["project"]["dependencies"]]
 
 
 def parsed(freeze: str) -> dict[str, str]:

@@ -15,7 +15,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import tomllib
 from collections.abc import Container
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,16 +23,16 @@ from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
+from bilingual import toml_of
 from tools.claim_summary import read_notes
 from tools.cuda_standin.driver import build
 from tools.cuda_standin.profiles import SOUND
-from tools.notebook_file import read
-from tools.record import client
+from tools.notebook_file import ROOT, lessons, read
+from tools.record import client, own_environment
 from tools.sanitized import sanitized
 from tools.written import workplace
 
-ROOT = Path(__file__).parents[2]
-_SETTINGS = tomllib.loads(Path(__file__).with_name("explained.toml").read_text(encoding="utf-8"))
+_SETTINGS = toml_of(Path(__file__).with_name("explained"))
 EXPLAINED, PROBES = _SETTINGS["explained"], _SETTINGS["probe"]
 LESSONS = ("01", "02", "03", "04", "05", "06", "07", "08")
 NOT_COMPARED = {"application/vnd.jupyter.widget-view+json", "image/png", "text/latex"}
@@ -118,15 +117,14 @@ def differences(stored: list[NotebookNode], fresh: list[NotebookNode]) -> list[s
 def kernel_environment(profile: str, library: Path, scratch: Path) -> dict[str, str]:
     """Return the variables with which a kernel runs on a machine of this profile."""
     startup = Path(__file__).with_name("startup")
-    return os.environ | {
+    return {
+        **os.environ,
+        **own_environment(scratch / "journal.jsonl", scratch),
         "CUDA_STANDIN": profile,
         "CUDA_STANDIN_LIBRARY": str(library),
         "PYTHONPATH": os.pathsep.join([str(startup), str(ROOT)]),
         "CUDA_STANDIN_NOTES": str(scratch / "notes.jsonl"),
         "COURSE_STRICT": "0",
-        "COURSE_DATA_DIR": str(scratch / "data"),
-        "COURSE_RECORD": str(scratch / "journal.jsonl"),
-        "IPYTHONDIR": str(scratch / "ipython"),
     }
 
 
@@ -209,8 +207,7 @@ def main() -> int:
     parser.add_argument("notebooks", nargs="*", type=Path, help="default: lessons 01 to 08")
     parser.add_argument("--profile", nargs="+", choices=SOUND, default=SOUND, help="default: all")
     options = parser.parse_args()
-    every = sorted((ROOT / "notebooks").glob("*.ipynb"))
-    paths = options.notebooks or [path for path in every if path.name[:2] in LESSONS]
+    paths = options.notebooks or [lessons()[number] for number in LESSONS]
     measured: dict[str, bool] = {}
     failed = False
     with tempfile.TemporaryDirectory(prefix="cuda-standin-") as folder:

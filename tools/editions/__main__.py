@@ -13,8 +13,8 @@ import sys
 
 from course_utils.language import EDITIONS
 from tools import links
-from tools.notebook_file import canonical, read
-from tools.record import NOTEBOOKS, CellFailed, replace
+from tools.notebook_file import NOTEBOOKS, canonical, read
+from tools.record import CellFailed, replace
 
 from .check import problems
 from .code import missing

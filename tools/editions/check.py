@@ -3,7 +3,7 @@
 import ast
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -78,26 +78,23 @@ def _of_text(text: str, language: str) -> Iterator[str]:
 
 
 @cache
-def _traditional() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Return what finds the glossary's Simplified terms, and its Taiwanese ones in Simplified characters."""
+def _traditional() -> tuple[Callable[[str], str], re.Pattern[str], re.Pattern[str]]:
+    """Return what simplifies characters, and finds the glossary's Simplified terms and its Taiwanese ones so written."""
     from opencc import OpenCC
 
     convert = OpenCC("t2s").convert
     right = sorted({one for one in terms().values() if HAS_CJK.search(one)}, key=len, reverse=True)
     wrong = {convert(term) for term, one in terms().items() if len(term) > 1 and convert(term) not in one}
-    return re.compile("|".join(map(re.escape, right))), re.compile(
-        "|".join(map(re.escape, sorted(wrong - set(right))))
-    )
+    words = (right, sorted(wrong - set(right)))
+    return convert, *(re.compile("|".join(map(re.escape, one))) for one in words)
 
 
 def _not_simplified(text: str) -> Iterator[str]:
-    from opencc import OpenCC
-
-    plain = OpenCC("t2s").convert(text)
+    convert, right, wrong = _traditional()
+    plain = convert(text)
     if plain != text:
         at = next(at for at, (one, other) in enumerate(zip(text, plain, strict=False)) if one != other)
         yield f"a Traditional character: {_around(text, at)}"
-    right, wrong = _traditional()
     if found := wrong.search(right.sub("·", text)):
         yield f"a Taiwanese term: {found[0]} in {_around(text, max(0, text.find(found[0])))}"
 

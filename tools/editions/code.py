@@ -3,18 +3,17 @@
 import io
 import re
 import tokenize
-import tomllib
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
 from nbformat import NotebookNode
 
+from bilingual import toml_of
 from tools.markdown_text import HAS_CJK
+from tools.notebook_file import NOTEBOOKS
 
 from .one_language import written
 
-NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 _SETUP = re.compile(r'^setup\((?P<given>"\d\d"|None)?(?P<more>[^)\n]*)\)', re.M)
 _PAIR = re.compile(r'\bBilingual\((en="[^"\n]*"),\s*zh="[^"\n]*"\)')  # the words of a label
 _NO_WORDS = re.compile(
@@ -30,7 +29,7 @@ _BEFORE_DOCSTRING = (tokenize.INDENT, tokenize.NEWLINE, tokenize.NL, tokenize.EN
 def translations(number: str) -> dict[str, str]:
     """Return the Chinese of the comments and docstrings in the code of lesson `number` by their English."""
     file = NOTEBOOKS / f"lesson_{number}" / "comments.toml"
-    entries = tomllib.loads(file.read_text(encoding="utf-8"))["comment"] if file.exists() else []
+    entries = toml_of(file)["comment"] if file.exists() else []
     return {entry["en"]: entry["zh"] for entry in entries}
 
 

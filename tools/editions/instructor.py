@@ -2,26 +2,25 @@
 
 import difflib
 import re
-import tomllib
 from functools import cache
 from textwrap import dedent, indent
 
 import nbformat
 from nbformat import NotebookNode
 
-from bilingual import Bilingual
+from bilingual import Bilingual, toml_of
 from course_utils import lesson
 from course_utils.exercises import Exercise, exercises_of
 from course_utils.questions import parsed
-from tools.grade.course import make_importable
-from tools.minutes import NOTEBOOKS, by_section, lessons
+from tools.grade.course import make_importable, tasks
+from tools.minutes import by_section
+from tools.notebook_file import NOTEBOOKS, lessons
 from tools.wrong_answers import wrong_answers
 
 from .one_language import TEXTS, words
 
 _CALL = re.compile(r'^(predict|check)\("(\w+)"', re.M)
 _SECTION = re.compile(r"^## (\d+\.\d+) ", re.M)
-_SOLUTION = re.compile(r"^```python\n(.*?)^```", re.M | re.S)
 _BLANK = re.compile(r"(?<!\{)\{\w[^{}]*\}")
 WRONG_ANSWERS = 5  # that are shown of an exercise
 _LONGEST, _WIDEST = 4, 88  # lines of one, and characters of a line
@@ -45,10 +44,7 @@ def add(notebook: NotebookNode, language: str) -> None:
                 made.append(_cell(cell, "notes", _notes(number, found[1], minutes, language)))
         elif cell.cell_type == "code":
             for kind, name in _CALL.findall(cell.source):
-                if kind == "predict":
-                    text = _question(number, name, language)
-                else:
-                    text = _exercise(number, name, _solution(notebook.cells[at + 1 : at + 3]), language)
+                text = (_question if kind == "predict" else _exercise)(number, name, language)
                 made.append(_cell(cell, f"{kind}-{name}"[:30], text))
     notebook.cells = [cell for cell in made if cell.source]
 
@@ -91,14 +87,13 @@ def _table(minutes: dict[str, dict[str, int]], notebook: NotebookNode, language:
 @cache
 def notes(number: str) -> dict[str, dict[str, Bilingual]]:
     """Return a lesson's speaker notes by section ("1.2") and part ("say": ``say_en``, ``say_zh`` in notes.toml)."""
-    room = NOTEBOOKS / f"lesson_{number}"
     return {
         section: {
             part: Bilingual(given[f"{part}_en"], given[f"{part}_zh"])
             for part in TEXTS["note"]
             if f"{part}_en" in given
         }
-        for section, given in tomllib.loads((room / "notes.toml").read_text(encoding="utf-8")).items()
+        for section, given in toml_of(NOTEBOOKS / f"lesson_{number}" / "notes").items()
     }
 
 
@@ -124,19 +119,13 @@ def _question(number: str, name: str, language: str) -> str:
     return _quoted([title, "\n".join(rows)])
 
 
-def _solution(cells: list[NotebookNode]) -> str:
-    """Return the code of the solution that stands in one of the next cells, or nothing."""
-    found = (_SOLUTION.search(cell.source) for cell in cells if cell.cell_type == "markdown")
-    return next((solution[1] for solution in found if solution), "")
-
-
-def _exercise(number: str, name: str, solution: str, language: str) -> str:
+def _exercise(number: str, name: str, language: str) -> str:
     make_importable()  # those of lesson 08 import its project
     exercise = exercises_of(number)[name]
     hints = [f"{at}. {_one(hint, language)}" for at, hint in enumerate(exercise.hints, 1)]
     made, wrong = wrong_answers(number, name), []
     for key, source in ((key, source) for key, sources in made.items() for source in sources):
-        lines = _other_lines(source, solution)
+        lines = _other_lines(source, tasks(number)[name].solution)
         short = 0 < len(lines) <= _LONGEST and max(map(len, lines)) <= _WIDEST
         if short and key != "returned_none":  # a forgotten `return` teaches nothing about the exercise
             said = words("“{}”: ", "「{}」：", language).format(_one(_words_of(exercise, key), language))

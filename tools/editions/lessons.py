@@ -9,8 +9,8 @@ from unittest.mock import patch
 
 from nbformat import NotebookNode
 
-from tools.notebook_file import canonical, read
-from tools.record import NOTEBOOKS, ROOT, execute, replace
+from tools.notebook_file import NOTEBOOKS, ROOT, canonical, lessons, read
+from tools.record import execute, replace
 from tools.written import workplace
 
 from .making import edition
@@ -31,7 +31,7 @@ def chosen(numbers: Iterable[str] = ()) -> list[str]:
     Raises:
         ValueError: There is no such lesson.
     """
-    names = {path.name[:2]: path.name for path in sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))}
+    names = {number: path.name for number, path in lessons().items()}
     wanted = set(numbers) or set(names)
     if unknown := sorted(wanted - set(names)):
         raise ValueError(f"there is no lesson {', '.join(unknown)}; there are {', '.join(names)}.")

@@ -2,7 +2,6 @@
 
 import html
 import re
-import tomllib
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
+from bilingual import toml_of
 from course_utils.language import EDITIONS
 
 from .code import code_in, fences_in
@@ -41,8 +41,10 @@ def edition(notebook: NotebookNode, language: str, audience: str, *, outputs: bo
         elif cell.cell_type == "code":
             cell.source = code_in(cell.source, course.lesson, language)
             if outputs:
-                for output in cell.outputs:
-                    _one_language(output, language)
+                for data in (output.get("data", {}) for output in cell.outputs):
+                    if "text/html" in data:
+                        data["text/html"] = html_in(data["text/html"], language)
+                        data["text/plain"] = _plain(data["text/html"])
             else:
                 cell.outputs, cell.execution_count = [], None
             cell.metadata.get("course", {}).pop("ran", None)  # the hash of the source in both languages
@@ -60,9 +62,8 @@ def edition(notebook: NotebookNode, language: str, audience: str, *, outputs: bo
 @cache
 def changes() -> dict[str, list[dict[str, str]]]:
     """Return what an edition says otherwise, by cell."""
-    text = Path(__file__).with_name("changes.toml").read_text(encoding="utf-8")
     found: dict[str, list[dict[str, str]]] = {}
-    for entry in tomllib.loads(text)["change"]:
+    for entry in toml_of(Path(__file__).with_name("changes"))["change"]:
         found.setdefault(entry["cell"], []).append(entry)
     return found
 
@@ -74,13 +75,6 @@ def _changed(source: str, cell: str) -> str:
                 raise ValueError(f"changes.toml: cell {cell} does not hold {change[side]!r} once.")
             source = source.replace(change[side], change[f"to_{side}"])
     return source
-
-
-def _one_language(output: NotebookNode, language: str) -> None:
-    data = output.get("data", {})
-    if "text/html" in data:
-        data["text/html"] = html_in(data["text/html"], language)
-        data["text/plain"] = _plain(data["text/html"])
 
 
 def _plain(markup: str) -> str:

@@ -5,12 +5,11 @@ from pathlib import Path
 
 from bilingual import Bilingual, texts
 from course_utils.simplified import simplified
-from tools.markdown_text import VOID_TAGS, hide_code
+from tools.markdown_text import hide_code, language_blocks
 
 TEXTS: dict[str, dict[str, Bilingual]] = texts(Path(__file__).with_name("texts"))  # what is said besides
 
-_TAG = re.compile(r"<(?P<close>/)?(?P<name>[A-Za-z][\w-]*)(?P<rest>(?:\s[^<>]*)?)>")
-_LANG = re.compile(r"""\slang\s*=\s*["']?([\w-]*)["']?""")
+_LANG = re.compile(r"""\slang\s*=\s*["']?[\w-]*["']?""")
 _HEADING = re.compile(
     r"^(?P<marks> {0,3}#{1,6}[ \t]+(?:\d+(?:\.\d+)*[ \t]+)?)(?P<en>.+?) · (?P<zh>.+)$", re.M
 )
@@ -30,7 +29,7 @@ def words(en: str, zh: str, language: str) -> str:
 def html_in(markup: str, language: str) -> str:
     """Return HTML in one language; it has pairs of elements with ``lang``, and text alternatives ``English · 中文``."""
     picked = _TEXT_ALTERNATIVE.sub(lambda found: f'{found[1]}="{found[_side(language)]}"', markup)
-    return written(_pick(picked, picked, language), language)
+    return written(_pick(picked, language), language)
 
 
 def markdown_in(source: str, language: str) -> str:
@@ -38,7 +37,7 @@ def markdown_in(source: str, language: str) -> str:
     for found in reversed(list(_HEADING.finditer(hide_code(source)))):
         one = "".join(source[slice(*found.span(part))] for part in ("marks", _side(language)))
         source = source[: found.start()] + one + source[found.end() :]
-    picked = _pick(source, hide_code(source), language)
+    picked = _pick(source, language)
     return written(re.sub(r"\n{3,}", "\n\n", picked).strip("\n"), language)
 
 
@@ -46,33 +45,20 @@ def _side(language: str) -> str:
     return "en" if language == "en" else "zh"
 
 
-def _pick(source: str, seen: str, language: str) -> str:
-    """Return `source` without the other language's elements; tags are looked for in `seen`, which is as long."""
-    kept: list[str] = []
-    at, depth, skipping = 0, 0, -1  # skipping: the depth of the element that is left out, or -1
-    unwrapped: dict[int, bool] = {}  # depths of elements whose tags are left out: whether it is a block
-    for tag in _TAG.finditer(seen):
-        if tag["name"].lower() in VOID_TAGS or tag[0].endswith("/>"):
+def _pick(source: str, language: str) -> str:
+    """Return `source` without the other language's elements, and without tags that only name the language."""
+    edits, left_out = [], 0  # left_out: the end of the last element that is left out
+    for block in language_blocks(source):
+        if block.start < left_out:
             continue
-        if tag["close"]:
-            depth -= 1
-            if skipping == depth:
-                skipping, at = -1, tag.end()
-            elif skipping < 0 and depth in unwrapped:
-                kept.append(source[at : tag.start()])
-                unwrapped.pop(depth)
-                at = tag.end()
+        if (block.language == "en") != (language == "en"):
+            left_out = block.after
+            edits.append((block.start, left_out, ""))
             continue
-        spoken = _LANG.search(tag["rest"])
-        if spoken and skipping < 0:
-            kept.append(source[at : tag.start()])
-            at = tag.end()
-            rest = tag["rest"].replace(spoken[0], "", 1)
-            if (spoken[1] == "en") != (language == "en"):
-                skipping = depth
-            elif tag["name"] == "p" or rest:
-                kept.append(f"<{tag['name']}{rest}>")
-            else:
-                unwrapped[depth] = True
-        depth += 1
-    return "".join(kept) + source[at:]
+        tag = _LANG.sub("", source[block.start : block.inner], count=1)
+        bare = tag == f"<{block.tag}>" != "<p>"
+        edits.append((block.start, block.inner, "" if bare else tag))
+        edits += [(block.end, block.after, "")] * bare
+    for start, end, new in sorted(edits, reverse=True):
+        source = source[:start] + new + source[end:]
+    return source

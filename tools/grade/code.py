@@ -52,21 +52,17 @@ def parsed(source: str) -> ast.Module | None:
 
 def normal(source: str) -> str:
     """Return some code as text in which only what it does counts, not comments, docstrings, layout or ``check``."""
-    try:
-        if len(source) > LONGEST:
-            return source
-        tree = ast.parse(source)
-        for node in ast.walk(tree):
-            body = getattr(node, "body", None)
-            if isinstance(node, ast.Module):
-                node.body = [part for part in node.body if not is_check(part)]
-            elif isinstance(body, list) and body and isinstance(body[0], ast.Expr):
-                text = body[0].value
-                if isinstance(text, ast.Constant) and isinstance(text.value, str):
-                    node.body = body[1:]
-        return ast.dump(tree)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    if (tree := parsed(source)) is None:
         return source
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(node, ast.Module):
+            node.body = [part for part in node.body if not is_check(part)]
+        elif isinstance(body, list) and body and isinstance(body[0], ast.Expr):
+            text = body[0].value
+            if isinstance(text, ast.Constant) and isinstance(text.value, str):
+                node.body = body[1:]
+    return ast.dump(tree)
 
 
 def bound(statement: ast.AST) -> set[str]:

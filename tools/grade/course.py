@@ -6,16 +6,13 @@ import sys
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
 
 from course_utils.exercises import Exercise, exercises_of
 from tools import notebook_file
 from tools.grade import code
-from tools.notebook_file import Cell
+from tools.notebook_file import NOTEBOOKS, ROOT, Cell, lessons
 from tools.written import MINE
 
-ROOT = Path(__file__).parents[2]
-NOTEBOOKS = ROOT / "notebooks"
 IMPORTABLE = (ROOT, NOTEBOOKS, NOTEBOOKS / "workers" / "forecast")
 _SOLUTION = re.compile(r"<details>.*?\n```python\n(.*?)\n```\n.*</details>", re.S)
 
@@ -43,12 +40,6 @@ def make_importable() -> None:
     sys.path[:] = [path for path in sys.path if path] + [
         str(path) for path in IMPORTABLE if str(path) not in sys.path
     ]
-
-
-@cache
-def lessons() -> dict[str, Path]:
-    """Return the notebook of each lesson, by its number."""
-    return {path.name[:2]: path for path in sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))}
 
 
 @cache

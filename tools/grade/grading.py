@@ -107,10 +107,8 @@ def _examined(answer: Answer, limits: Limits, protected: bool) -> Mark:
 
 def _statements(text: str) -> int:
     """Return how many statements an answer has, definitions and imports not counted."""
-    try:
-        nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.stmt)]
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return 0
+    tree = code.parsed(text)
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.stmt)] if tree else []
     kinds = ast.FunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom
     return sum(not isinstance(node, kinds) and not code.is_check(node) for node in nodes)
 

@@ -36,14 +36,6 @@ def _read(content: bytes) -> NotebookNode:
     return nbformat.v4.upgrade(nbformat.reads(content.decode("utf-8"), as_version=4))
 
 
-def _clear(cell: NotebookNode) -> NotebookNode:
-    """Remove what an execution has left in a cell, and return the cell."""
-    if cell.cell_type == "code":
-        cell.outputs, cell.execution_count = [], None
-        cell.metadata.pop("course", None)  # which code it was that has left the outputs
-    return cell
-
-
 def _written(notebook: NotebookNode) -> bytes:
     return f"{nbformat.writes(notebook).rstrip()}\n".encode()
 
@@ -57,7 +49,9 @@ def without_outputs(content: bytes) -> bytes:
     notebook = _read(content)
     notebook.metadata.pop("widgets", None)
     for cell in notebook.cells:
-        _clear(cell)
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+            cell.metadata.pop("course", None)  # which code it was that has left the outputs
     return _written(notebook)
 
 

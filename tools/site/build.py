@@ -17,16 +17,15 @@ from tools import links
 from tools.editions import AUDIENCES, chosen
 from tools.editions import lesson as edition
 from tools.evidence import claims_of_today, counts, device_name
-from tools.notebook_file import canonical
+from tools.notebook_file import NOTEBOOKS, ROOT, canonical
 from tools.site import course, practice, verification
-from tools.site.course import NOTEBOOKS, TEXTS, Lesson
+from tools.site.course import TEXTS, Lesson
 from tools.site.notebook import pictures_out, plain
 from tools.written import workers
 from torch_doctor.errors.card import entry_html
 from torch_doctor.errors.catalogue import entries
 
 HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
 PAGES = "https://{}.github.io/{}"  # where GitHub puts a repository's website
 LOOK_UP = ("practice", "cheat_sheets", "errors", "verified", "downloads")
 LONGEST = 155  # characters of a description, for search engines and shared links

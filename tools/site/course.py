@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 from bs4 import BeautifulSoup
@@ -10,12 +11,9 @@ from nbformat.v4 import new_output
 
 from bilingual import Bilingual, texts
 from tools.editions import lesson as edition
-from tools.notebook_file import read
-from tools.site import practice
+from tools.notebook_file import ROOT, read
 from tools.site.notebook import Page, cell_soup, markdown, page
 
-ROOT = Path(__file__).parents[2]
-NOTEBOOKS = ROOT / "notebooks"
 HTML_LANGUAGES = {"en": "en", "zh-TW": "zh-Hant-TW", "zh-CN": "zh-Hans-CN"}
 LANGUAGE_NAMES = {"en": "English", "zh-TW": "繁體中文", "zh-CN": "简体中文"}
 
@@ -81,7 +79,7 @@ def lesson(path: Path, language: str, pages: list[str]) -> Lesson:
             kept = [
                 out for out, text in zip(cell.outputs, stored, strict=True) if "course-figure" not in text
             ]
-            drawn = practice.room(f"lesson_{path.name[:2]}.{found[1]}").EXPLORER
+            drawn = import_module(f"lesson_{path.name[:2]}.{found[1]}").EXPLORER
             cell.outputs = [*kept, new_output("display_data", {"text/html": drawn.html(**drawn.defaults())})]
     about, labels = original.metadata["course"], (str(TEXTS["code"]), str(TEXTS["output"]))
     whole = page(made, pages, labels)

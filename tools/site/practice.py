@@ -6,19 +6,18 @@ Drawing takes some 0.2 s a picture, so what was drawn is kept in ``build/practic
 import hashlib
 import itertools
 import json
-import sys
-import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from course_utils.explorer import Explorer
+from bilingual import toml_of
+from course_utils.explorer import Explorer  # from here on, the rooms can be imported
 from course_utils.figures import key
+from tools.notebook_file import ROOT
 
 HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
 KEPT = ROOT / "build" / "practice"
 
 
@@ -44,14 +43,7 @@ class Practice:
 
 def offered() -> dict[str, dict[str, Any]]:
     """Return which explorers the page offers, and which of their choices, by the name of their module."""
-    return tomllib.loads((HERE / "practice.toml").read_text(encoding="utf-8"))
-
-
-def room(name: str) -> Any:
-    """Return the module of a lesson's room, ``"lesson_05.batch_split"``."""
-    if str(ROOT / "notebooks") not in sys.path:
-        sys.path.insert(0, str(ROOT / "notebooks"))
-    return import_module(name)
+    return toml_of(__file__)
 
 
 def practices(lessons: Iterable[str]) -> Iterator[Practice]:
@@ -60,7 +52,7 @@ def practices(lessons: Iterable[str]) -> Iterator[Practice]:
     for name, about in offered().items():
         if (lesson := name[7:9]) not in wanted:
             continue
-        module, controls = room(name), []
+        module, controls = import_module(name), []
         found = module.explorer(**about["with"]) if "with" in about else module.EXPLORER
         for control in found.controls:
             texts = about["only"].get(control.name, [key(text) for text, _ in control.options])

@@ -7,10 +7,9 @@ from typing import Any
 from bilingual import Bilingual
 from course_utils import lesson, recordings
 from course_utils.needs import NAMES
+from course_utils.recordings import runs
 from course_utils.units import number
 from tools.claim_summary import claims_in
-
-ROOT = Path(__file__).parents[2]
 
 
 @dataclass
@@ -24,11 +23,6 @@ class Claim:
     # For each machine its verdict and its value. The verdict is "holds", "unclear", "fails"; "changed" if the claim had
     # another limit then; "" if it was not measured.
     results: list[tuple[str, str]]
-
-
-def runs() -> list[dict[str, Any]]:
-    """Return the recorded runs, newest first."""
-    return recordings.read(ROOT / "recordings")
 
 
 def _result(run: dict[str, Any], id: str, limits: recordings.Limits) -> tuple[str, str]:  # noqa: A002

@@ -10,7 +10,6 @@ heights are known. Nothing is shrunk below 20 px at 1024 × 768. ``reveal/`` hol
 
 import html
 import re
-import tomllib
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -20,8 +19,10 @@ from bs4 import BeautifulSoup
 from nbformat import NotebookNode
 from pygments.formatters import HtmlFormatter
 
+from bilingual import toml_of
 from tools.editions.one_language import words
-from tools.site.course import HTML_LANGUAGES, ROOT
+from tools.notebook_file import NOTEBOOKS
+from tools.site.course import HTML_LANGUAGES
 from tools.site.notebook import listing, markdown, output_html
 
 HERE = Path(__file__).parent
@@ -114,8 +115,7 @@ def _code(cell: NotebookNode, lead: str) -> str:
 
 def marks(number: str, what: str = "show") -> set[str]:
     """Return the ids in a list of a lesson's slides.toml (show, silent, whole, below); headings are always shown."""
-    path = ROOT / "notebooks" / f"lesson_{number}" / "slides.toml"
-    return set(tomllib.loads(path.read_text(encoding="utf-8")).get(what, ()))
+    return set(toml_of(NOTEBOOKS / f"lesson_{number}" / "slides").get(what, ()))
 
 
 def slides(notebook: NotebookNode, show: set[str], language: str) -> list[Slide]:

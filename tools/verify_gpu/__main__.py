@@ -18,9 +18,10 @@ from pathlib import Path
 
 from tools.claim_summary import write_job_summary
 from tools.evidence import slug, write
+from tools.notebook_file import ROOT, lessons
 from tools.verify_gpu import archive
 from tools.verify_gpu.findings import judge_claims, judge_shares, read_journals, summary
-from tools.verify_gpu.session import NOTEBOOKS, ROOT, Failed, Outcome, Remark, Session
+from tools.verify_gpu.session import Failed, Outcome, Remark, Session
 from tools.verify_gpu.steps import CALLS, STEPS, TEXTS, WITH, NotCuda
 from tools.verify_gpu.unverified import of_the_course
 
@@ -34,7 +35,7 @@ THREE_CALLS = (
 
 def choose(words: list[str]) -> list[Path]:
     """Return the notebooks whose names begin with one of `words` (all without words), or raise a ValueError."""
-    every = sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))
+    every = lessons().values()
     unknown = [word for word in words if not any(path.name.startswith(word) for path in every)]
     if unknown:
         names = ", ".join(path.stem for path in every)

@@ -11,8 +11,7 @@ import tarfile
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from tools.notebook_file import code_hash
-from tools.verify_gpu.session import NOTEBOOKS, ROOT
+from tools.notebook_file import NOTEBOOKS, ROOT, code_hash
 from torch_doctor.diagnosis.privacy import clean
 
 FORMAT = 1

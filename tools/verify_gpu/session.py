@@ -10,10 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tools.notebook_file import ROOT
 from torch_doctor.subprocesses import kill, start
-
-ROOT = Path(__file__).parents[2]
-NOTEBOOKS = ROOT / "notebooks"
 
 
 class Failed(Exception):

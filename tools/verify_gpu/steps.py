@@ -8,8 +8,9 @@ from pathlib import Path
 
 from bilingual import texts
 from course_utils.machine import usable_cores
+from tools.notebook_file import ROOT
 from tools.scheduling import uses_gpu
-from tools.verify_gpu.session import ROOT, Failed, Remark, Session
+from tools.verify_gpu.session import Failed, Remark, Session
 from torch_doctor.errors import provoke
 from torch_doctor.errors.catalogue import entries
 from torch_doctor.errors.matching import find_cause

@@ -4,6 +4,7 @@ from typing import Any
 
 from course_utils import lesson, recordings
 from tools.evidence import claims_of_today
+from tools.notebook_file import lessons
 from tools.verify_gpu.ranks import cases
 from torch_doctor.errors.catalogue import entries
 
@@ -12,8 +13,7 @@ TWO_GPUS = "two_gpus"
 
 def sentences() -> dict[str, str]:
     """Return the claims of all lessons in English by id."""
-    rooms = sorted(lesson.notebooks().glob(lesson.room("[0-9][0-9]")))
-    texts = [lesson.all_texts(room.name[-2:])["claim"] for room in rooms]
+    texts = [lesson.all_texts(number)["claim"] for number in lessons()]
     return {key: text["en"] for claims in texts for key, text in claims.items()}
 
 
