@@ -15,33 +15,27 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
-from typing import Any
 
 from bilingual import Bilingual
-from torch_doctor.data import read_folder
-from torch_doctor.errors.catalogue import CARD, FORMS, Entry, entries, expressions
+from torch_doctor.errors.catalogue import CARD, FORMS, Entry, entries, expressions, form_table
 
 _HANDLED = "During handling of the above exception, another exception occurred"
-
-
-def _data(table: str) -> dict[str, Any]:
-    return read_folder("torch_doctor.errors.catalogue")["z_general"][table]
 
 
 @cache
 def reading(name: str) -> re.Pattern[str]:
     """Return the compiled expression `name` of the table ``reading``."""
-    return re.compile(_data("reading")[name], re.M)
+    return re.compile(form_table("reading")[name], re.M)
 
 
 def _pip(module: str) -> str:
     top = module.split(".")[0]
-    return _data("pip").get(top, top.replace("_", "-"))
+    return form_table("pip").get(top, top.replace("_", "-"))
 
 
 def _place(path: str) -> tuple[str, str]:
     """Return where a file lies (``own``, ``python``, ``package``, ``node``, or a part of PyTorch) and its package, or ""."""
-    for place, pattern in _data("places").items():
+    for place, pattern in form_table("places").items():
         if found := re.search(pattern, path.replace("\\", "/")):
             return place, found[found.lastindex] if found.lastindex else ""
     return "own", ""
@@ -133,11 +127,11 @@ def _filled(entry: Entry, words: dict[str, str]) -> Entry:
     words = {"asker": words.get("package", ""), "pip": _pip(module), "top": module.split(".")[0]} | words
     words["packages"] = " ".join(packages)
     called = "-called" if words.get("package") and "caller" in words else ""
-    place = _data("place").get(words.get("place", where + called), {"en": "", "zh": ""})
+    place = form_table("place").get(words.get("place", where + called))
 
     def fill(part: str, language: str) -> str:
-        before = place[language] + " " * (language == "en") if part == "meaning" else ""
-        default = {name: pair[language] for name, pair in _data("words").items()}
+        before = place[language] + " " * (language == "en") if place and part == "meaning" else ""
+        default = {name: pair[language] for name, pair in form_table("words").items()}
         text = (before + getattr(getattr(entry, part), language)).strip()
         return re.sub(
             r"‹(\w+)›", lambda hole: (words.get(hole[1]) or default[hole[1]]).replace("`", "'"), text

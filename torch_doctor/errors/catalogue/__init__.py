@@ -130,6 +130,11 @@ def entries() -> dict[str, Entry]:
     return found
 
 
+def form_table(name: str) -> dict[str, Any]:
+    """Return a table that the forms of errors share, such as ``reading``."""
+    return read_folder("torch_doctor.errors.catalogue")["z_general"][name]
+
+
 def errors_of(cause: str) -> tuple[Entry, ...]:
     """Return the errors that a machine with `cause` prints.
 
