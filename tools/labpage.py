@@ -49,8 +49,9 @@ FONTS = f"""<?xml version="1.0"?>
 </fontconfig>
 """
 
-# JupyterLab asks the kernel about its debugger, and says this when the notebook is left before the answer has come.
-LEFT_TOO_SOON = "Could not restore the debugger state: Canceled future for debug_request"
+# JupyterLab asks the kernel about its debugger and for a subshell. If the notebook is left before the answer has come,
+# the browser's console says so.
+LEFT_TOO_SOON = re.compile("Canceled future for (debug|create_subshell)_request")
 AS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 
 
@@ -216,7 +217,7 @@ class NotebookPage:
         self.page_errors.append(str(error))
 
     def _console(self, message: Any) -> None:
-        if message.type == "error" and not message.text.startswith(LEFT_TOO_SOON):
+        if message.type == "error" and not LEFT_TOO_SOON.search(message.text):
             self.console_errors.append(message.text)
 
     def __enter__(self) -> NotebookPage:
