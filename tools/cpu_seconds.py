@@ -34,9 +34,10 @@ def spent() -> float:
 
 def _children(process: int) -> list[int]:
     found = ""
-    for listed in Path(f"/proc/{process}/task").glob("*/children"):
-        with suppress(OSError):  # the thread has just ended
-            found += listed.read_text(encoding="utf-8")
+    with suppress(OSError):  # the process has just ended
+        for listed in Path(f"/proc/{process}/task").glob("*/children"):
+            with suppress(OSError):  # the thread has just ended
+                found += listed.read_text(encoding="utf-8")
     return list(map(int, found.split()))
 
 
