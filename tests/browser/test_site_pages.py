@@ -26,7 +26,7 @@ from tools.editions import chosen
 from tools.site import course, practice, verification
 from tools.site.build import NOTEBOOKS, build
 from tools.site.notebook import markdown, page, plain
-from torch_doctor.errors.catalogue import entries
+from torch_doctor.errors.catalogue import messages
 
 HAN = re.compile("[\u4e00-\u9fff]")
 
@@ -99,8 +99,8 @@ def test_the_search_knows_every_section_and_every_error(site: Path) -> None:
         for name, soup in soups(site, f"{folder}/0*.html").items():
             sections = soup.select("article > h2, article > h3")
             assert sections and {f"{name.partition('/')[2]}#{one['id']}" for one in sections} <= addresses
-        assert {f"errors.html#{name}" for name in entries()} <= addresses
-        assert all(title and text for _, title, _, text in places)
+        assert {f"errors.html#{name}" for name in messages()} <= addresses
+        assert all(title and text and "‹" not in text for _, title, _, text in places)
 
 
 def test_pictures_have_a_size_and_a_text(site: Path) -> None:

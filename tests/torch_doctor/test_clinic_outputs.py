@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from torch_doctor.errors.catalogue import entries
+from torch_doctor.errors.catalogue import FORMS, entries
 from torch_doctor.errors.matching import find_cause
 
 OUTPUTS: list[dict[str, Any]] = [
@@ -43,7 +43,7 @@ def held_back(output: dict[str, Any]) -> bool:
 def named(output: dict[str, Any]) -> str:
     """Return the entry; "" also for the form of an error that is no matter of the clinic: its card claims no cause."""
     match = find_cause(output["lines"]).match
-    if match is None or (not output["entry"] and match.entry.role in ("form", "other")):
+    if match is None or (not output["entry"] and match.entry.role in FORMS):
         return ""
     return match.entry.name
 

@@ -14,9 +14,9 @@ import torch_doctor
 from torch_doctor import __main__ as command
 from torch_doctor import style
 from torch_doctor.errors import browser, search
-from torch_doctor.errors.catalogue import FORMS, entries
+from torch_doctor.errors.catalogue import messages
 
-ENTRIES = {name: entry for name, entry in entries().items() if entry.role not in FORMS}
+ENTRIES = messages()
 
 # --- search -------------------------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ from tools.site.course import TEXTS, Lesson
 from tools.site.notebook import pictures_out, plain
 from tools.written import workers
 from torch_doctor.errors.card import entry_html
-from torch_doctor.errors.catalogue import entries
+from torch_doctor.errors.catalogue import messages
 
 HERE = Path(__file__).parent
 PAGES = "https://{}.github.io/{}"  # where GitHub puts a repository's website
@@ -204,13 +204,13 @@ class _Writer:
     def _errors(self) -> None:
         topics: dict[str, list[tuple[str, str, Markup, str]]] = {}
         lessons = {one.number: f"{one.name}.html" for one in self.lessons}
-        for name, entry in entries().items():
+        for name, entry in messages().items():
             card = entry_html(entry, link_similar=True, lesson_link=lessons.get(entry.lesson))
             samples = "\n\n".join(entry.samples)
             topics.setdefault(str(entry.topic), []).append((name, entry.message, Markup(card), samples))
             words = f"{plain(card)}\n{samples}"
             self.places.append((f"errors.html#{name}", entry.message, str(TEXTS["errors"]), words))
-        self._page("errors", topics=topics, count=len(entries()))
+        self._page("errors", topics=topics, count=len(messages()))
 
     def _verified(self, name: str) -> dict[str, Any] | None:
         """Return the newest run's date and name, and its counts for a lesson; None where nothing is recorded."""

@@ -8,7 +8,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from bilingual import Bilingual, chosen_language, joined, markup, measured, only_language, plain, spans
+from bilingual import (
+    Bilingual,
+    all_of,
+    chosen_language,
+    joined,
+    markup,
+    measured,
+    only_language,
+    plain,
+    spans,
+)
 from torch_doctor.data import screen
 from torch_doctor.errors.catalogue import Entry, entries
 from torch_doctor.errors.matching import Finding
@@ -33,10 +43,6 @@ def lesson_file(number: str) -> str | None:
 
 def _lesson(number: str) -> Bilingual:
     return Bilingual(f"Lesson {number}", f"第 {number.lstrip('0') or '0'} 課")
-
-
-def _pair(*parts: Bilingual) -> Bilingual:
-    return Bilingual(" ".join(part.en for part in parts), "".join(part.zh for part in parts))
 
 
 def _doctor(entry: Entry, program: str = "python -m torch_doctor") -> Bilingual | None:
@@ -135,7 +141,7 @@ class Explanation:
     def _also(self) -> Bilingual | None:
         messages = [f"`{match.entry.message.replace('`', chr(39))}`" for match in self.finding.others[:4]]
         joined_up = Bilingual("; ".join(messages), "；".join(messages)) if messages else None
-        return joined_up and _pair(_TEXTS["also"], joined_up)
+        return joined_up and all_of(_TEXTS["also"], joined_up)
 
     def html(self) -> str:
         """Return the card as HTML."""
@@ -162,7 +168,7 @@ class Explanation:
         texts = list(self._remarks())
         if entry := self.entry:
             head += ("：" if language == "zh" else ": ") + entry.message
-            texts += [_pair(_LABELS[part], getattr(entry, part)) for part in _LABELS]
+            texts += [all_of(_LABELS[part], getattr(entry, part)) for part in _LABELS]
             lesson = _lesson(entry.lesson)
             source = Bilingual(entry.source, entry.source)
             if lesson_file(entry.lesson):

@@ -115,11 +115,11 @@ def general(text: str, spans: list[tuple[int, int]]) -> Iterator[tuple[Entry, in
         for entry in (entry for entry in forms if not entry.where or where in entry.where):
             for hit in filter(None, (pattern.search(error) for pattern in expressions(entry.name))):
                 named = {key.rstrip("234"): word for key, word in hit.groupdict().items() if word}
-                yield _filled(entry, words | named), at
+                yield filled(entry, words | named), at
                 return
 
 
-def _filled(entry: Entry, words: dict[str, str]) -> Entry:
+def filled(entry: Entry, words: dict[str, str]) -> Entry:
     """Return `entry` with a sentence about the place before its meaning, and with its ‹placeholders› filled in."""
     where, module = words.get("where", "unknown"), words.get("module", "")
     given = ["" if where == "node" else words.get("package"), words.get("caller"), _pip(module)]
@@ -129,12 +129,12 @@ def _filled(entry: Entry, words: dict[str, str]) -> Entry:
     called = "-called" if words.get("package") and "caller" in words else ""
     place = form_table("place").get(words.get("place", where + called))
 
+    def word(name: str, language: str) -> str:
+        return words.get(name) or form_table("words")[name][language]
+
     def fill(part: str, language: str) -> str:
         before = place[language] + " " * (language == "en") if place and part == "meaning" else ""
-        default = {name: pair[language] for name, pair in form_table("words").items()}
         text = (before + getattr(getattr(entry, part), language)).strip()
-        return re.sub(
-            r"‹(\w+)›", lambda hole: (words.get(hole[1]) or default[hole[1]]).replace("`", "'"), text
-        )
+        return re.sub(r"‹(\w+)›", lambda hole: word(hole[1], language).replace("`", "'"), text)
 
     return replace(entry, **{part: Bilingual(fill(part, "en"), fill(part, "zh")) for part in CARD})

@@ -19,7 +19,7 @@ import time
 from dataclasses import dataclass
 
 from torch_doctor.errors.catalogue import FORMS, ROLES, Entry, context, entries, expressions
-from torch_doctor.errors.general import errors, general, reading
+from torch_doctor.errors.general import errors, filled, general, reading
 
 MAX_CHARACTERS = 200_000  # of longer texts, the beginning and the end are read
 
@@ -136,18 +136,18 @@ def _matches(
         if deadline is not None and time.thread_time() > deadline:
             raise TimeoutError("matching this text takes too long")
         title = f"\n{text}\n".find(f"\n{entry.message}\n")  # copied from the clinic's own list
-        asked = () if entry.role in FORMS else expressions(name)
-        hits = (hit for pattern in asked for hit in pattern.finditer(text))
+        form = entry.role in FORMS  # only by its title; `general` asks for its patterns
+        hits = (hit for pattern in (() if form else expressions(name)) for hit in pattern.finditer(text))
         spans = [hit.span() for hit in hits if not reading("without").search(_line_at(text, hit.start()))]
         if title < 0 and not (spans and context(name).search(text)):
             continue
         spans = spans or [(title, title + len(entry.message))]
         known += spans
-        found.append(match(entry, min(spans)[0]))
+        found.append(match(filled(entry, {}) if form else entry, min(spans)[0]))
     superseded = {name for one in found for name in one.entry.supersedes}
     kept = [one for one in found if one.entry.name not in superseded]
     if deadline is None and not any(one.entry.role in ("cause", "general") for one in kept):
-        kept += [match(*form) for form in general(text, known)]
+        kept += [match(*one) for one in general(text, known)]
     return sorted(kept, key=lambda one: one.start), known
 
 

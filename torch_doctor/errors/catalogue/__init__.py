@@ -130,6 +130,12 @@ def entries() -> dict[str, Entry]:
     return found
 
 
+@cache
+def messages() -> dict[str, Entry]:
+    """Return the entries that know a message: all but the forms, whose texts are filled in from an error."""
+    return {name: entry for name, entry in entries().items() if entry.role not in FORMS}
+
+
 def form_table(name: str) -> dict[str, Any]:
     """Return a table that the forms of errors share, such as ``reading``."""
     return read_folder("torch_doctor.errors.catalogue")["z_general"][name]
