@@ -160,9 +160,8 @@ class _Watch(overrides.TorchFunctionMode):
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs, state.chosen.watching = kwargs or {}, True
         try:
-            known = state.machine.known
-            for memory in pinned.values():  # what is over for the host is over for all that comes later
-                memory.uses = [use for use in memory.uses if known.get(use.work.key, -1) < use.work.order]
+            for memory in list(pinned.values()):  # what is over for the host is over for all that comes later
+                memory.forget(state.machine.known)
             if not any(memory.uses for memory in pinned.values()):
                 return function(*args, **kwargs)
             tensors = [t for t in tensors_in((args, list(kwargs.values()))) if t.is_cpu and is_pinned(t)]

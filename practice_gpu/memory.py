@@ -83,7 +83,7 @@ def reap() -> None:
 
 
 def _give_back(block: Block) -> None:
-    pool, known = _pools[block.key, block.segment.numel() == _SEGMENT], state.machine.known
+    pool = _pools[block.key, block.segment.numel() == _SEGMENT]
     if block.behind and block.behind.free:
         pool.remove(block.behind)
         block.join()
@@ -91,7 +91,7 @@ def _give_back(block: Block) -> None:
         block = block.before
         pool.remove(block)
         block.join()
-    block.uses = [use for use in block.uses if known.get(use.work.key, -1) < use.work.order]
+    block.forget(state.machine.known)
     block.free = True
     bisect.insort(pool, block, key=_size)
 

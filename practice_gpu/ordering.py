@@ -1,8 +1,9 @@
 """Two uses of one memory, at least one of them a write, that nothing orders: no stream, no event, no wait."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from practice_gpu.simulation import HOST, Machine, Work
+from practice_gpu.simulation import HOST, Key, Machine, Work
 
 _MANY = 64  # uses of one memory that are kept apart
 
@@ -23,6 +24,10 @@ class Memory:
 
     def __init__(self) -> None:
         self.uses: list[Use] = []
+
+    def forget(self, known: Mapping[Key, int]) -> None:
+        """Drop the uses that the host knows to be over: `known` holds the last order of each queue that it has seen."""
+        self.uses = [use for use in self.uses if known.get(use.work.key, -1) < use.work.order]
 
 
 class Race(NamedTuple):
