@@ -4,7 +4,7 @@
        └───── reads ─────> the run's folder <───── write ────┘
 
 When a process ends, however it ends, all to the right of it ends. On Linux, a process that has imported PyTorch stands
-between kernel and torchrun, and waits for the next launch (fork_server.py).
+between kernel and torchrun, and waits for the next launch that it fits (fork_server.py).
 """
 
 import sys

@@ -1,7 +1,7 @@
 """Run torchrun for the notebook and leave nothing behind: no process, no port, no file.
 
 To import PyTorch takes two seconds of a processor. On Linux, where a fork copies a process in milliseconds, `Template`
-forks the ranks, as `fork_server` has forked this process. They are processes as torchrun starts them, but that modules
+forks the ranks; this process itself is forked by `fork_server` where its launch allows that. They are processes as torchrun starts them, but that modules
 are loaded already, and that Python's hashes of texts are the same in all ranks.
 
 The notebook's kernel may be interrupted, restarted or killed at any moment, so torchrun runs in a session of its own,
@@ -74,7 +74,12 @@ def outcome_in(folder: Path) -> tuple[str, dict[int, int]]:
 
 
 def start(arguments: list[str], environment: dict[str, str]) -> subprocess.Popen:
-    """Start torchrun with its options, a worker and its arguments, for the run whose folder is in the environment."""
+    """Start torchrun with its options, a worker and its arguments.
+
+    Args:
+        arguments: Of torchrun.
+        environment: All variables; the run's folder, which exists, is among them.
+    """
     return subprocess.Popen(
         # -P: files in the working directory must not be imported instead of modules.
         [sys.executable, "-P", __file__, *arguments],

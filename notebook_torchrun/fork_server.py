@@ -89,6 +89,7 @@ class Server:
         neutral = {agent.FOLDER: "-" * len(os.fsencode(variables[agent.FOLDER]))}
         with asked:
             self._process = subprocess.Popen(
+                # The last argument is room for the command line of an agent, see `show_command`.
                 [sys.executable, "-P", __file__, str(asked.fileno()), str(IDLE_SECONDS), "-" * 2000],
                 env=variables | neutral,
                 pass_fds=[asked.fileno()],
@@ -194,18 +195,19 @@ def main() -> None:
     getenv = ctypes.CDLL(None).getenv
     getenv.restype = ctypes.c_void_p
     shown = getenv(agent.FOLDER.encode())
-    lines, last, most = asked.makefile(), time.monotonic(), float(sys.argv[2])
+    lines, last, asking = asked.makefile(), time.monotonic(), True
     while True:
         if busy := some_run():
             last = time.monotonic()
-        if not select.select([asked] if most else [], [], [], 0.5)[0]:
-            if os.getppid() != kernel or not busy and time.monotonic() > last + most:
+        if not select.select([asked] if asking else [], [], [], 0.5)[0]:
+            over = not asking or time.monotonic() > last + float(sys.argv[2])
+            if os.getppid() != kernel or not busy and over:
                 return
             continue
         if not (line := lines.readline()):
             if not busy:
                 return
-            most = 0.0  # nobody will ask any more
+            asking = False
             continue
         arguments, place, variables = json.loads(line)
         with suppress(ImportError):  # in tests, a small program stands in for PyTorch
