@@ -1,6 +1,7 @@
 """The picture of a run while it goes on, and the card that stays when it has ended. Pure functions that return HTML."""
 
 import html
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -104,7 +105,7 @@ def panel(command: str, state: str, progress: Progress | None) -> str:
     if progress is None:
         return _card("course-needs", command, state, "")
     steps, epoch, epochs = progress.steps, number(progress.last, "epoch"), number(progress.config, "epochs")
-    where = f"epoch {epoch + 1:g}/{epochs:g}, " if epoch is not None and epochs else ""
+    where = f"epoch {epoch + 1:g}/{math.ceil(epochs)}, " if epoch is not None and epochs else ""
     where += f"step {progress.step:g}" + (f"/{steps:g}" if steps else "")
     left = TIME["left"].format(time=clock(progress.left))
     body = (
