@@ -78,7 +78,6 @@ def kernel_environment(scratch: Path) -> dict[str, str]:
         "COURSE_RECORD": str(journal(scratch)),
         "COURSE_DATA_DIR": str(scratch / "data"),
         "IPYTHONDIR": str(scratch / "ipython"),  # start-up files of the user would change outputs
-        "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS": "0",  # it costs more than the two kernels that are compiled in all
     }
 
 

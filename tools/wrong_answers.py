@@ -3,10 +3,16 @@
 from collections.abc import Mapping
 from functools import cache
 from textwrap import indent
+from typing import Any
 
 from bilingual import toml_of
 from course_utils import lesson
 from course_utils.exercises import exercises_of
+
+
+@cache
+def _of_lesson(number: str) -> dict[str, Any]:
+    return toml_of(lesson.notebooks() / lesson.room(number) / "wrong_answers.toml")
 
 
 @cache
@@ -17,7 +23,7 @@ def wrong_answers(number: str, name: str) -> dict[str, tuple[str, ...]]:
         number: The lesson, two digits.
         name: The exercise.
     """
-    given = toml_of(lesson.notebooks() / lesson.room(number) / "wrong_answers.toml")[name]
+    given = dict(_of_lesson(number)[name])
     # An exercise whose answer is a script has it with its judge.
     start = given.pop("start", getattr(exercises_of(number)[name].judge, "solution", ""))
 

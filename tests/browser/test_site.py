@@ -33,10 +33,11 @@ def host(site: Path) -> Iterator[str]:
         server.shutdown()
 
 
-def opened(chromium: Any, size: tuple[int, int] = LAPTOP, scheme: str = "light", **options: Any) -> Any:
+def opened(chromium: Any, **options: Any) -> Any:
     """Return a page of a fresh profile, with a list of what went wrong and of the addresses it loaded."""
-    options = {"color_scheme": scheme, "locale": "en-US"} | options
-    page = chromium.new_context(viewport={"width": size[0], "height": size[1]}, **options).new_page()
+    options = {"color_scheme": "light", "locale": "en-US"} | options
+    page = chromium.new_context(**options).new_page()
+    resized(page, LAPTOP)
     page.problems, page.loaded = [], []
     page.on("pageerror", lambda error: page.problems.append(str(error)))
     page.on("console", lambda said: page.problems.append(said.text) if said.type == "error" else None)
@@ -55,7 +56,7 @@ def shared(chromium: Any) -> Iterator[Any]:
 @pytest.fixture
 def page(shared: Any) -> Any:
     """Return a page in a large window, on a light screen. Its profile is that of other tests: a new one costs half a second."""
-    shared.set_viewport_size({"width": LAPTOP[0], "height": LAPTOP[1]})
+    resized(shared, LAPTOP)
     shared.emulate_media(media="screen", color_scheme="light")
     shared.problems.clear(), shared.loaded.clear()
     return shared
@@ -150,7 +151,7 @@ def test_the_language_is_remembered_and_keeps_page_and_section(chromium: Any, si
 
 
 def test_light_and_dark_are_remembered(chromium: Any, host: str) -> None:
-    page = opened(chromium, scheme="light")
+    page = opened(chromium)
     background = "getComputedStyle(document.body).backgroundColor"
     page.goto(f"{host}/en/index.html")
     light = page.evaluate(background)

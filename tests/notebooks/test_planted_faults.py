@@ -223,7 +223,7 @@ def copies(small: Path, faults: dict[str, dict[str, Any]]) -> list[tuple[Noteboo
     """Plant faults of different cells in one copy, since every run of a notebook starts a kernel."""
     made: list[tuple[NotebookNode, list[str], set[str]]] = []
     for name, fault in faults.items():
-        cells = {fault["at"], fault["fails"], fault.get("before", "")} - {""}
+        cells = {fault["at"], fault["fails"], fault.get("before", fault["at"])}
         free = (one for one in made if not one[2] & cells)
         one = next(free, None) or (read(small), [], set())
         if one not in made:

@@ -1,15 +1,14 @@
 """The machines that can be staged: the tables of ``catalogue.toml``."""
 
 import re
-import tomllib
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from packaging.requirements import Requirement
 
+from bilingual import toml_of
 from tools.machines import environments, staging
 from tools.machines.staging import ROOT, Run
 
@@ -46,8 +45,7 @@ def _torch(name: str) -> str:
 
 
 def _catalogue() -> tuple[Machine, ...]:
-    content = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-    made = []
+    content, made = toml_of(__file__), []
     for name, entry in content["machine"].items():
         if python := entry.get("python"):
             torch = _torch(entry["torch"])

@@ -4,13 +4,13 @@ import os
 import re
 import shutil
 import subprocess
-import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from packaging.requirements import Requirement
 
+from bilingual import toml_of
 from tools.machines.staging import FOLDER, ROOT, NotStaged, Run, StagingError
 
 # Where PIP_EXTRA_INDEX_URL names an index of CPU wheels, an environment takes about 1.5 GB.
@@ -19,7 +19,7 @@ SIZE = "about 6 GB on Linux, because PyTorch brings CUDA there; PIP_EXTRA_INDEX_
 
 def dependencies() -> list[str]:
     """Return everything that the course and its tests need, as pyproject.toml says it."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = toml_of(ROOT / "pyproject")["project"]
     extras = [text for texts in project["optional-dependencies"].values() for text in texts]
     return [*project["dependencies"], *(text for text in extras if not text.startswith(project["name"]))]
 
