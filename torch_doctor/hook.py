@@ -71,7 +71,6 @@ def install() -> bool:
 
 def remove() -> None:
     """Show no more explanations below errors."""
-    shell = _shell()
-    if shell is not None:
+    if shell := _shell():
         for hook in _installed(shell):
             shell.events.unregister(_EVENT, hook)

@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-from bilingual import Bilingual
+from bilingual import Bilingual, pair
 from torch_doctor.data import read_folder
 
 
@@ -42,10 +42,9 @@ def glossary() -> tuple[Word, ...]:
     """Return all technical words."""
     found = []
     for entry in read_folder("torch_doctor.diagnosis", "texts")["words"].values():
-        english, chinese = (entry["name"],) * 2 if "name" in entry else (entry["en"], entry["zh"])
-        pattern = entry.get("pattern", rf"(?i)(?<![\w/-]){re.escape(english)}s?(?![\w/-])")
-        meaning = Bilingual(entry["means_en"], entry["means_zh"])
-        found.append(Word(Bilingual(english, chinese), meaning, pattern))
+        name = Bilingual(entry["name"], entry["name"]) if "name" in entry else pair(entry)
+        pattern = entry.get("pattern", rf"(?i)(?<![\w/-]){re.escape(name.en)}s?(?![\w/-])")
+        found.append(Word(name, pair(entry, "means_"), pattern))
     return tuple(found)
 
 

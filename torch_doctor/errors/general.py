@@ -55,9 +55,8 @@ def errors(text: str, spans: list[tuple[int, int]], *, inline: bool = False) -> 
             continue
         # A message may begin on the line below its type (mp.spawn), therefore the 8 characters after the line.
         known = any(line.start() <= stop and start <= line.end() + 8 for start, stop in spans)
-        if not (
-            known or reading("wrapper").search(line[0]) or (inline and reading("harmless").search(line[0]))
-        ):
+        left_out = [reading("wrapper"), reading("harmless")] if inline else [reading("wrapper")]
+        if not known and not any(pattern.search(line[0]) for pattern in left_out):
             yield line.start() + error.start(1)
 
 
@@ -127,14 +126,12 @@ def filled(entry: Entry, words: dict[str, str]) -> Entry:
     words = {"asker": words.get("package", ""), "pip": _pip(module), "top": module.split(".")[0]} | words
     words["packages"] = " ".join(packages)
     called = "-called" if words.get("package") and "caller" in words else ""
-    place = form_table("place").get(words.get("place", where + called))
-
-    def word(name: str, language: str) -> str:
-        return words.get(name) or form_table("words")[name][language]
+    place, default = form_table("place").get(words.get("place", where + called)), form_table("words")
 
     def fill(part: str, language: str) -> str:
         before = place[language] + " " * (language == "en") if place and part == "meaning" else ""
         text = (before + getattr(getattr(entry, part), language)).strip()
-        return re.sub(r"‹(\w+)›", lambda hole: word(hole[1], language).replace("`", "'"), text)
+        word = {name: words.get(name) or pair[language] for name, pair in default.items()}
+        return re.sub(r"‹(\w+)›", lambda hole: word[hole[1]].replace("`", "'"), text)
 
     return replace(entry, **{part: Bilingual(fill(part, "en"), fill(part, "zh")) for part in CARD})
