@@ -77,7 +77,9 @@ def test_measurements_have_the_first_process(processes: int, gpus: int, tmp_path
         own = next(cores for worker, _, _, *cores in log if worker == "gw0")
         assert len(own) == (usable // 2 if gpus else 1)
         beside = [number for number, (worker, *_, core) in enumerate(log) if worker != "gw0" and core in own]
-        over = [number for number, (worker, file, *_) in enumerate(log) if worker == "gw0" and file not in TIMED]
+        over = [
+            number for number, (worker, file, *_) in enumerate(log) if worker == "gw0" and file not in TIMED
+        ]
         assert not beside or over[0] < beside[0] and {log[number][0] for number in beside} == {"gw2"}
         assert bool(beside) == (processes > usable)
 
