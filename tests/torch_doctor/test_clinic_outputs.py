@@ -25,6 +25,7 @@ OUTPUTS: list[dict[str, Any]] = [
         "clinic_outputs_fresh.toml",
         "clinic_outputs_forms.toml",
         "clinic_outputs_judged.toml",
+        "clinic_outputs_distrib.toml",
     )
     for output in tomllib.loads(Path(__file__).with_name(file).read_text(encoding="utf-8"))["output"]
 ]
