@@ -29,6 +29,7 @@ OUTPUTS: list[dict[str, Any]] = [
         "clinic_outputs_compile.toml",
         "clinic_outputs_install.toml",
         "clinic_outputs_packages.toml",
+        "clinic_outputs_distrib.toml",
     )
     for output in tomllib.loads(Path(__file__).with_name(file).read_text(encoding="utf-8"))["output"]
 ]
