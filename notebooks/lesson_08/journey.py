@@ -55,7 +55,7 @@ def try_compile(
             with preserved_state(threads=1):
                 seconds = timed(train, device, 2 * batch, **compiled)[1]
             speed, found = rate(train, device, **compiled)
-            what = limit(train, device, wrap_alone=inner, **compiled)
+            what = limit(train, device, speed, wrap_alone=inner, **compiled)
             add("compile", speed, error=found, waits=waits(programs.report_each), limit=what)
             after = batch / speed
             paid = f"{steps_to_pay(seconds, before, after):,.0f}"
@@ -125,7 +125,7 @@ def measure(key: str, train: Train, **part: Any) -> None:
     device = torch.device("cpu") if key in ON_CPU else try_gpu()
     speed, error = rate(train, device, learn=key not in SAME_LOSSES, **part)
     held = waits(part.get("loop", programs.report_each))
-    what = limit(train, device, **part)
+    what = limit(train, device, speed, **part)
     add(key, speed, error=error, waits=held, limit=what, device=device)
     if key != "slow":  # its timeline was just looked at
         _say(_SAID["now"].format(name=STEPS[key], rate=number(speed), limit=LIMITS[what]))

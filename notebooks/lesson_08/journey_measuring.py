@@ -125,12 +125,19 @@ def _marked(batches: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any
     return marked
 
 
-def limit(train: Train, device: torch.device, wrap_alone: Any = None, **part: Any) -> str:
+def limit(train: Train, device: torch.device, speed: float, wrap_alone: Any = None, **part: Any) -> str:
     """Return what limits a program now: "data", "compute" or "launch" (Python and the launches).
 
     A timeline of four steps says for which share of its time the loop waits for data, and the GPU computes. Without a GPU, a
-    step with one window says what a step costs that hardly computes anything; `wrap_alone` is its `wrap`, since to compile
-    again for another size would take as long as the first time.
+    step with one window says what a step costs that hardly computes anything.
+
+    Args:
+        train: The program.
+        device: Where it trains.
+        speed: Its windows per second, as :func:`rate` has measured them.
+        wrap_alone: The `wrap` of the step with one window, since to compile again for another size would take as long as the
+            first time.
+        part: As in :func:`rate`.
     """
     batch, batches = part.get("batch", 8), part.get("batches", programs.from_table)
     part = part | {"batches": _marked(batches)}
@@ -145,6 +152,5 @@ def limit(train: Train, device: torch.device, wrap_alone: Any = None, **part: An
         else:
             alone = part | {"batch": 1} | ({"wrap": wrap_alone} if wrap_alone else {})
             small = min(timed(train, device, 4, **alone)[1] for _ in range(2))
-            large = min(timed(train, device, 4 * batch, **part)[1] for _ in range(2))
-            computing = small / large < OVERHEAD
+            computing = small * speed / (4 * batch) < OVERHEAD
     return "data" if share >= WAITING else "compute" if computing else "launch"

@@ -4,7 +4,6 @@ A number counts only under the rules of :mod:`shared.score_rules`. Each is kept 
 the date and the version of these rules, because it cannot be compared with others.
 """
 
-import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -18,15 +17,12 @@ from torch import nn
 from bilingual import Bilingual, Block, enumerated, measured_both
 from course_utils import lesson, run_mode
 from course_utils.machine import try_gpu
-from course_utils.torch_state import preserved_state
 from course_utils.units import duration, number
 from notebook_torchrun import launch
 from shared import kept_rates, program, score_rules
-from shared.score_rules import Refused
+from shared.score_rules import ENOUGH_SECONDS, MOST_RUNS, Refused, timed
 from shared.scoreboard_picture import STAGES, TEXTS, Entry, board
 
-Train = Callable[[torch.device, int], nn.Module]
-ENOUGH_SECONDS, MOST_RUNS = 2.0, 5
 LONG_SECONDS = 20.0  # beside a run as long, what a GPU's first call loads (some seconds) may be neglected
 LIMIT = 240.0  # seconds for all runs of several processes
 FILE = "scoreboard"  # beside the progress, see course_utils.settings
@@ -40,26 +36,6 @@ def quiet(value: Any) -> Any:
     """Return `value`, which as the last line of a cell shows nothing, since the board has shown it."""
     kind = type(value)
     return type(kind.__name__, (kind,), {"_ipython_display_": lambda self: None})(value)
-
-
-def timed(train: Train, device: torch.device, epochs: int) -> tuple[Any, float]:
-    """Return what ``train(device, epochs)`` returns, and the seconds it takes, the work of all GPUs included.
-
-    The CPU computes with one thread: several wait for each other, so that one busy core would make the number up to
-    twenty times smaller. PyTorch's settings that `train` changes are put back.
-    """
-
-    def synchronize() -> None:
-        for index in range(torch.cuda.device_count()):
-            if torch.cuda.memory_reserved(index):  # a GPU without memory of ours has no work of ours
-                torch.cuda.synchronize(index)
-
-    with preserved_state(threads=1):
-        synchronize()
-        start = time.perf_counter()
-        network = train(device, epochs)
-        synchronize()
-        return network, time.perf_counter() - start
 
 
 def measure(

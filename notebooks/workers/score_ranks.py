@@ -21,7 +21,7 @@ from torch.distributed.rendezvous import rendezvous
 from torch.nn.parallel import DistributedDataParallel
 
 from notebook_torchrun import report
-from shared import program, score_rules, scoreboard
+from shared import program, score_rules
 
 LIMIT = timedelta(seconds=60)
 NCCL = torch.cuda.is_available() and dist.is_nccl_available()
@@ -61,12 +61,12 @@ def group(
 
 
 def timed(
-    train: scoreboard.Train, device: torch.device, epochs: int
+    train: score_rules.Train, device: torch.device, epochs: int
 ) -> tuple[nn.Module, float]:
     """Return the trained network, and the seconds from when all begin until all end."""
     dist.barrier()
     begin = time.perf_counter()
-    network, _ = scoreboard.timed(train, device, epochs)
+    network, _ = score_rules.timed(train, device, epochs)
     dist.barrier()
     seconds = time.perf_counter() - begin
     if isinstance(network, DistributedDataParallel):
@@ -79,12 +79,12 @@ def timed(
     return network, seconds
 
 
-def measure(train: scoreboard.Train, device: torch.device, epochs: int) -> dict:
+def measure(train: score_rules.Train, device: torch.device, epochs: int) -> dict:
     """Return what the fastest of several runs reached, by the number of processes."""
     store, rank, world = next(rendezvous("env://", timeout=LIMIT))
     times = {ranks: [] for ranks in (1, world)}
     shares = []
-    for turn in range(scoreboard.MOST_RUNS):
+    for turn in range(score_rules.MOST_RUNS):
         for ranks, seconds in times.items():
             with group(store, f"turn {turn} of {ranks}", ranks, device) as member:
                 if member:
@@ -93,7 +93,7 @@ def measure(train: scoreboard.Train, device: torch.device, epochs: int) -> dict:
                     shares.append(score_rules.accuracy(network, device))
         if rank == 0:  # decides for all
             spent = sum(map(sum, times.values()))
-            enough = turn > 0 and spent > 2 * scoreboard.ENOUGH_SECONDS
+            enough = turn > 0 and spent > 2 * score_rules.ENOUGH_SECONDS
             store.set(f"enough {turn}", str(enough))
         if store.get(f"enough {turn}") == b"True":
             break

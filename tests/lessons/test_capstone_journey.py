@@ -124,11 +124,12 @@ def test_the_limit_is_read_from_a_timeline(
     recorded: Timeline, small: float, limit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def timed(train: Any, device: Any, count: int, **part: Any) -> tuple[Any, float]:
-        return None, small if part["batch"] == 1 else 1.0
+        assert (count, part["batch"]) == (4, 1)
+        return None, small
 
     monkeypatch.setattr(journey_measuring.timeline, "record", lambda action, warm_up: recorded)
     monkeypatch.setattr(journey_measuring, "timed", timed)
-    assert journey_measuring.limit(programs.train, CPU, batch=8) == limit in LIMITS
+    assert journey_measuring.limit(programs.train, CPU, 32.0, batch=8) == limit in LIMITS
 
 
 def test_a_marked_source_gives_the_same_batches_and_a_span_for_each() -> None:
