@@ -27,10 +27,10 @@ def has_amx() -> bool:
 
 
 @cache
-def works(program: str) -> bool:
+def works(program: str, **environment: str) -> bool:
     """Return whether `program` succeeds in a fresh Python process within two minutes; asked once per session."""
     try:
-        run_fresh(program)
+        run_fresh(program, **environment)
     except RuntimeError:
         return False
     return True
@@ -51,19 +51,19 @@ def can_compile() -> bool:
     On a CPU it needs vector instructions, too: without them it succeeds, but generates slow code. Where something is
     plainly missing, the answer comes at once; elsewhere a tiny function is compiled.
     """
-    if not uses_vectors():
-        return False
     names = ("cl",) if os.name == "nt" else (os.environ.get("CXX", ""), "g++", "clang++", "c++")
-    if not any(name and shutil.which(name) for name in names):
+    if not uses_vectors() or not any(name and shutil.which(name) for name in names):
         return False
-    if sys.platform == "darwin":
-        # Without the command line tools, every compiler in /usr/bin is a stub that opens a window to install them.
-        if subprocess.run(["xcode-select", "-p"], capture_output=True).returncode != 0:
-            return False
+    # Without the command line tools, every compiler in a Mac's /usr/bin is a stub that opens a window to install them.
+    if sys.platform == "darwin" and subprocess.run(["xcode-select", "-p"], capture_output=True).returncode:
+        return False
     # torch.compile writes this to stderr on GPUs with fewer than 68 multiprocessors, where it means nothing to learners.
     inductor = logging.getLogger("torch._inductor.utils")
     inductor.addFilter(lambda record: "Not enough SMs" not in record.getMessage())
-    return works(_COMPILE)
+    # If the best vector instructions of a CPU work, PyTorch need not compile a test for each set that the CPU has.
+    best = not torch.cuda.is_available() and works(_COMPILE, TORCHINDUCTOR_VEC_ISA_OK="1")
+    torch._inductor.config.cpp.vec_isa_ok = best or None
+    return best or works(_COMPILE)
 
 
 def uses_vectors() -> bool:

@@ -183,12 +183,13 @@ def test_what_compiling_needs(
     found: list[str],
     vectors: bool,
     tools: int,
-    compiles: bool,
+    compiles: list[bool],
     answer: bool,
-    asked: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    programs: list[str] = []
+    """On a CPU it is tried with the best vector instructions, then with those that PyTorch finds to work."""
+    pretend(monkeypatch, 0)
+    trusted, config = compiles[:1] == [True], torch._inductor.config
     monkeypatch.delenv("CXX", raising=False)
     monkeypatch.setattr(os, "name", "posix")
     monkeypatch.setattr(sys, "platform", system)
@@ -197,9 +198,10 @@ def test_what_compiling_needs(
         subprocess, "run", lambda command, **_: subprocess.CompletedProcess(command, tools, "", "")
     )
     monkeypatch.setattr(needs, "uses_vectors", lambda: vectors)
-    monkeypatch.setattr(needs, "works", lambda program: bool(programs.append(program)) or compiles)
-    assert needs.can_compile() is answer
-    assert len(programs) == asked, "what is plainly missing is not tried"
+    monkeypatch.setattr(needs, "works", lambda program, **_: compiles.pop(0))
+    with config.patch({"cpp.vec_isa_ok": None}):
+        assert needs.can_compile() is answer
+        assert not compiles and config.cpp.vec_isa_ok is (trusted or None)
 
 
 @pytest.mark.nightly
@@ -229,7 +231,7 @@ def test_torch_compile_says_nothing_about_small_gpus(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(utils.DeviceProperties, "create", lambda device: small)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: small)
     monkeypatch.setattr(needs, "uses_vectors", lambda: True)
-    monkeypatch.setattr(needs, "works", lambda program: True)
+    monkeypatch.setattr(needs, "works", lambda program, **_: True)
     monkeypatch.setattr(shutil, "which", lambda name: name)
     monkeypatch.setattr(utils.log, "filters", [])
     monkeypatch.setattr(utils.log, "handle", lambda record: seen.append(utils.log.filter(record)))
