@@ -30,7 +30,7 @@ from tools.claim_summary import read_notes
 from tools.evidence import FOLDER as RECORDINGS
 from tools.evidence import claims_of_today, counts, device_name, write
 from tools.markdown_text import between
-from tools.notebook_file import NOTEBOOKS, ROOT, canonical, cells, code_hash, lessons, read
+from tools.notebook_file import ROOT, canonical, cells, code_hash, lessons, read
 from tools.written import workplace
 
 CELL_TIMEOUT = 600  # seconds
@@ -224,7 +224,7 @@ def record(paths: list[Path], evidence: bool) -> bool:
         lines = read_notes(journal)
     complete = len(took) == len(paths)
     if evidence and complete and lines:
-        anew = set(paths) >= set(NOTEBOOKS.glob("[0-9]*.ipynb"))
+        anew = set(paths) >= set(lessons().values())
         print(f"recorded run: {write(lines, anew=anew).name} ({len(lines)} notes)")
         write_table()
         if anew:
