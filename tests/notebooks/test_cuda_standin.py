@@ -1,13 +1,13 @@
 """On a stand-in for a machine with CUDA the lessons do what they do without one, and the stand-in is like CUDA."""
 
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from tabled import tabled
 
+from course_utils import run_fresh
 from tools.cuda_standin.__main__ import LESSONS, Report, kernel_environment, run
 from tools.cuda_standin.driver import build
 from tools.cuda_standin.profiles import SOUND
@@ -42,13 +42,9 @@ def lesson(number: str, profile: str, library: Path, cells: str) -> Report:
 
 @tabled
 def test_the_stand_in_is_like_cuda(what: str, code: str, library: Path, tmp_path: Path) -> None:
-    environment = kernel_environment("h100", library, tmp_path)
-    done = subprocess.run(
-        # Without the interpreter's own end: it would stop the threads of autograd's engine inside of C++, which may abort.
-        [sys.executable, "-c", f"{code}\nimport os\nos._exit(0)"],
-        env=environment, capture_output=True, text=True, timeout=400,
-    )  # fmt: skip
-    assert done.returncode == 0, f"{what}: {done.stderr}"
+    # Without the interpreter's own end: it would stop the threads of autograd's engine inside of C++, which may abort.
+    code += "\nimport os\nos._exit(0)"
+    run_fresh(code, seconds=400, **kernel_environment("h100", library, tmp_path))
 
 
 # --- the lessons --------------------------------------------------------------------------------------
