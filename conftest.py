@@ -19,7 +19,7 @@ from nbval.kernel import RunningKernel
 from nbval.plugin import IPyNbCell, IPyNbFile, NbCellError
 
 from tools import claim_summary
-from tools.written import workplace
+from tools.written import own_environment, workplace
 
 pytest_plugins = ["tools.cpu_seconds", "tools.scheduling"]
 
@@ -70,17 +70,6 @@ def journal(scratch: Path) -> Path:
     return Path(os.environ.get("COURSE_JOURNALS", scratch)) / f"{scratch.name}.jsonl"
 
 
-def kernel_environment(scratch: Path) -> dict[str, str]:
-    """Return the variables a notebook's kernel gets: strict claims, nothing of the user's own folders."""
-    scratch.mkdir(parents=True, exist_ok=True)
-    return {
-        "COURSE_STRICT": "1",
-        "COURSE_RECORD": str(journal(scratch)),
-        "COURSE_DATA_DIR": str(scratch / "data"),
-        "IPYTHONDIR": str(scratch / "ipython"),  # start-up files of the user would change outputs
-    }
-
-
 # --- kernels ------------------------------------------------------------------------------------------
 
 
@@ -111,7 +100,8 @@ class KernelDied(Exception):
 def set_up_notebook(self: IPyNbFile) -> None:
     """Start the kernel in an environment of its own: no progress yet, and no scripts of a learner in `mine/`."""
     scratch = self.config.stash[SCRATCH] / self.path.stem
-    changed = kernel_environment(scratch)
+    scratch.mkdir(parents=True, exist_ok=True)
+    changed = own_environment(journal(scratch), scratch) | {"COURSE_STRICT": "1"}
     place = str(workplace(self.path.parent, scratch))
     # ipykernel does not capture the output of subprocesses while it sees this variable; students' does.
     with (

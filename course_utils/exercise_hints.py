@@ -24,19 +24,15 @@ def is_stub(answer: Any) -> bool:
     return steps in ([("LOAD_CONST", None), ("RETURN_VALUE", None)], [("RETURN_CONST", None)])
 
 
-def _where(error: BaseException) -> str:
-    """Return the line of the deepest frame that the learner wrote (a notebook cell or an unnamed string), or ""."""
-    frames = traceback.extract_tb(error.__traceback__)
-    lines = [frame.lineno for frame in frames if re.search("ipykernel|^<(?!frozen)", frame.filename)]
-    return str(lines[-1]) if lines else ""
-
-
 def raised(error: BaseException) -> Bilingual:
     """Return the hint for an answer that raised `error`, or that cannot be called or examined."""
     try:
         text = (str(error).strip().splitlines() or [""])[0][:200].replace("`", "'").rstrip(".")
     except BaseException:  # asking for its text raises as well
         text = ""
-    quoted, line = Bilingual(f": {text}", f"：{text}") if text else "", _where(error)
-    hint = HINTS["raised" if line else "cannot_be_used"]
-    return hint.format(kind=type(error).__name__, quoted=quoted, line=line)
+    quoted = Bilingual(f": {text}", f"：{text}") if text else ""
+    frames = traceback.extract_tb(error.__traceback__)
+    # Those that the learner wrote: in a notebook's cell or an unnamed string.
+    lines = [frame.lineno for frame in frames if re.search("ipykernel|^<(?!frozen)", frame.filename)]
+    hint = HINTS["raised" if lines else "cannot_be_used"]
+    return hint.format(kind=type(error).__name__, quoted=quoted, line=lines[-1] if lines else "")

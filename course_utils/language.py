@@ -58,9 +58,6 @@ def switch() -> Any:
         options=list(zip(("English", "中文", "English + 中文"), CHOICES, strict=True)),
         value=choice(),
         tooltips=("English", "中文", "both · 中英對照"),
-    )
-    buttons.add_class("course-switch")
+    ).add_class("course-switch")
     buttons.observe(lambda change: remember(change["new"]), "value")
-    box = widgets.HBox([buttons, widgets.HTML(style())])
-    box.add_class("course-switch-row")
-    return box
+    return widgets.HBox([buttons, widgets.HTML(style())]).add_class("course-switch-row")

@@ -83,10 +83,8 @@ def gpus() -> list[torch.device]:
         RuntimeError: The set-up cell was not run, or did not ask for any.
     """
     if not _devices:
-        raise RuntimeError(
-            "this notebook has no GPUs yet: run its first code cell (with `setup(…, gpus=…)`) · "
-            "這份筆記本還沒有 GPU：請先執行第一個程式碼儲存格（`setup(…, gpus=…)`）"
-        )
+        said = _TEXTS["none_yet"]
+        raise RuntimeError(f"{said.en} · {said.zh}")
     return list(_devices)
 
 

@@ -5,8 +5,6 @@ reliable all the same. The two ways take turns (A B B A …), so that both meet 
 its *fastest* sample, since noise only ever adds time. Lesson 04 builds these habits in the open.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -48,7 +46,7 @@ class Comparison:
     a: Action = field(repr=False, compare=False)
     b: Action = field(repr=False, compare=False)
 
-    def again(self, pairs: int) -> Comparison:
+    def again(self, pairs: int) -> "Comparison":
         """Measure the same two callables once more with `pairs` samples each."""
         return compare(self.a, self.b, pairs=pairs)
 

@@ -43,7 +43,7 @@ class NamedCard:
 
 @cache
 def data() -> dict[str, Any]:
-    """Return ``named_cards.toml``: the tables `source` and `quantity`, and the list `values`."""
+    """Return ``named_cards.toml``: the tables `source`, `quantity` and `said`, and the list `values`."""
     return toml_of(__file__)
 
 
@@ -66,15 +66,11 @@ def named_card(quantity: str) -> NamedCard:
     nearest = min(found, key=lambda values: abs(order.index(values["card"]) - order.index(wanted)))
     source, name = data()["source"][nearest["source"]], nearest["card"]
     hardware, by = nearest.get("hardware", name), source["source"].split("/")[0].split(",")[0]
-    exact = Bilingual(hardware, hardware)
-    if name != wanted:
-        exact = Bilingual(
-            f"{hardware}, the nearest to a {wanted} with such values",
-            f"{hardware}（有這些值的顯示卡當中，最接近 {wanted}）",
-        )
+    said = {key: pair(text) for key, text in data()["said"].items()}
+    exact = said["exact" if name == wanted else "nearest"].format(hardware=hardware, wanted=wanted)
     return NamedCard(
         card=name,
-        label=Bilingual(f"{hardware}, published by {by}", f"{hardware}（{by} 已發表）"),
+        label=said["label"].format(hardware=hardware, by=by),
         x=tuple(nearest["x"]),
         y=tuple(value * UNITS[what["unit"]] for value in nearest["y"]),
         reference=Reference(

@@ -3,7 +3,7 @@
 =================== =================================================================================================
 ``COURSE_STRICT``   ``1``: a claim that does not hold raises :class:`~course_utils.claims.ClaimError`.
 ``COURSE_RECORD``   Path of a journal: each claim and each curve is appended to it as one line of JSON.
-``COURSE_REPEAT``   Number of further measurements of each claim, noted in the journal (to see the spread).
+``COURSE_REPEAT``   Number of further measurements of each claim, noted in the journal (read by ``claims``).
 ``COURSE_TRACES``   Folder for the profiler's whole traces of recorded timelines (read by ``shared.timeline``).
 ``COURSE_DATA_DIR`` Folder for language and progress instead of the user's own (read by ``course_utils.settings``).
 ``COURSE_LANGUAGE`` ``en``, ``zh-TW`` or ``zh-CN``: one language, without a switch (read by ``setup``).
@@ -35,11 +35,6 @@ def on(mode: str) -> bool:
 def strict() -> bool:
     """Return whether a claim that does not hold must raise."""
     return os.environ.get("COURSE_STRICT") == "1"
-
-
-def repetitions() -> int:
-    """Return how many further times each claim is to be measured."""
-    return int(os.environ.get("COURSE_REPEAT", "0"))
 
 
 def note(kind: str, key: str, values: dict[str, Any]) -> None:

@@ -1,6 +1,6 @@
 """Restore PyTorch's global state after code that may change it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,17 +14,14 @@ def _precision_owners() -> list[Any]:
     return [torch.backends, cudnn, mkldnn, *special]
 
 
-def _legacy_precision() -> str | None:
-    try:
-        return torch.get_float32_matmul_precision()
-    except RuntimeError:  # newer releases refuse to answer once the switches above were used
-        return None
+def answered(ask: Callable[[], Any]) -> Any:
+    """Return what one of PyTorch's functions answers, or None where it refuses.
 
-
-def _default_device() -> torch.device | None:
-    """Return the default device, or None where one is set that this machine does not have."""
+    Newer releases do not tell the older precision once the switches above were used, and no release the default device
+    where one is set that this machine does not have.
+    """
     try:
-        return torch.get_default_device()
+        return ask()
     except (AssertionError, RuntimeError):
         return None
 
@@ -42,10 +39,10 @@ def preserved_state(threads: int | None = 1) -> Iterator[None]:
     """
     cudnn = torch.backends.cudnn
     saved_precision = [(owner, owner.fp32_precision) for owner in _precision_owners()]
-    saved_legacy = _legacy_precision()
+    saved_legacy = answered(torch.get_float32_matmul_precision)
     saved_cudnn = cudnn.benchmark, cudnn.deterministic, cudnn.enabled
     saved_threads, saved_grad = torch.get_num_threads(), torch.is_grad_enabled()
-    saved_dtype, saved_device = torch.get_default_dtype(), _default_device()
+    saved_dtype, saved_device = torch.get_default_dtype(), answered(torch.get_default_device)
     try:
         if threads is not None:
             torch.set_num_threads(threads)
@@ -57,11 +54,11 @@ def preserved_state(threads: int | None = 1) -> Iterator[None]:
         torch.set_num_threads(saved_threads)
         torch.set_grad_enabled(saved_grad)
         torch.set_default_dtype(saved_dtype)
-        if _default_device() != saved_device:
+        if answered(torch.get_default_device) != saved_device:
             # "cpu" set as the default would slow down every later call; None means the same, for nothing.
             torch.set_default_device(None if saved_device == torch.device("cpu") else saved_device)
         cudnn.benchmark, cudnn.deterministic, cudnn.enabled = saved_cudnn
-        if saved_legacy is not None and _legacy_precision() != saved_legacy:
+        if saved_legacy is not None and answered(torch.get_float32_matmul_precision) != saved_legacy:
             torch.set_float32_matmul_precision(saved_legacy)  # first, since it also sets some of those below
         for owner, value in saved_precision:
             if owner.fp32_precision != value:

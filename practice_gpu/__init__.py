@@ -4,8 +4,6 @@ After ``devices = practice_gpu.start("T4", count=2)``, ``torch.get_device_module
 on a real GPU. Values are computed by the CPU; when they are there, and how long it takes, is simulated.
 """
 
-from __future__ import annotations
-
 import importlib
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +41,7 @@ class Seconds(float):
         """Return the number, and the word."""
         return f"{float(self)!r} modelled"
 
-    def __round__(self, digits: int | None = None) -> Seconds:
+    def __round__(self, digits: int | None = None) -> "Seconds":
         """Return the rounded number, still modelled."""
         return type(self)(round(float(self), digits))
 

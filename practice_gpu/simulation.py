@@ -6,8 +6,6 @@ fixes starts in the order of time. The action of a piece of work (its effect on 
 clock reaches the end of the work, never earlier: until then the host and other streams see the old values.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import heapq
 import threading
@@ -43,7 +41,7 @@ class Work:
     engine: str | None = None
     share: float = 1.0  # how much of the engine it fills (0 to 1)
     action: Callable[[], Any] | None = None  # what it does to memory
-    after: Sequence[Work] = ()  # work of other streams that must have ended
+    after: "Sequence[Work]" = ()  # work of other streams that must have ended
     place: Any = None  # where the user's code asked for it
     held: Any = None  # what must stay alive until the action is over
     bytes: int = 0  # how much it copies

@@ -1,7 +1,5 @@
 """What exists once per process: the machine and its card; and what each thread has chosen, its device and its streams."""
 
-from __future__ import annotations
-
 import contextlib
 import linecache
 import os
@@ -84,7 +82,7 @@ class _Chosen(threading.local):
 class State:
     """The machine with its settings."""
 
-    profile: Profile  # the card
+    profile: "Profile"  # the card
 
     def __init__(self) -> None:
         self.chosen = _Chosen()  # this thread's device and streams

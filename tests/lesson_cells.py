@@ -3,12 +3,11 @@
 import ast
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
-from tools.notebook_file import Cell
+from tools.notebook_file import Cell, lessons
 from tools.notebook_file import cells as cells_of
 
-NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("[0-9][0-9]_*.ipynb"))
+NOTEBOOKS = list(lessons().values())
 
 
 @cache

@@ -10,6 +10,7 @@ from typing import Any
 
 import nbformat
 import pytest
+from lesson_cells import NOTEBOOKS
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from sample import sample
 from tabled import tabled
@@ -21,7 +22,6 @@ from tools.record import execute
 from tools.written import workplace
 
 ROOT = Path(__file__).parents[1]
-LESSONS = sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
 NAME = "01_lesson.ipynb"
 
 
@@ -172,7 +172,7 @@ def test_a_copy_has_nothing_but_questions(tmp_path: Path) -> None:
     """The real lessons: no output, no number of an execution, nothing of the author's bookkeeping."""
     folder, notebooks = tmp_path / "my_course", workplace(ROOT / "notebooks", tmp_path)
     assert "Your own copy" in english(update(folder, notebooks))
-    for path in LESSONS:
+    for path in NOTEBOOKS:
         copy, original = (read((place / path.name).read_bytes()) for place in (folder, path.parent))
         texts = [[(c.id, c.cell_type, c.source) for c in one.cells] for one in (copy, original)]
         assert texts[0] == texts[1]
@@ -273,7 +273,7 @@ SOME = ("setup", "processes-write")  # of lesson 06: the set-up, and a script th
 @pytest.mark.parametrize(
     ("path", "some"),
     sample(
-        [(LESSONS[6], SOME), *((path, ()) for path in LESSONS)],
+        [(NOTEBOOKS[6], SOME), *((path, ()) for path in NOTEBOOKS)],
         ["part"],
         lambda case: "part" if case[1] else case[0].stem,
     ),

@@ -4,8 +4,6 @@ Positions matter, because what reads a text also rewrites it. Therefore everythi
 characters as it had, and what is visible of a text keeps the way back.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -68,7 +66,7 @@ class Visible:
 
     @classmethod
     @lru_cache(maxsize=100)  # one rule after the other reads the same text
-    def of(cls, source: str, braces: bool = False) -> Visible:
+    def of(cls, source: str, braces: bool = False) -> "Visible":
         """Return what is visible of `source`; with `braces`, placeholders in braces are hidden as well."""
         kept = [(char, at) for at, char in enumerate(mask(source, braces)) if char != NOTHING]
         return cls("".join(char for char, _ in kept), [at for _, at in kept], source)

@@ -13,10 +13,9 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 from bilingual import toml_of
-from tools import notebook_file
 from tools.classroom import syllabus
 from tools.markdown_text import CODE, UNKNOWN, Visible, between
-from tools.notebook_file import NOTEBOOKS, ROOT, Cell, canonical, cells, passages, read
+from tools.notebook_file import ROOT, Cell, canonical, cells, lessons, passages, read
 from tools.written import CHECKED
 
 README = ROOT / "README.md"
@@ -110,11 +109,6 @@ def amounts(path: Path) -> Amount:
 def rounded(amount: Amount) -> dict[str, int]:
     """Return the minutes that a lesson states: to read, run and guess, and for the exercises; both rounded to 5."""
     return {"reading": 5 * round(amount.minutes / 5), "exercises": 5 * round(amount.solving / 5)}
-
-
-def lessons() -> dict[str, Path]:
-    """Return the notebooks of the lessons by their number."""
-    return notebook_file.lessons(NOTEBOOKS)
 
 
 def stated(path: Path) -> dict[str, int]:

@@ -21,7 +21,7 @@ from functools import cache
 from pathlib import Path
 
 from bilingual import toml_of
-from tools.notebook_file import ROOT, cells
+from tools.notebook_file import ROOT, cells, lessons
 
 MUTANTS = toml_of(ROOT / "tests" / "mutants")["mutant"]
 LIMIT = 300  # seconds for the tests of a mutant; when they are over, it counts as caught
@@ -79,7 +79,7 @@ def plant(needle: str, replacement: str, folder: Path) -> Path:
 
 def alone(section: str, folder: Path) -> str:
     """Write a section ("3.4") with its lesson's set-up cell as a notebook of its own, and return pytest's name for it."""
-    (path,) = (folder / "notebooks").glob(f"{int(section.partition('.')[0]):02}_*.ipynb")
+    path = lessons(folder / "notebooks")[section.partition(".")[0].zfill(2)]
     first = next(cell.id for cell in cells(path) if cell.code)
     chosen = {first} | {cell.id for cell in cells(path) if cell.section == section}
     notebook = json.loads(path.read_text(encoding="utf-8"))

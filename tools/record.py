@@ -30,8 +30,8 @@ from tools.claim_summary import read_notes
 from tools.evidence import FOLDER as RECORDINGS
 from tools.evidence import claims_of_today, counts, device_name, write
 from tools.markdown_text import between
-from tools.notebook_file import NOTEBOOKS, ROOT, canonical, cells, code_hash, lessons, read
-from tools.written import workplace
+from tools.notebook_file import ROOT, canonical, cells, code_hash, lessons, read
+from tools.written import own_environment, workplace
 
 CELL_TIMEOUT = 600  # seconds
 SLOW = 2.0  # seconds; for a shorter wait a teacher needs no words
@@ -50,16 +50,6 @@ class OwnKernelManager(AsyncKernelManager):
     @default("kernel_spec_manager")
     def _kernel_spec_manager_default(self) -> NbvalKernelspecManager:
         return NbvalKernelspecManager()
-
-
-def own_environment(journal: Path, scratch: Path) -> dict[str, str]:
-    """Return the kernels' variables: nothing of the user's folders, and strict claims unless COURSE_STRICT says otherwise."""
-    return {
-        "COURSE_STRICT": os.environ.get("COURSE_STRICT", "1"),
-        "COURSE_DATA_DIR": str(scratch / "data"),
-        "COURSE_RECORD": str(journal),
-        "IPYTHONDIR": str(scratch / "ipython"),
-    }
 
 
 def client(notebook: NotebookNode, folder: Path, **options: Any) -> NotebookClient:
@@ -224,7 +214,7 @@ def record(paths: list[Path], evidence: bool) -> bool:
         lines = read_notes(journal)
     complete = len(took) == len(paths)
     if evidence and complete and lines:
-        anew = set(paths) >= set(NOTEBOOKS.glob("[0-9]*.ipynb"))
+        anew = set(paths) >= set(lessons().values())
         print(f"recorded run: {write(lines, anew=anew).name} ({len(lines)} notes)")
         write_table()
         if anew:

@@ -61,6 +61,16 @@ def workplace(notebooks: Path, scratch: Path) -> Path:
     return place
 
 
+def own_environment(journal: Path, scratch: Path) -> dict[str, str]:
+    """Return the kernels' variables: nothing of the user's folders, and strict claims unless COURSE_STRICT says otherwise."""
+    return {
+        "COURSE_STRICT": os.environ.get("COURSE_STRICT", "1"),
+        "COURSE_DATA_DIR": str(scratch / "data"),
+        "COURSE_RECORD": str(journal),
+        "IPYTHONDIR": str(scratch / "ipython"),  # start-up files of the user would change outputs
+    }
+
+
 def _link(entry: Path, place: Path) -> None:
     try:
         os.symlink(entry, place, target_is_directory=entry.is_dir())

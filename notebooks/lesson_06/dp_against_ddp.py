@@ -2,7 +2,7 @@
 
 from IPython.display import display
 
-from bilingual import Bilingual, texts
+from bilingual import Bilingual, pair, texts
 from course_utils import figures
 from course_utils.lesson import text
 from shared import timeline
@@ -52,9 +52,7 @@ def picture() -> figures.Picture:
     for axes, (name, way) in zip(parts, ways.items(), strict=True):
         timeline.draw(axes, way, lanes=list(LABELS), labels=LABELS, until=longest)
         axes.set_title(name, loc="left", fontsize=10)
-    found = text("figure", "dp_against_ddp")
-    caption = Bilingual(found["en"], found["zh"])
-    return figures.Picture(figure, caption, texts(__file__)["alternative"])
+    return figures.Picture(figure, pair(text("figure", "dp_against_ddp")), texts(__file__)["alternative"])
 
 
 def drawing() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from textwrap import fill
 from typing import Any
 
-from bilingual import Bilingual, enumerated, joined, measured, measured_both, texts
+from bilingual import Bilingual, enumerated, joined, measured, measured_both, pair, texts
 from course_utils import figures
 from course_utils.lesson import text
 from course_utils.named_cards import named_card
@@ -42,7 +42,7 @@ def caption_and_parts(name: str) -> tuple[Bilingual, dict[str, figures.Axis]]:
     parts = {
         part["key"]: figures.Axis(part["en"], part["zh"], part.get("unit", "")) for part in found["parts"]
     }
-    return Bilingual(found["en"], found["zh"]), parts
+    return pair(found), parts
 
 
 def columns(name: str, values: Mapping[figures.Label, float]) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from bilingual import Bilingual, enumerated, measured_both, texts
+from bilingual import enumerated, measured_both, pair, texts
 from course_utils import figures
 from course_utils.lesson import text
 from shared import timeline
@@ -24,7 +24,6 @@ def timelines(name: str, ways: Mapping[figures.Label, Timeline]) -> None:
     """
     from IPython.display import display
 
-    found = text("figure", name)
     longest = max(way.seconds() for way in ways.values())
     figure, parts = timeline.panels([len(way.lanes()) for way in ways.values()])
     for axes, (label, way) in zip(parts, ways.items(), strict=True):
@@ -33,7 +32,6 @@ def timelines(name: str, ways: Mapping[figures.Label, Timeline]) -> None:
     times = listed({label: figures.duration(way.seconds()) for label, way in ways.items()})
     if any(way.modelled for way in ways.values()):
         times = _TEXTS["modelled"].format(times=times)
-    what = Bilingual(found["en"], found["zh"])
-    caption = _TEXTS["caption"].format(what=what, times=measured_both(times))
+    caption = _TEXTS["caption"].format(what=pair(text("figure", name)), times=measured_both(times))
     alternative = _TEXTS["alternative"].format(names=enumerated(map(figures.quoted, ways)))
     display(figures.Picture(figure, caption, alternative))

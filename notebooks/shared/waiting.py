@@ -1,7 +1,5 @@
 """Where the host waits for a lesson's GPU, by line of code; PyTorch itself reports it (``set_sync_debug_mode``)."""
 
-from __future__ import annotations
-
 import linecache
 import sys
 import warnings
@@ -40,7 +38,7 @@ class Waits:
         if "called a synchronizing" in str(message):
             self.lines[_line()] += 1
 
-    def __enter__(self) -> Waits:
+    def __enter__(self) -> "Waits":
         """Let PyTorch report waits from now on."""
         self._gpu = torch.get_device_module(ready()[0])
         self._caught = warnings.catch_warnings()

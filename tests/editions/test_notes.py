@@ -5,8 +5,7 @@ import re
 import pytest
 
 from tools.editions.instructor import TEXTS, notes
-from tools.minutes import NOTEBOOKS, lessons
-from tools.notebook_file import cells
+from tools.notebook_file import NOTEBOOKS, cells, lessons
 
 LESSONS = lessons()
 NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?![\w.]*\d)")

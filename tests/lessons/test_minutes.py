@@ -3,13 +3,15 @@
 import json
 import re
 import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
 from tabled import tabled
 
 from tools import minutes
-from tools.minutes import amounts, lessons, stated
+from tools.minutes import amounts, stated
+from tools.notebook_file import NOTEBOOKS, lessons
 
 COUNTED = [number for number in lessons() if number not in minutes.NOT_COUNTED]
 
@@ -87,21 +89,22 @@ def test_the_formula() -> None:
 def test_write_corrects_metadata_and_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for path in lessons().values():
         shutil.copy(path, tmp_path)
-    for room in minutes.NOTEBOOKS.glob("lesson_0?"):
+    for room in NOTEBOOKS.glob("lesson_0?"):
         shutil.copytree(room, tmp_path / room.name)
     readme = tmp_path / "README.md"
     before = minutes.README.read_text(encoding="utf-8")
     readme.write_text(re.sub(r"(\) \|) \d+ \|", r"\1 61 |", before), encoding="utf-8")
-    monkeypatch.setattr(minutes, "NOTEBOOKS", tmp_path)
+    here = partial(lessons, tmp_path)
+    monkeypatch.setattr(minutes, "lessons", here)
     monkeypatch.setattr(minutes, "README", readme)
-    broken = lessons()["01"]
+    broken = here()["01"]
     wrong = re.sub(r'("reading": |About |約 )(?=\d)', r"\g<1>9", broken.read_text(encoding="utf-8"))
     broken.write_text(wrong, encoding="utf-8")
-    nine = stated(lessons()["09"])
+    nine = stated(here()["09"])
     minutes.write()
-    now = {number: stated(path) for number, path in lessons().items()}
-    assert all(now[n] == minutes.rounded(amounts(lessons()[n])) for n in COUNTED) and now["09"] == nine
-    prose = minutes.read(lessons()["01"]).cells[0].source
+    now = {number: stated(path) for number, path in here().items()}
+    assert all(now[n] == minutes.rounded(amounts(here()[n])) for n in COUNTED) and now["09"] == nine
+    prose = minutes.read(here()["01"]).cells[0].source
     assert prose == minutes.read(minutes.ROOT / "notebooks" / broken.name).cells[0].source
     written = readme.read_text(encoding="utf-8")
     assert minutes.readme(written, now) == written and "| 61 |" not in written

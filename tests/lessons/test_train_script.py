@@ -95,7 +95,7 @@ def test_torchrun_names_the_reason(folder: Path) -> None:
 
 
 @pytest.fixture
-def train(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def train(folder: Path, monkeypatch: pytest.MonkeyPatch, one_thread: None) -> Iterator[Any]:
     """Return the template as a module, whose group is this process alone."""
     spec = importlib.util.spec_from_file_location("train_alone", folder / "train.py")
     module = importlib.util.module_from_spec(spec)
@@ -112,11 +112,8 @@ def train(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.setattr(dist, "init_process_group", alone)
     module.prepare_data = lambda: (module.made_images(256, 1), module.made_images(100, 2))
     monkeypatch.chdir(folder)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
     with torch.random.fork_rng(devices=[]):
         yield module
-    torch.set_num_threads(threads)
     if dist.is_initialized():
         dist.destroy_process_group()
 

@@ -10,7 +10,7 @@ from test_planted_faults import run_nbval
 
 from tools import record
 from tools.claim_summary import Declared, Summary, claims_in, machine_class
-from tools.record import NOTEBOOKS
+from tools.notebook_file import lessons
 
 SOURCES = (
     "%matplotlib inline\nclaim('9.1', True)",
@@ -40,7 +40,7 @@ def test_claims_are_found_in_the_code(tmp_path: Path) -> None:
 
 
 def test_every_lesson_but_the_clinic_has_claims() -> None:
-    counts = {path.name[:2]: len(claims_in(path)) for path in NOTEBOOKS.glob("[0-9]*.ipynb")}
+    counts = {number: len(claims_in(path)) for number, path in lessons().items()}
     assert counts.pop("09") == 0
     assert min(counts.values()) > 0 and sum(counts.values()) > 80
 

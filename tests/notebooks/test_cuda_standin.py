@@ -1,16 +1,17 @@
 """On a stand-in for a machine with CUDA the lessons do what they do without one, and the stand-in is like CUDA."""
 
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from tabled import tabled
 
-from tools.cuda_standin.__main__ import LESSONS, ROOT, Report, kernel_environment, run
+from course_utils import run_fresh
+from tools.cuda_standin.__main__ import LESSONS, Report, kernel_environment, run
 from tools.cuda_standin.driver import build
 from tools.cuda_standin.profiles import SOUND
+from tools.notebook_file import lessons
 
 pytestmark = [
     pytest.mark.nightly,  # to compile it takes twenty seconds
@@ -18,7 +19,6 @@ pytestmark = [
         sys.platform != "linux" or shutil.which("g++") is None, reason="the stand-in is for Linux with g++"
     ),
 ]
-NOTEBOOKS = {path.name[:2]: path for path in sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))}
 
 
 @pytest.fixture(scope="session")
@@ -32,7 +32,7 @@ def unexplained(report: Report) -> list[str]:
 
 def lesson(number: str, profile: str, library: Path, cells: str) -> Report:
     """Execute some cells of a lesson; every id must be there."""
-    report = run(NOTEBOOKS[number], profile, library, only=cells.split())
+    report = run(lessons()[number], profile, library, only=cells.split())
     assert report.cells >= len(cells.split())
     return report
 
@@ -42,13 +42,9 @@ def lesson(number: str, profile: str, library: Path, cells: str) -> Report:
 
 @tabled
 def test_the_stand_in_is_like_cuda(what: str, code: str, library: Path, tmp_path: Path) -> None:
-    environment = kernel_environment("h100", library, tmp_path)
-    done = subprocess.run(
-        # Without the interpreter's own end: it would stop the threads of autograd's engine inside of C++, which may abort.
-        [sys.executable, "-c", f"{code}\nimport os\nos._exit(0)"],
-        env=environment, capture_output=True, text=True, timeout=400,
-    )  # fmt: skip
-    assert done.returncode == 0, f"{what}: {done.stderr}"
+    # Without the interpreter's own end: it would stop the threads of autograd's engine inside of C++, which may abort.
+    code += "\nimport os\nos._exit(0)"
+    run_fresh(code, seconds=400, **kernel_environment("h100", library, tmp_path))
 
 
 # --- the lessons --------------------------------------------------------------------------------------
@@ -72,4 +68,4 @@ def test_streams_are_in_order(library: Path) -> None:
 @pytest.mark.parametrize("profile", SOUND)
 @pytest.mark.parametrize("number", LESSONS)
 def test_a_lesson_on_a_machine_with_cuda(number: str, profile: str, library: Path) -> None:
-    assert unexplained(run(NOTEBOOKS[number], profile, library)) == []
+    assert unexplained(run(lessons()[number], profile, library)) == []

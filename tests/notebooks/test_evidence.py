@@ -13,7 +13,7 @@ from tools import evidence
 from tools.claim_summary import Declared
 from tools.evidence import claims_of_today, counts, slug, write
 from tools.markdown_text import between
-from tools.record import NOTEBOOKS, ROOT, table
+from tools.record import ROOT, lessons, table
 
 FACTS: dict[str, Any] = {
     "cpu": "AMD EPYC(TM) 9R14 @ 2.6GHz", "cores": 4, "memory": 10**10, "gpus": [], "driver": None,
@@ -150,7 +150,7 @@ def test_the_shipped_runs_say_what_the_lessons_claim_today() -> None:
             id: (values["at_least"], values["at_most"]) for id, values in run["claims"].items()
         }
         assert recorded_limits == {id: claim.limits for id, claim in claims.items()}
-        for path in NOTEBOOKS.glob("[0-9]*.ipynb"):
+        for path in lessons().values():
             of_lesson = claims_of_today([path])
             assert not of_lesson or counts(run, of_lesson)["holds"], f"nothing of {path.name} holds"
 

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from lesson_cells import NOTEBOOKS
 from nbformat import NotebookNode
 
 from course_utils.lesson import KINDS, all_texts, room
@@ -14,7 +15,6 @@ from tools.check import ROOT, Finding, check_file, files
 from tools.notebook_file import read
 from tools.sanitized import sanitized
 
-NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
 TOPICS = list(csv.DictReader((ROOT / "tests" / "topics.csv").open(encoding="utf-8", newline="")))
 SOURCE_ROWS = {"A": 13, "B": 9, "C": 7, "D": 6, "E": 8, "F": 8, "G": 10, "H": 1}  # of each part
 

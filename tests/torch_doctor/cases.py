@@ -7,7 +7,7 @@ A case has one of these, which says where it happens:
 - ``evidence``: all that the probes found.
 
 With ``of``, the answer is that cause there, whatever the rules say. ``question`` and ``patience`` say how it is asked.
-Everything else is a property of the answer: a key of :data:`PROPERTIES`. A case with a cause that says nothing about
+Everything else is a property of the answer: one of :data:`KEYS`. A case with a cause that says nothing about
 ``sure`` is sure.
 """
 
@@ -63,7 +63,7 @@ class Case:
 
     @property
     def expected(self) -> dict[str, Any]:
-        """What the answer must be: the keys of :data:`PROPERTIES` with what the case says about them."""
+        """What the answer must be: properties of the answer (:data:`KEYS`) with what the case says about them."""
         sure = {"sure": "sure"} if "cause" in self.table else {}
         return {**sure, **{key: value for key, value in self.table.items() if key not in HOW}}
 
@@ -112,60 +112,48 @@ def _said(found: Diagnosis) -> str:
     return "\n".join([cause.check, *[text.en for text in texts if text]])
 
 
-def _facts(found: Diagnosis) -> str:
-    return "\n".join(line.fact for line in found.first.lines)
-
-
 def _below(found: Diagnosis) -> list[tuple[str, str]]:
     return list(told(found).items())[1:]
 
 
-def _each(patterns: list[str], text: Callable[[Diagnosis], str], found: Diagnosis) -> bool:
-    return all(re.search(pattern, text(found), re.MULTILINE) for pattern in patterns)
-
-
-def _any(patterns: list[str], text: Callable[[Diagnosis], str], found: Diagnosis) -> bool:
-    return any(re.search(pattern, text(found), re.MULTILINE) for pattern in patterns)
-
-
-def _steps_of(found: Diagnosis, case: Case) -> str:
-    return "\n".join(steps(found, case.table.get("steps_of", "")))
-
-
-# What a case says about a property, the answer, and the case → whether it is so. Patterns are regular expressions.
-PROPERTIES: dict[str, Callable[[Any, Diagnosis, Case], bool]] = {
+# What a case says about a property, and the answer → whether it is so.
+PROPERTIES: dict[str, Callable[[Any, Diagnosis], bool]] = {
     # the first verdict
-    "cause": lambda name, found, case: found.first.cause.name == name and bool(found.first.lines),
-    "sure": lambda word, found, case: WORDS[found.first.sure] == word,
-    "kind": lambda kind, found, case: found.kind == kind,
+    "cause": lambda name, found: found.first.cause.name == name and bool(found.first.lines),
+    "sure": lambda word, found: WORDS[found.first.sure] == word,
+    "kind": lambda kind, found: found.kind == kind,
     # the others: all of them in their order, the first of them, some of them
-    "below": lambda causes, found, case: _below(found) == list(causes.items()),
-    "next": lambda causes, found, case: _below(found)[: len(causes)] == list(causes.items()),
-    "has": lambda causes, found, case: causes.items() <= told(found).items(),
-    "lacks": lambda names, found, case: not set(names) & told(found).keys(),
-    "remarks": lambda names, found, case: [one.cause.name for one in found.remarks] == names,
-    # what is said: patterns that are all found, or none
-    "remark_says": lambda patterns, found, case: _each(
-        patterns, lambda one: one.remarks[0].cause.title.en, found
-    ),
-    "steps": lambda patterns, found, case: _each(patterns, lambda one: _steps_of(one, case), found),
-    "no_steps": lambda patterns, found, case: not _any(patterns, lambda one: _steps_of(one, case), found),
-    "steps_of": lambda name, found, case: name in told(found),
-    "first_run": lambda run, found, case: next(one.run for one in found.first.cause.steps if one.run) == run,
-    "check": lambda check, found, case: found.first.cause.check == check,
-    "first_step": lambda pattern, found, case: bool(re.search(pattern, steps(found)[0])),
-    "count": lambda count, found, case: len(found.first.cause.steps) == count,
-    "costs_last": lambda costs, found, case: found.first.cause.steps[-1].costs is costs,
-    "says": lambda patterns, found, case: _each(patterns, _said, found),
-    "no_says": lambda patterns, found, case: not _any(patterns, _said, found),
-    "facts": lambda patterns, found, case: _each(patterns, _facts, found),
-    "no_facts": lambda patterns, found, case: not _any(patterns, _facts, found),
-    "found": lambda values, found, case: all(found.evidence.get(path) == one for path, one in values.items()),
+    "below": lambda causes, found: _below(found) == list(causes.items()),
+    "next": lambda causes, found: _below(found)[: len(causes)] == list(causes.items()),
+    "has": lambda causes, found: causes.items() <= told(found).items(),
+    "lacks": lambda names, found: not set(names) & told(found).keys(),
+    "remarks": lambda names, found: [one.cause.name for one in found.remarks] == names,
+    "steps_of": lambda name, found: name in told(found),
+    "first_run": lambda run, found: next(one.run for one in found.first.cause.steps if one.run) == run,
+    "check": lambda check, found: found.first.cause.check == check,
+    "first_step": lambda pattern, found: bool(re.search(pattern, steps(found)[0])),
+    "count": lambda count, found: len(found.first.cause.steps) == count,
+    "costs_last": lambda costs, found: found.first.cause.steps[-1].costs is costs,
+    "found": lambda values, found: all(found.evidence.get(path) == one for path, one in values.items()),
 }
+# What is said. Of the patterns (regular expressions) that a case has for it, each must be found, of no_… none.
+TEXTS: dict[str, Callable[[Diagnosis, Case], str]] = {
+    "says": lambda found, case: _said(found),
+    "steps": lambda found, case: "\n".join(steps(found, case.table.get("steps_of", ""))),
+    "facts": lambda found, case: "\n".join(line.fact for line in found.first.lines),
+    "remark_says": lambda found, case: found.remarks[0].cause.title.en,
+}
+KEYS = {*PROPERTIES, *TEXTS, *(f"no_{key}" for key in TEXTS)}
 
 
 def problems(case: Case, found: Diagnosis) -> Iterator[str]:
     """Yield each property that the answer does not have."""
     for key, expected in case.expected.items():
-        if not PROPERTIES[key](expected, found, case):
+        if key in PROPERTIES:
+            right = PROPERTIES[key](expected, found)
+        else:
+            text = TEXTS[key.removeprefix("no_")](found, case)
+            hits = [bool(re.search(pattern, text, re.MULTILINE)) for pattern in expected]
+            right = not any(hits) if key.startswith("no_") else all(hits)
+        if not right:
             yield f"{key}: expected {expected!r}"

@@ -1,9 +1,7 @@
-"""Fixtures of the doctor's tests: made-up machines, what is displayed, and an environment without the caller's settings."""
+"""Fixtures of the doctor's tests: made-up machines, and an environment without the caller's settings."""
 
 from pathlib import Path
-from typing import Any
 
-import IPython.display
 import pytest
 from fake_machines import Machine, libraries
 
@@ -17,14 +15,6 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for variable in ("TORCH_DOCTOR_LANGUAGE", "COURSE_CLINIC", "CUDA_VISIBLE_DEVICES"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setattr(style, "_page_has_styles", True)  # as in a lesson
-
-
-@pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Return the list of what is displayed from now on."""
-    objects: list[Any] = []
-    monkeypatch.setattr(IPython.display, "display", objects.append)
-    return objects
 
 
 @pytest.fixture(scope="session")

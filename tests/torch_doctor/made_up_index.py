@@ -5,8 +5,6 @@ the doctor prints can be executed, a proxy on this machine answers for whatever 
 the wheels of that build, every other address those without a label. Its certificates come from ``openssl``.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import ssl
@@ -72,7 +70,7 @@ def _uv(folder: Path) -> None:
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
-    def __init__(self, index: Index, *arguments: object) -> None:
+    def __init__(self, index: "Index", *arguments: object) -> None:
         self.index = index
         super().__init__(*arguments)  # type: ignore[arg-type]
 

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 
 import pytest
-from cases import PROPERTIES, Case, cases, problems, told
+from cases import KEYS, Case, cases, problems, told
 from fake_machines import Machine
 
 from torch_doctor.diagnosis.causes import catalogue
@@ -62,7 +62,7 @@ def test_the_table_is_one() -> None:
     names = [one.name for one in [*CAUSES, *OTHERS]]
     assert len(names) == len(set(names)), sorted(name for name in names if names.count(name) > 1)
     for one in [*CAUSES, *OTHERS, *STEPS]:
-        assert one.expected and one.expected.keys() <= PROPERTIES.keys(), one.name
+        assert one.expected and one.expected.keys() <= KEYS, one.name
         assert one.table.get("cause", "healthy") in catalogue(), one.name
     seen = [(one.table["of"], one.evidence()) for one in STEPS]
     assert not [one for one in seen if seen.count(one) > 1]

@@ -199,31 +199,23 @@ def test_an_everyday_message_is_claimed_where_processes_are_started() -> None:
 
 # --- the form of an error -----------------------------------------------------------------------------
 
-FRAMES = {
-    "own": "train.py",
-    "package": "/venv/lib/python3.12/site-packages/trl/trainer.py",
-    "shortened": "trl/trainer.py",
-    "node": "D:\\ComfyUI\\custom_nodes\\trl\\nodes.py",
-    "torch": "/venv/lib/python3.12/site-packages/torch/nn/functional.py",
-    "compile": "/venv/lib/python3.12/site-packages/torch/_inductor/ir.py",
-    "distributed": "/venv/lib/python3.12/site-packages/torch/distributed/fsdp/x.py",
-}
+PACKAGES = "/venv/lib/python3.12/site-packages"
 
 
 @pytest.mark.parametrize(
-    ("place", "name", "said"),
+    ("file", "name", "said"),
     [
-        ("own", "gen-own", "in a file of the project itself, train.py:7"),
-        ("package", "pkg-error", "inside trl, called from run.py:3"),
-        ("shortened", "pkg-error", "inside trl, called from run.py:3"),
-        ("node", "pkg-error", "in the custom node trl of ComfyUI"),
-        ("torch", "gen-torch", "inside PyTorch, called from run.py:3"),
-        ("compile", "gen-compile", "inside PyTorch's compiler, called from run.py:3"),
-        ("distributed", "dist-error", "inside torch.distributed, called from run.py:3"),
+        ("train.py", "gen-own", "in a file of the project itself, train.py:7"),
+        (f"{PACKAGES}/trl/trainer.py", "pkg-error", "inside trl, called from run.py:3"),
+        ("trl/trainer.py", "pkg-error", "inside trl, called from run.py:3"),
+        ("D:\\ComfyUI\\custom_nodes\\trl\\nodes.py", "pkg-error", "in the custom node trl of ComfyUI"),
+        (f"{PACKAGES}/torch/nn/functional.py", "gen-torch", "inside PyTorch, called from run.py:3"),
+        (f"{PACKAGES}/torch/_inductor/ir.py", "gen-compile", "inside PyTorch's compiler, called from run.py:3"),
+        (f"{PACKAGES}/torch/distributed/fsdp/x.py", "dist-error", "inside torch.distributed, called from run.py:3"),
     ],
-)
-def test_the_file_that_raised_an_unknown_error_is_named(place: str, name: str, said: str) -> None:
-    frames = f'  File "/work/run.py", line 3, in <module>\n  File "{FRAMES[place]}", line 7, in f\n'
+)  # fmt: skip
+def test_the_file_that_raised_an_unknown_error_is_named(file: str, name: str, said: str) -> None:
+    frames = f'  File "/work/run.py", line 3, in <module>\n  File "{file}", line 7, in f\n'
     card = explain(f"Traceback (most recent call last):\n{frames}RuntimeError: so it is")
     assert (card.name, said in re.sub(r"\s+", " ", card.text("en"))) == (name, True)
 

@@ -18,6 +18,7 @@ import pytest
 from fake_machines import Machine
 from made_up_evidence import healthy
 
+from course_utils import run_fresh
 from torch_doctor import doctor
 from torch_doctor.diagnosis import QUESTIONS, cuda_tables, run_probes, this_process
 from torch_doctor.diagnosis.causes import catalogue
@@ -31,15 +32,6 @@ LINUX = pytest.mark.skipif(sys.platform != "linux", reason="the made-up machines
 TABLES = {"cuda": CUDA_RULES, **answers.RULES}
 PRODUCED = {"healthy", "unknown", "no-answers", "program-hides", "slow-program", "slow-not-measured", "slow-cpu", "slow-accelerator",
             "hang-program", "hang-not-tried", "hang-job-error", "hang-not-finished", "restart-if", "some-hidden", "weak-check", "slow-smi", "mig-one", "container-toolkit"}  # fmt: skip
-
-
-def run_python(code: str, **variables: str) -> str:
-    """Run `code` in a fresh Python process and return what it prints."""
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=os.environ | variables, capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
 
 
 @pytest.fixture(scope="module")
@@ -277,7 +269,7 @@ def test_the_process_that_asks_imports_no_torch(real_run: SimpleNamespace) -> No
 
 
 def test_importing_the_package_imports_next_to_nothing() -> None:
-    loaded = run_python(
+    loaded = run_fresh(
         "import sys; before = set(sys.modules); import torch_doctor; print(*set(sys.modules) - before)"
     )
     assert {name.split(".")[0] for name in loaded.split()} - sys.stdlib_module_names == {"torch_doctor"}
@@ -312,7 +304,7 @@ def test_a_started_driver_is_known_by_its_open_files(tmp_path: Path) -> None:
 def test_a_variable_that_was_changed_later_is_noticed() -> None:
     code = "import os; from torch_doctor.diagnosis.this_process import state; os.environ['CUDA_VISIBLE_DEVICES'] = '1'\n"
     code += "found = state(); print(found['visible_at_start'], found['visible_now'])"
-    assert run_python(code, CUDA_VISIBLE_DEVICES="0") == "0 1"
+    assert run_fresh(code, CUDA_VISIBLE_DEVICES="0") == "0 1"
 
 
 def test_an_error_that_cuda_keeps_is_reported_and_waiting_is_limited() -> None:

@@ -143,10 +143,10 @@ def snapshot() -> dict[str, Any]:
     return {
         "threads": torch.get_num_threads(),
         "precision": [owner.fp32_precision for owner in torch_state._precision_owners()],
-        "legacy precision": torch_state._legacy_precision(),
+        "legacy precision": torch_state.answered(torch.get_float32_matmul_precision),
         "cudnn": (cudnn.benchmark, cudnn.deterministic, cudnn.enabled),
         "dtype": torch.get_default_dtype(),
-        "device": torch_state._default_device(),
+        "device": torch_state.answered(torch.get_default_device),
         "gradients": torch.is_grad_enabled(),
     }
 

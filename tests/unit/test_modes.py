@@ -7,12 +7,12 @@ from typing import Any
 
 import nbformat
 import pytest
+from lesson_cells import NOTEBOOKS
 
 from bilingual import Bilingual, use_only
 from course_utils import claims, class_mode, figures, lesson, recordings, run_mode, setup
 from course_utils.figures import HERE, RECORDED_LABEL, show_measured
 from course_utils.measure import best_time, compare
-from tools.labpage import REPOSITORY
 
 CPU = {"gpus": [], "cpu": "a CPU", "torch": "2.13.0+cpu"}
 GPU = {"gpus": [{"name": "an H100"}], "cpu": "a CPU", "torch": "2.13.0+cu130"}
@@ -148,7 +148,7 @@ def test_the_message_to_the_class_is_in_the_language_of_the_notebook() -> None:
 
 def test_no_question_is_farther_from_the_next_one_than_the_style_sheet_looks() -> None:
     farthest = 0
-    for path in sorted((REPOSITORY / "notebooks").glob("[0-9]*.ipynb")):
+    for path in NOTEBOOKS:
         distance: int | None = None
         for cell in nbformat.read(path, as_version=4).cells:
             question = cell.cell_type == "code" and re.search(r"^predict\(", cell.source, re.M)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tools.mutants import MUTANTS, ROOT, SECTION, place
+from tools.mutants import MUTANTS, ROOT, SECTION, lessons, place
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant["id"])
@@ -15,7 +15,7 @@ def test_the_text_of_a_fault_is_found_once_and_what_is_to_catch_it_is_there(muta
     assert mutant["needle"] != mutant["replacement"]
     for test in mutant["tests"]:
         if found := SECTION.fullmatch(test):
-            assert list((ROOT / "notebooks").glob(f"{int(found[1]):02}_*.ipynb"))
+            assert found[1].zfill(2) in lessons()
         else:
             file, _, function = test.partition("[")[0].partition("::")
             assert f"def {function}(" in (ROOT / file).read_text(encoding="utf-8")

@@ -5,6 +5,7 @@ import re
 from functools import lru_cache
 from pathlib import Path
 
+from bilingual import toml_of
 from tools.markdown_text import CJK, HAS_CJK
 from tools.notebook_file import passages
 
@@ -13,31 +14,12 @@ from .text import Findings
 
 LOOKED_UP = "09"  # the clinic of errors is looked things up in, not read from its beginning
 
-# What was decided against, and for what. A word that is right in another sense gets a pattern that leaves that alone.
-_NOT_USED = [
-    ("費用", "額外負擔（overhead）"),
-    ("演練", "模擬"),
-    ("正確率", "準確率"),
-    ("副本", "複本"),
-    ("最高點", "峰值"),
-    ("沒有量(?![測值子化])", "未量測"),
-    ("錄下(?!來)", "參考紀錄, or 先前測得"),
-    ("(?<!梯度)縮放器", "梯度縮放器（scaler）"),
-    ("攔[截下]", "捕捉"),
-    (
-        "(?<!Jupyter )(?<!CPU )(?<!Linux )(?<!CUDA )(?<!張量)(?<!單)(?<![一兩幾每]個)核心(?!函式|模組|（kernel|\\*{0,2}（core| × )",
-        "Jupyter 核心（kernel）, CPU 核心, Linux 核心 or kernel",
-    ),
-    (
-        "(?<!原樣)(?<![它其請])傳回(?=[，。；、：！？）」…]|[之以]?[前後](?!面)|的時候|時(?![間序脈鐘])|$)",
-        "返回 (傳回 needs what it returns)",
-    ),
-]
+_NOT_USED = toml_of(Path(__file__).with_name("words"))
 
 
 def check_words(source: str, place: str, findings: Findings) -> None:
     """Report words that were decided against, in a file (also in code: labels, comments)."""
-    for pattern, instead in _NOT_USED:
+    for pattern, instead in _NOT_USED.items():
         for found in re.finditer(pattern, source, re.M):
             around = " ".join(source[max(0, found.start() - 8) : found.end() + 8].split())
             findings.at(f"{place}: line {source.count(chr(10), 0, found.start()) + 1}")

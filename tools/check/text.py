@@ -1,7 +1,5 @@
 """What a check reports, and the rules for text in two languages: punctuation, spacing, terms, pairs, bold."""
 
-from __future__ import annotations
-
 import csv
 import re
 from dataclasses import dataclass
@@ -37,7 +35,7 @@ class Findings(list):
         super().__init__()
         self.place = ""
 
-    def at(self, place: str) -> Findings:
+    def at(self, place: str) -> "Findings":
         """Set the place of the findings that follow, and return the list itself."""
         self.place = place
         return self

@@ -28,9 +28,9 @@ from tools.claim_summary import read_notes
 from tools.cuda_standin.driver import build
 from tools.cuda_standin.profiles import SOUND
 from tools.notebook_file import ROOT, lessons, read
-from tools.record import client, own_environment
+from tools.record import client
 from tools.sanitized import sanitized
-from tools.written import workplace
+from tools.written import own_environment, workplace
 
 _SETTINGS = toml_of(Path(__file__).with_name("explained"))
 EXPLAINED, PROBES = _SETTINGS["explained"], _SETTINGS["probe"]

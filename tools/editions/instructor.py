@@ -8,7 +8,7 @@ from textwrap import dedent, indent
 import nbformat
 from nbformat import NotebookNode
 
-from bilingual import Bilingual, toml_of
+from bilingual import Bilingual, pair, toml_of
 from course_utils import lesson
 from course_utils.exercises import Exercise, exercises_of
 from course_utils.questions import parsed
@@ -88,11 +88,7 @@ def _table(minutes: dict[str, dict[str, int]], notebook: NotebookNode, language:
 def notes(number: str) -> dict[str, dict[str, Bilingual]]:
     """Return a lesson's speaker notes by section ("1.2") and part ("say": ``say_en``, ``say_zh`` in notes.toml)."""
     return {
-        section: {
-            part: Bilingual(given[f"{part}_en"], given[f"{part}_zh"])
-            for part in TEXTS["note"]
-            if f"{part}_en" in given
-        }
+        section: {part: pair(given, f"{part}_") for part in TEXTS["note"] if f"{part}_en" in given}
         for section, given in toml_of(NOTEBOOKS / f"lesson_{number}" / "notes").items()
     }
 

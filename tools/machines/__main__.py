@@ -26,17 +26,17 @@ import psutil
 from tools.machines import results as found
 from tools.machines.catalogue import ALL, MACHINES, Machine
 from tools.machines.results import MachineResults, Result
-from tools.machines.staging import ROOT, NotStaged, Run, StagingError
+from tools.machines.staging import NotStaged, Run, StagingError
+from tools.notebook_file import ROOT, lessons
 
 LIMIT = 1800.0  # seconds for one file
 STAGING = "(staging)"  # in the results, the file of a machine that could not be staged although it should
 
 
-def files_of(machine: Machine, lessons: Sequence[str] = ()) -> list[str]:
+def files_of(machine: Machine, only: Sequence[str] = ()) -> list[str]:
     """Return the notebooks and test files that run on `machine`; of some lessons only, if they are given."""
-    paths = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
-    chosen = set(machine.lessons) & set(lessons or machine.lessons)
-    notebooks = [path.relative_to(ROOT).as_posix() for path in paths if path.name[:2] in chosen]
+    chosen = set(machine.lessons) & set(only or machine.lessons)
+    notebooks = [path.relative_to(ROOT).as_posix() for number, path in lessons().items() if number in chosen]
     return [*notebooks, *machine.tests]
 
 

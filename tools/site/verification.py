@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bilingual import Bilingual
+from bilingual import Bilingual, pair
 from course_utils import lesson, recordings
 from course_utils.needs import NAMES
 from course_utils.recordings import runs
@@ -49,8 +49,7 @@ def claims(path: Path) -> list[Claim]:
         limit = ", ".join(
             f"{sign} {value:g}" for sign, value in zip("≥≤", claim.limits, strict=True) if value is not None
         )
-        sentence = lesson.all_texts(path.name[:2])["claim"][name]
-        statement = Bilingual(sentence["en"], sentence["zh"]).html()
+        statement = pair(lesson.all_texts(path.name[:2])["claim"][name]).html()
         results = [_result(run, name, claim.limits) for run in runs()]
         found.append(Claim(name, statement, limit, _needed(claim.needs), results))
     return found

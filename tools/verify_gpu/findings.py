@@ -79,9 +79,8 @@ class Spread:
         """Whether every pass and every sample says that it holds (or that this machine cannot tell)."""
         if not set(self.verdicts) & set(recordings.MEASURED):
             return True
-        low = self.at_least is None or all(sample >= self.at_least for sample in self.samples)
-        high = self.at_most is None or all(sample <= self.at_most for sample in self.samples)
-        return set(self.verdicts) == {"holds"} and low and high
+        limits = recordings.Limits(self.at_least, self.at_most)
+        return set(self.verdicts) == {"holds"} and all(map(limits.allow, self.samples))
 
 
 def read_journals(paths: Iterable[Path]) -> list[dict[str, Any]]:

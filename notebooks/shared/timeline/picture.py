@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from bilingual import Bilingual, measured, measured_both, texts
+from bilingual import Bilingual, measured, measured_both, pair, texts
 from course_utils import figures, recordings, run_mode
 from course_utils.lesson import text
 from shared.timeline.drawing import draw, lane_name, panels
@@ -77,4 +77,4 @@ def show(name: str, timeline: Timeline) -> None:
     if (traces := os.environ.get("COURSE_TRACES")) and timeline.trace is not None:
         save(timeline, Path(traces) / f"{name}.json.gz")
     recorded = None if torch.cuda.is_available() or timeline.modelled else recordings.recorded(name)
-    display(picture(timeline, recorded, Bilingual(found["en"], found["zh"])))
+    display(picture(timeline, recorded, pair(found)))

@@ -1,7 +1,5 @@
 """A timeline: spans of time in lanes, and what can be counted in them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -149,7 +147,7 @@ class Timeline:
         }
 
     @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Timeline:
+    def from_json(cls, values: Mapping[str, Any]) -> "Timeline":
         """Return the timeline that was recorded as `values`."""
         spans = []
         for line in values["spans"]:

@@ -57,7 +57,7 @@ def lines(e: Evidence, shown: Any) -> Iterator[Line]:
         shown: A line, the text of one (see :meth:`Evidence.line`), a function of the evidence that returns any of this,
             or several of these.
     """
-    if callable(shown):
+    while callable(shown):
         shown = shown(e)
     if isinstance(shown, Line):
         yield shown

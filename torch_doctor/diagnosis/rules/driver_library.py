@@ -29,23 +29,15 @@ RULES["wsl-old"] = when(
 )  # fmt: skip
 
 
-@rule(RULES, "wsl-shadowed")
-def wsl_shadowed(e: Evidence) -> RuleResult:
-    """A Linux driver inside WSL is loaded instead of the one from Windows.
-
-    Sure: the library is not the one that Windows provides, and cannot reach the GPU. If Windows provides none, the Linux
-    driver hides nothing, and `wsl-without-driver` is as likely. In a container the toolkit mounts the right one into
-    /usr/lib/x86_64-linux-gnu, so there the path proves nothing.
-    """
-    path = str(e.get("driver.path", ""))
-    if e.container or compat(e) or stub(e) or not path or "/usr/lib/wsl/" in path:
-        return None
-    if e.wsl != 2 or not e.get("bus.dxg") or not e.library or not failing(e):
-        return None
-    sure = POSSIBLE if e.get("driver.windows_library") is False else SURE
-    return sure, [library_line, cuinit_line, "bus: /dev/dxg"]
-
-
+# A Linux driver inside WSL is loaded instead of the one from Windows.
+# Sure: the library is not the one that Windows provides, and cannot reach the GPU. If Windows provides none, the Linux
+# driver hides nothing, and `wsl-without-driver` is as likely. In a container the toolkit mounts the right one into
+# /usr/lib/x86_64-linux-gnu, so there the path proves nothing.
+wsl_shadowed = RULES["wsl-shadowed"] = when(
+    lambda e: e.wsl == 2 and e.get("bus.dxg") and e.library and failing(e) and not (e.container or compat(e) or stub(e))
+    and e.get("driver.path") and "/usr/lib/wsl/" not in e.get("driver.path"),
+    POSSIBLE, library_line, cuinit_line, "bus: /dev/dxg", sure=lambda e: e.get("driver.windows_library") is not False,
+)  # fmt: skip
 # WSL can use a GPU, but Windows gave it no NVIDIA driver. Only likely: that is also so without an NVIDIA card.
 RULES["wsl-without-driver"] = when(
     lambda e: e.wsl == 2 and e.get("bus.dxg") and not e.container
@@ -97,18 +89,14 @@ def compute_not_passed(e: Evidence) -> RuleResult:
     return (LIKELY if not given or named & {"compute", "all"} else SURE), [nvml_line, library_line, passed]
 
 
-@rule(RULES, "library-missing")
-def library_missing(e: Evidence) -> RuleResult:
-    """The driver's kernel module is loaded, but libcuda is not installed.
-
-    Sure: it is in none of the usual folders. A file that is there, but empty or of another architecture, looks alike.
-    """
-    there = e.get("bus.module") or e.get("nvml.init") == 0
-    here = e.os == "linux" and not e.container and not e.wsl
-    if not there or not here or e.library is not False or not e.gpu_nodes or library_not_on_path(e):
-        return None
-    damaged = mentions(library_line(e).fact, r"file too short|invalid ELF header|wrong ELF class")
-    return (LIKELY if damaged else SURE), ["bus: /proc/driver/nvidia/version: {bus.module}", library_line]
+# The driver's kernel module is loaded, but libcuda is not installed.
+# Sure: it is in none of the usual folders. A file that is there, but empty or of another architecture, looks alike.
+RULES["library-missing"] = when(
+    lambda e: (e.get("bus.module") or e.get("nvml.init") == 0) and e.os == "linux" and not (e.container or e.wsl)
+    and e.library is False and e.gpu_nodes and not library_not_on_path(e),
+    LIKELY, "bus: /proc/driver/nvidia/version: {bus.module}", library_line,
+    sure=lambda e: not mentions(library_line(e).fact, r"file too short|invalid ELF header|wrong ELF class"),
+)  # fmt: skip
 
 
 # --- the wrong one ------------------------------------------------------------------------------------
@@ -206,19 +194,17 @@ library_left_over = RULES["library-left-over"] = when(
 )  # fmt: skip
 
 
-@rule(RULES, "mismatch")
-def mismatch(e: Evidence) -> RuleResult:
-    """The driver was updated, but the old kernel module is still loaded.
-
-    Sure where the versions are known to differ, or NVML says so, and the module on the disk is not the old one.
-    """
-    if not _differs(e) or driver_in_container(e) or explained(e, module_not_rebuilt, library_left_over):
-        return None
+def _mismatch_line(e: Evidence) -> object:
     message = mentions(e.smi_text, r"Driver/library version mismatch")
-    said = Line("smi", message) if message else e.get("nvml.init") is not None and nvml_line
-    return (SURE if _smi_disagrees(e) or _apart(e) else LIKELY), [said, _versions, cuinit_line]
+    return Line("smi", message) if message else e.get("nvml.init") is not None and nvml_line
 
 
+# The driver was updated, but the old kernel module is still loaded.
+# Sure where the versions are known to differ, or NVML says so, and the module on the disk is not the old one.
+mismatch = RULES["mismatch"] = when(
+    lambda e: _differs(e) and not driver_in_container(e) and not explained(e, module_not_rebuilt, library_left_over),
+    LIKELY, _mismatch_line, _versions, cuinit_line, sure=lambda e: _smi_disagrees(e) or _apart(e),
+)  # fmt: skip
 # What says that the parts of the driver do not belong together.
 MIXED = (mismatch, driver_in_container, module_not_rebuilt, library_left_over, compat)
 

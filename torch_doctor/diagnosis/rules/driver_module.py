@@ -137,17 +137,13 @@ nouveau = RULES["nouveau"] = when(
 )  # fmt: skip
 
 
-@rule(RULES, "kernel-replaced")
-def kernel_replaced(e: Evidence) -> RuleResult:
-    """An update put a newer Linux kernel in place of the running one, and took its modules away.
-
-    Sure: nothing can be loaded into a kernel whose folder of modules is gone. Typical of Arch Linux.
-    """
-    files, running = e.get("bus.module_files", []), str(e.get("bus.kernel"))
-    if not _unloaded(e) or not files or e.get("bus.module_folder") is not False or running in files:
-        return None
-    newer = all(numbers(file) > numbers(running) for file in files)
-    return (SURE, [_files, bus_line]) if newer else None
+# An update put a newer Linux kernel in place of the running one, and took its modules away.
+# Sure: nothing can be loaded into a kernel whose folder of modules is gone. Typical of Arch Linux.
+kernel_replaced = RULES["kernel-replaced"] = when(
+    lambda e: _unloaded(e) and e.get("bus.module_folder") is False and e.get("bus.module_files")
+    and all(numbers(file) > numbers(e.get("bus.kernel")) for file in e.get("bus.module_files")),
+    SURE, _files, bus_line,
+)  # fmt: skip
 
 
 @rule(RULES, "driver-not-built")
@@ -190,13 +186,12 @@ def _built(e: Evidence) -> bool:
     return _unloaded(e) and (e.module_built or bool(e.get("bus.modinfo"))) and "vfio-pci" not in holders(e)
 
 
-@rule(RULES, "driver-not-loaded")
-def driver_not_loaded(e: Evidence) -> RuleResult:
-    """The module is built for the running kernel, but it is not loaded. Sure if a file forbids it."""
-    if not _built(e) or driver_not_signed(e) or driver_not_for_card(e) or nouveau(e):
-        return None
-    files = [e.line("bus.forbids", file=file) for file in e.get("bus.forbidden", [])]
-    return (SURE if files else LIKELY), [files, log_lines(e, "missing-symbol"), bus_line, _files]
+# The module is built for the running kernel, but it is not loaded. Sure if a file forbids it.
+RULES["driver-not-loaded"] = when(
+    lambda e: _built(e) and not (driver_not_signed(e) or driver_not_for_card(e) or nouveau(e)), LIKELY,
+    lambda e: [e.line("bus.forbids", file=file) for file in e.get("bus.forbidden", [])],
+    lambda e: log_lines(e, "missing-symbol"), bus_line, _files, sure=lambda e: e.get("bus.forbidden"),
+)  # fmt: skip
 
 
 @rule(RULES, "driver-absent")

@@ -77,14 +77,12 @@ def ifname(e: Evidence) -> RuleResult:
     return (SURE, [named, error_line(e, variable.split("_")[0].lower())]) if variable else None
 
 
-@rule(RULES, "hang-interface")
-def interface(e: Evidence) -> RuleResult:
-    """The processes cannot connect by the host name, but they can over the loopback interface."""
-    if attempt(e, "gloo") not in ("failed", "slow") or attempt(e, "gloo-loopback") != "right" or ifname(e):
-        return None
-    lines = [outcome(e, "gloo"), outcome(e, "gloo-loopback"), error_line(e, "gloo")]
-    certainty = LIKELY if too_late(e, "gloo") else SURE
-    return certainty, [lines, e.get("job.resolves") and "job.host-name"]
+# The processes cannot connect by the host name, but they can over the loopback interface.
+RULES["hang-interface"] = when(
+    lambda e: attempt(e, "gloo") in ("failed", "slow") and attempt(e, "gloo-loopback") == "right" and not ifname(e),
+    LIKELY, lambda e: [outcome(e, "gloo"), outcome(e, "gloo-loopback"), error_line(e, "gloo")],
+    lambda e: e.get("job.resolves") and "job.host-name", sure=lambda e: not too_late(e, "gloo"),
+)  # fmt: skip
 
 
 @rule(RULES, "hang-transport")
@@ -112,14 +110,13 @@ def copy(e: Evidence) -> RuleResult:
     return None
 
 
-@rule(RULES, "hang-nccl")
-def nccl(e: Evidence) -> RuleResult:
-    """NCCL hangs or is wrong, but gloo and copies between GPUs work; deepspeedai/DeepSpeed#4433."""
-    bad = attempt(e, "nccl") in ("failed", "wrong", "slow") and not too_late(e, "nccl")
-    if not bad or attempt(e, "copy") not in ("right", "") or ifname(e) or small_shm_of_nccl(e):
-        return None
-    says = e.get("job.nccl_says") and "job: NCCL: {job.nccl_says}"
-    return LIKELY, [outcome(e, "nccl"), says, error_line(e, "nccl"), outcome(e, "gloo"), outcome(e, "copy")]
+# NCCL hangs or is wrong, but gloo and copies between GPUs work; deepspeedai/DeepSpeed#4433.
+RULES["hang-nccl"] = when(
+    lambda e: attempt(e, "nccl") in ("failed", "wrong", "slow") and not too_late(e, "nccl")
+    and attempt(e, "copy") in ("right", "") and not (ifname(e) or small_shm_of_nccl(e)),
+    LIKELY, lambda e: [outcome(e, "nccl"), e.get("job.nccl_says") and "job: NCCL: {job.nccl_says}", error_line(e, "nccl")],
+    lambda e: [outcome(e, "gloo"), outcome(e, "copy")],
+)  # fmt: skip
 
 
 def small_shm_of_nccl(e: Evidence) -> bool:

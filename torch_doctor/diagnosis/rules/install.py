@@ -90,15 +90,12 @@ shadowed = RULES["shadowed"] = when(
 )  # fmt: skip
 
 
-@rule(RULES, "python-without-wheel")
-def python_without_wheel(e: Evidence) -> RuleResult:
-    """torch is missing, and its newest release has no wheel for this Python. Sure: both are facts."""
-    if e.torch != "missing" or other_torch(e) or has_wheels(e):
-        return None
-    python = e.line("interpreter.python-bits", bits=e.get("interpreter.bits", 64))
-    return SURE, [python, e.line("interpreter.wheels", first=PYTHONS[0], last=PYTHONS[1])]
-
-
+# torch is missing, and its newest release has no wheel for this Python. Sure: both are facts.
+python_without_wheel = RULES["python-without-wheel"] = when(
+    lambda e: e.torch == "missing" and not (other_torch(e) or has_wheels(e)), SURE,
+    lambda e: e.line("interpreter.python-bits", bits=e.get("interpreter.bits", 64)),
+    lambda e: e.line("interpreter.wheels", first=PYTHONS[0], last=PYTHONS[1]),
+)  # fmt: skip
 # PyTorch is not installed for this Python. Sure: this Python itself says so.
 RULES["no-torch"] = when(
     lambda e: e.torch == "missing" and e.get("interpreter.torch_is_real") is not False
@@ -163,13 +160,12 @@ def _explained_import(e: Evidence) -> bool:
     return any(explains(e) for explains in (shadowed, source_tree, foreign_libraries, two_cudas, windows_dll))
 
 
-@rule(RULES, "conda-cpu")
-def conda_cpu(e: Evidence) -> RuleResult:
-    """conda installed a build without CUDA. Sure: conda's own list names the build, and torch says the same."""
-    builds = e.get("interpreter.conda_torch", [])
-    if any("cpu" in build for build in builds) and e.build == "cpu" and e.card_here and not other_torch(e):
-        return SURE, [*[Line("interpreter", f"conda: {build}") for build in builds], build_line]
-    return None
+# conda installed a build without CUDA. Sure: conda's own list names the build, and torch says the same.
+conda_cpu = RULES["conda-cpu"] = when(
+    lambda e: any("cpu" in build for build in e.get("interpreter.conda_torch", []))
+    and e.build == "cpu" and e.card_here and not other_torch(e),
+    SURE, lambda e: [Line("interpreter", f"conda: {build}") for build in e.get("interpreter.conda_torch")], build_line,
+)  # fmt: skip
 
 
 @rule(RULES, "mixed-installers")
@@ -187,30 +183,22 @@ def mixed_installers(e: Evidence) -> RuleResult:
     return LIKELY, [*[Line("interpreter", one) for one in installed], torch]
 
 
-@rule(RULES, "torch-broken")
-def torch_broken(e: Evidence) -> RuleResult:
-    """The import of torch fails, and no other rule says why."""
-    if e.torch != "broken" or _explained_import(e) or mixed_installers(e):
-        return None
-    message = e.import_error or f"import torch: {e.get('pytorch.exit', 'the process died')}"
-    return LIKELY, [Line("pytorch", message[:300])]
-
-
+# The import of torch fails, and no other rule says why.
+RULES["torch-broken"] = when(
+    lambda e: e.torch == "broken" and not (_explained_import(e) or mixed_installers(e)), LIKELY,
+    lambda e: Line("pytorch", (e.import_error or f"import torch: {e.get('pytorch.exit', 'the process died')}")[:300]),
+)  # fmt: skip
 # The import of torch timed out, but the driver answers.
 RULES["torch-slow"] = when(
     lambda e: e.torch == "slow" and not e.hung("driver") and not e.hung("interpreter"), LIKELY,
     "pytorch: import torch: > {pytorch.seconds} s",
 )  # fmt: skip
-
-
-@rule(RULES, "cpu-build")
-def cpu_build(e: Evidence) -> RuleResult:
-    """This torch was built without CUDA, but there is an NVIDIA GPU."""
-    better = other_python(e) or conda_cpu(e) or mixed_installers(e) or e.jetson or e.os == "darwin"
-    if e.build != "cpu" or not e.card_here or better:
-        return None
-    seen = bus_line if e.cards() else cuinit_line if e.devices else Line("smi", e.smi_text[:80] or "-")
-    return SURE, [build_line, seen]
-
+# This torch was built without CUDA, but there is an NVIDIA GPU.
+RULES["cpu-build"] = when(
+    lambda e: e.build == "cpu" and e.card_here
+    and not (other_python(e) or conda_cpu(e) or mixed_installers(e) or e.jetson or e.os == "darwin"),
+    SURE, build_line,
+    lambda e: bus_line if e.cards() else cuinit_line if e.devices else Line("smi", e.smi_text[:80] or "-"),
+)  # fmt: skip
 
 RULES.update(other_gpus.RULES)

@@ -19,13 +19,11 @@ def holding(e: Evidence) -> list[dict[str, object]]:
 # --- places that give GPUs out ------------------------------------------------------------------------
 
 
-@rule(RULES, "no-gpu-runtime")
-def no_gpu_runtime(e: Evidence) -> RuleResult:
-    """Colab or Kaggle, with a runtime that has no GPU. Sure: with a GPU, both show /dev/nvidia0."""
-    where = [name for name in ("colab", "kaggle") if e.get(f"bus.{name}")]
-    if where and nothing_here(e):
-        return SURE, [e.line("bus.no-gpu-file", where=where[0].capitalize()), library_line]
-    return None
+# Colab or Kaggle, with a runtime that has no GPU. Sure: with a GPU, both show /dev/nvidia0.
+no_gpu_runtime = RULES["no-gpu-runtime"] = when(
+    lambda e: (e.get("bus.colab") or e.get("bus.kaggle")) and nothing_here(e), SURE,
+    lambda e: e.line("bus.no-gpu-file", where="Colab" if e.get("bus.colab") else "Kaggle"), library_line,
+)  # fmt: skip
 
 
 @rule(RULES, "job-without-gpu")

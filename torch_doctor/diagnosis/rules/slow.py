@@ -125,15 +125,12 @@ def _at_lower_clock(reasons: dict[int, Bilingual]) -> Rule:
 
 hot = RULES["slow-hot"] = _at_lower_clock(HOT)
 power = RULES["slow-power"] = _at_lower_clock(POWER)
-
-
-@rule(RULES, "slow-link")
-def slow_link(e: Evidence) -> RuleResult:
-    """While the GPU computes, its PCIe link has less than a third of its speed; local-inference-lab/rtx6kpro#88."""
-    link = e.get("speed.link")
-    if not link or link["speed"] * link["width"] > 0.3 * link["max_speed"] * link["max_width"]:
-        return None
-    return LIKELY, "speed.link"
+# While the GPU computes, its PCIe link has less than a third of its speed; local-inference-lab/rtx6kpro#88.
+RULES["slow-link"] = when(
+    lambda e: (link := e.get("speed.link"))
+    and link["speed"] * link["width"] <= 0.3 * link["max_speed"] * link["max_width"],
+    LIKELY, "speed.link",
+)  # fmt: skip
 
 
 @rule(RULES, "slow-compiling")

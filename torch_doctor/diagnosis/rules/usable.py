@@ -30,14 +30,12 @@ def mig_gone(e: Evidence) -> RuleResult:
     return (SURE if e.devices else LIKELY), [named, "driver.no-gpu-left", here]
 
 
-@rule(RULES, "mig-empty")
-def mig_empty(e: Evidence) -> RuleResult:
-    """Every GPU is partitioned (MIG), but no instance was made. Sure: CUDA computes on instances only."""
-    gpus = e.get("nvml.devices", [])
-    unused = all(gpu.get("mig") and not gpu.get("mig_parts") for gpu in gpus)
-    if e.works or not gpus or not unused or e.devices:
-        return None
-    return SURE, [e.line("nvml.mig-empty", count=len(gpus)), cuinit_line]
+# Every GPU is partitioned (MIG), but no instance was made. Sure: CUDA computes on instances only.
+mig_empty = RULES["mig-empty"] = when(
+    lambda e: e.get("nvml.devices") and not e.works and not e.devices
+    and all(gpu.get("mig") and not gpu.get("mig_parts") for gpu in e.get("nvml.devices")),
+    SURE, lambda e: e.line("nvml.mig-empty", count=len(e.get("nvml.devices"))), cuinit_line,
+)  # fmt: skip
 
 
 def _short(value: str) -> str:
@@ -152,13 +150,11 @@ def vgpu_license(e: Evidence) -> RuleResult:
     return SURE, [lines, "nvml.licence-missing"]
 
 
-@rule(RULES, "unavailable")
-def unavailable(e: Evidence) -> RuleResult:
-    """The driver refuses the GPU, and none of the known reasons was seen."""
-    lines, modes = _refused(e), joined(sorted(_modes(e)))
-    if not lines or explained(e, prohibited, taken, vgpu_license):
-        return None
-    return LIKELY, [lines, modes and e.line("nvml.modes-and-users", modes=modes, users=_users(e))]
+# The driver refuses the GPU, and none of the known reasons was seen.
+unavailable = RULES["unavailable"] = when(
+    lambda e: _refused(e) and not explained(e, prohibited, taken, vgpu_license), LIKELY, _refused,
+    lambda e: _modes(e) and e.line("nvml.modes-and-users", modes=joined(sorted(_modes(e))), users=_users(e)),
+)  # fmt: skip
 
 
 # --- the rest -----------------------------------------------------------------------------------------
@@ -180,15 +176,11 @@ def _unexplained(e: Evidence) -> bool:
     return not e.works and e.cuinit not in (0, None) and not explained(e, *others, *here)
 
 
-@rule(RULES, "nvml-only")
-def nvml_only(e: Evidence) -> RuleResult:
-    """NVML (nvidia-smi) works, but cuInit fails, and nothing explains why: a symptom, so the verdict is "not known"."""
-    if e.get("nvml.init") != 0 or not e.get("nvml.count") or not _unexplained(e):
-        return None
-    weak = e.environment("PYTORCH_NVML_BASED_CUDA_CHECK") == "1"
-    return LIKELY, [nvml_line, cuinit_line, weak and "interpreter: PYTORCH_NVML_BASED_CUDA_CHECK = 1"]
-
-
+# NVML (nvidia-smi) works, but cuInit fails, and nothing explains why: a symptom, so the verdict is "not known".
+nvml_only = RULES["nvml-only"] = when(
+    lambda e: e.get("nvml.init") == 0 and e.get("nvml.count") and _unexplained(e), LIKELY, nvml_line, cuinit_line,
+    lambda e: e.environment("PYTORCH_NVML_BASED_CUDA_CHECK") == "1" and "interpreter: PYTORCH_NVML_BASED_CUDA_CHECK = 1",
+)  # fmt: skip
 # Windows has the driver, but it does not start here: a symptom, too.
 # In WSL for example microsoft/WSL#9272 and #6772: error 100 with Windows' own driver.
 RULES["driver-fails"] = when(
