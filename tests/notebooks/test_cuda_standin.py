@@ -58,7 +58,7 @@ def test_a_device_that_computes_wrongly_is_not_usable(library: Path) -> None:
 
 
 def test_streams_are_in_order(library: Path) -> None:
-    cells = "setup streams-race streams-wait streams-claim early-claim overlap-build overlap-measure overlap-streams prefetch-on-gpu"
+    cells = "setup streams-race streams-wait streams-claim early-claim overlap-build overlap-parts overlap-measure overlap-streams prefetch-on-gpu"
     report = lesson("04", "h100", library, cells)
     assert unexplained(report) == []
     assert "race" in [finding.kind for finding in report.findings]  # the one that the lesson shows
