@@ -5,7 +5,7 @@ PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.1
 	$$name -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' 2>/dev/null && echo $$name && break; done)
 IN := .venv/bin/python
 PIP := $(IN) tools/quietly.py .venv/pip.log $(IN) -m pip install --disable-pip-version-check
-PARALLEL := --numprocesses=logical --maxprocesses=5 --dist=loadfile
+PARALLEL := --numprocesses=logical --maxprocesses=4 --dist=loadfile
 # Without PYTHONDONTWRITEBYTECODE: hundreds of processes would each compile every module anew.
 unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
 

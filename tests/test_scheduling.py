@@ -16,7 +16,7 @@ import pytest
 
 class Cell(pytest.Item):
     def runtest(self):
-        time.sleep(0.02)
+        time.sleep(0.05)
 
 class Notebook(pytest.File):
     def collect(self):
@@ -37,7 +37,7 @@ import pytest
 
 @pytest.mark.parametrize("number", range(4))
 def test_one(number):
-    time.sleep(0.02 if "measure" in __name__ else 0.1)
+    time.sleep(0.05)
 """
 TIMED, ON_GPU = ["01_a", "test_measure", "test_measure_2"], ["06_b", "09_c", "test_y"]
 OTHERS = ["test_a", "test_b", "test_c", "test_d", "test_z"]
@@ -45,7 +45,7 @@ OTHERS = ["test_a", "test_b", "test_c", "test_d", "test_z"]
 
 @pytest.mark.parametrize(
     "processes, gpus",
-    [(2, 1), (3, 0), *(pytest.param(*pair, marks=pytest.mark.nightly) for pair in ((1, 1), (2, 0)))],
+    [(2, 1), *(pytest.param(*pair, marks=pytest.mark.nightly) for pair in ((1, 1), (2, 0)))],
 )
 def test_measurements_have_the_first_process(processes: int, gpus: int, tmp_path: Path) -> None:
     files = {f"tests/unit/{n}.py": TEST for n in [*TIMED, *ON_GPU, *OTHERS] if n.startswith("test")}
@@ -72,16 +72,11 @@ def test_measurements_have_the_first_process(processes: int, gpus: int, tmp_path
     for name in [*TIMED, *ON_GPU, *OTHERS]:
         assert len({worker for worker, file, *_ in log if file == name}) == 1, f"{name} was divided"
     seen = {worker: visible for worker, _, visible, *_ in log}
-    assert seen == {"gw0": "0"} | {f"gw{number}": "none" if gpus else "0" for number in range(1, processes)}
+    assert seen == {"gw0": "0"} | ({"gw1": "none" if gpus else "0"} if processes > 1 else {})
     if processes > 1 and hasattr(os, "sched_setaffinity") and (usable := len(os.sched_getaffinity(0))) > 1:
-        own = next(cores for worker, _, _, *cores in log if worker == "gw0")
-        assert len(own) == (usable // 2 if gpus else 1)
-        beside = [number for number, (worker, *_, core) in enumerate(log) if worker != "gw0" and core in own]
-        over = [
-            number for number, (worker, file, *_) in enumerate(log) if worker == "gw0" and file not in TIMED
-        ]
-        assert not beside or over[0] < beside[0] and {log[number][0] for number in beside} == {"gw2"}
-        assert bool(beside) == (processes > usable)
+        cores = {worker: set(cores) for worker, _, _, *cores in log}
+        assert len(cores["gw0"]) == (usable // 2 if gpus else 1)
+        assert all(not used & cores["gw0"] for worker, used in cores.items() if worker != "gw0")
 
 
 def test_where_the_doctor_examines_this_machine_it_sees_the_gpu() -> None:

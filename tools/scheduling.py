@@ -3,8 +3,7 @@
 With `--numprocesses=N --dist=loadfile`, which is what `make test` does, the first process runs the notebooks and
 tests that compare times, one after the other, on a core of its own. The other processes run everything else on the
 remaining cores. Whoever is finished helps with what is left. All tests of a file run in one process, so that what
-they share (a kernel, a JupyterLab) is started once. There is one process more than cores, because many tests wait (for
-a kernel, a page, a time limit); when the measurements are over, it moves to the first one's core.
+they share (a kernel, a JupyterLab) is started once.
 
 Where there is a GPU, the first process also runs everything that uses it: all notebooks, and the files with tests
 marked `cuda`. It has half of the cores, because lessons 06 to 08 launch several ranks. The others see no GPU.
@@ -12,7 +11,7 @@ marked `cuda`. It has half of the cores, because lessons 06 to 08 launch several
 
 import os
 import re
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -40,21 +39,9 @@ def uses_gpu(file: Path) -> bool:
     return file.suffix == ".ipynb" or file.is_file() and bool(ON_GPU.search(file.read_text(encoding="utf-8")))
 
 
-def number(name: str) -> int:
-    """Return the number of the xdist process `name`, 0 for the first."""
-    return int(name.removeprefix("gw"))
-
-
-def cores() -> list[int]:
-    """Return the cores that this process may use; empty where the system does not tell."""
-    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers() -> int:
-    """Return how many processes `--numprocesses=logical` starts: one more than cores, but one where a core is alone."""
-    usable = len(cores()) or os.cpu_count() or 1
-    return usable + (usable > 1)
+def number(node: Any) -> int:
+    """Return the number of an xdist process, 0 for the first."""
+    return int(node.gateway.id.removeprefix("gw"))
 
 
 class Scheduler(LoadFileScheduling):
@@ -84,7 +71,7 @@ class Scheduler(LoadFileScheduling):
 
     def _order_for(self, node: Any) -> list[str]:
         others = [file for file in self.workqueue if not self._first(file)]
-        if number(node.gateway.id) > min(number(other.gateway.id) for other in self.nodes):
+        if number(node) > min(map(number, self.nodes)):
             return others
         return [file for file in self.workqueue if file not in others] + others
 
@@ -95,43 +82,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduler | 
     return Scheduler(config, log) if config.option.dist == "loadfile" else None
 
 
-class Move:
-    """Let the last process use the first one's cores as soon as no measurement is left."""
-
-    def __init__(self, config: pytest.Config, first: list[int]) -> None:
-        worker = config.workerinput
-        self.number, self.last = number(worker["workerid"]), worker["workercount"] - 1
-        self.config, self.cores, self.file = config, first, ""
-
-    @cached_property
-    def over(self) -> Path:
-        """A file that all processes see; it is there when the measurements are over."""
-        return self.config._tmp_path_factory.getbasetemp().parent / "measurements_are_over"
-
-    def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        """Say so when the first process begins something else; move before a new file."""
-        file, self.file = self.file, item.location[0]
-        if self.number == 0 and not TIMED.match(self.file):
-            self.over.touch()
-        elif self.number == self.last and file != self.file and self.over.exists():
-            os.sched_setaffinity(0, self.cores)
-
-    def pytest_sessionfinish(self) -> None:
-        """Say so, too, when nothing else is left for the first process."""
-        if self.number == 0:
-            self.over.touch()
-
-
 def pytest_configure(config: pytest.Config) -> None:
     """Give the first of several processes cores of its own, where the system can do that, and all GPUs."""
     worker = getattr(config, "workerinput", {"workercount": 1})
     if worker["workercount"] == 1:
         return
-    first, shared, usable = worker["workerid"] == "gw0", gpus() > 0, cores()
+    first, shared = worker["workerid"] == "gw0", gpus() > 0
     if shared and not first:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
-    if len(usable) > 1:
-        own = len(usable) // 2 if shared else 1
-        os.sched_setaffinity(0, usable[:own] if first else usable[own:])
-        if worker["workercount"] > len(usable) and not shared:
-            config.pluginmanager.register(Move(config, usable[:own]))
+    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_setaffinity") else []
+    if len(cores) > 1:
+        own = len(cores) // 2 if shared else 1
+        os.sched_setaffinity(0, cores[:own] if first else cores[own:])
