@@ -25,6 +25,7 @@ OUTPUTS: list[dict[str, Any]] = [
         "clinic_outputs_fresh.toml",
         "clinic_outputs_forms.toml",
         "clinic_outputs_judged.toml",
+        "clinic_outputs_judged_2.toml",
         "clinic_outputs_models.toml",
         "clinic_outputs_compile.toml",
         "clinic_outputs_install.toml",
