@@ -4,6 +4,7 @@ import re
 import time
 import tomllib
 from collections.abc import Callable, Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import numpy as np
@@ -52,6 +53,11 @@ def test_entries_are_complete() -> None:
         assert len(entry.message) < 120 and "\n" not in entry.message, name
         texts = [getattr(entry, part) for part in CARD]
         assert all(len(text.en) < 420 and len(text.zh) < 230 for text in texts), name
+
+
+def test_no_entries_supersede_each_other_in_a_ring() -> None:
+    """A text that matches all of a ring would get no card."""
+    TopologicalSorter({name: entry.supersedes for name, entry in ENTRIES.items()}).prepare()
 
 
 def test_what_is_said_to_be_provoked_can_be() -> None:
