@@ -1,8 +1,8 @@
 """Run torchrun for the notebook and leave nothing behind: no process, no port, no file.
 
 To import PyTorch takes two seconds of a processor. On Linux, where a fork copies a process in milliseconds, `Template`
-forks the ranks; this process itself is forked by `fork_server` where its launch allows that. They are processes as torchrun starts them, but that modules
-are loaded already, and that Python's hashes of texts are the same in all ranks.
+forks the ranks; this process itself is forked by `fork_server` where its launch allows that. They are processes as
+torchrun starts them, but that modules are loaded already, and that Python's hashes of texts are the same in all ranks.
 
 The notebook's kernel may be interrupted, restarted or killed at any moment, so torchrun runs in a session of its own,
 in this process. As soon as the kernel is gone, or has removed the file `WANTED` from the run's folder, all that was

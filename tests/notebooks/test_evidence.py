@@ -13,7 +13,8 @@ from tools import evidence
 from tools.claim_summary import Declared
 from tools.evidence import claims_of_today, counts, slug, write
 from tools.markdown_text import between
-from tools.record import ROOT, lessons, table
+from tools.notebook_file import lessons
+from tools.record import ROOT, table
 
 FACTS: dict[str, Any] = {
     "cpu": "AMD EPYC(TM) 9R14 @ 2.6GHz", "cores": 4, "memory": 10**10, "gpus": [], "driver": None,

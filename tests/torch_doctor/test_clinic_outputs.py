@@ -17,22 +17,8 @@ from torch_doctor.errors.matching import find_cause
 
 OUTPUTS: list[dict[str, Any]] = [
     output
-    for file in (
-        "clinic_outputs.toml",
-        "clinic_outputs_more.toml",
-        "clinic_outputs_2026.toml",
-        "clinic_outputs_latest.toml",
-        "clinic_outputs_fresh.toml",
-        "clinic_outputs_forms.toml",
-        "clinic_outputs_judged.toml",
-        "clinic_outputs_judged_2.toml",
-        "clinic_outputs_models.toml",
-        "clinic_outputs_compile.toml",
-        "clinic_outputs_install.toml",
-        "clinic_outputs_packages.toml",
-        "clinic_outputs_distrib.toml",
-    )
-    for output in tomllib.loads(Path(__file__).with_name(file).read_text(encoding="utf-8"))["output"]
+    for file in sorted(Path(__file__).parent.glob("clinic_outputs*.toml"))
+    for output in tomllib.loads(file.read_text(encoding="utf-8"))["output"]
 ]
 
 

@@ -6,7 +6,8 @@ from unittest.mock import patch
 
 import pytest
 
-from tools.mutants import MUTANTS, ROOT, SECTION, lessons, place
+from tools.mutants import MUTANTS, ROOT, SECTION, place
+from tools.notebook_file import lessons
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant["id"])

@@ -18,7 +18,7 @@ import re
 import time
 from dataclasses import dataclass
 
-from torch_doctor.errors.catalogue import FORMS, ROLES, Entry, context, entries, expressions
+from torch_doctor.errors.catalogue import FORMS, ROLES, Entry, context, entries, expressions, messages
 from torch_doctor.errors.general import errors, filled, general, reading
 
 MAX_CHARACTERS = 200_000  # of longer texts, the beginning and the end are read
@@ -132,10 +132,11 @@ def _matches(
         return Match(entry, start, line, rank, _clock_at(text, start))
 
     found, known = [], []  # several ranks may print one message
+    lines = f"\n{text}\n"
     for name, entry in entries().items():
         if deadline is not None and time.thread_time() > deadline:
             raise TimeoutError("matching this text takes too long")
-        title = f"\n{text}\n".find(f"\n{entry.message}\n")  # copied from the clinic's own list
+        title = lines.find(f"\n{entry.message}\n")  # copied from the clinic's own list
         form = entry.role in FORMS  # only by its title; `general` asks for its patterns
         hits = (hit for pattern in (() if form else expressions(name)) for hit in pattern.finditer(text))
         spans = [hit.span() for hit in hits if not reading("without").search(_line_at(text, hit.start()))]
@@ -170,7 +171,8 @@ def find_cause(text: str, *, seconds: float | None = None) -> Finding:
     Raises:
         TimeoutError: The time limit has passed.
     """
-    entries()  # the first time, it reads the files, which is not counted
+    for name in messages():
+        expressions(name)  # the first time, it reads and compiles the catalogue, which is not counted
     deadline = None if seconds is None else time.thread_time() + seconds
     cleaned, owners = _clean(text)
     found, known = _matches(cleaned, owners, deadline)
