@@ -7,19 +7,26 @@ and collects new ones, or the figure means nothing.
 import hashlib
 import re
 import tomllib
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from torch_doctor.errors.catalogue import FORMS, entries
-from torch_doctor.errors.matching import find_cause
+from torch_doctor.errors.matching import Finding, find_cause
 
 OUTPUTS: list[dict[str, Any]] = [
     output
     for file in sorted(Path(__file__).parent.glob("clinic_outputs*.toml"))
     for output in tomllib.loads(file.read_text(encoding="utf-8"))["output"]
 ]
+
+
+@cache
+def found(lines: str) -> Finding:
+    """Return what the clinic finds; several tests ask."""
+    return find_cause(lines)
 
 
 def held_back(output: dict[str, Any]) -> bool:
@@ -34,7 +41,7 @@ def held_back(output: dict[str, Any]) -> bool:
 
 def named(output: dict[str, Any]) -> str:
     """Return the entry; "" also for the form of an error that is no matter of the clinic: its card claims no cause."""
-    match = find_cause(output["lines"]).match
+    match = found(output["lines"]).match
     if match is None or (not output["entry"] and match.entry.role in FORMS):
         return ""
     return match.entry.name
@@ -115,7 +122,7 @@ def test_what_is_no_matter_of_the_clinic_is_not_claimed() -> None:
 def test_no_output_has_two_causes() -> None:
     """Consequences may stand beside a cause; two causes would mean that one of them is a false alarm."""
     for output in OUTPUTS:
-        finding = find_cause(output["lines"])
+        finding = found(output["lines"])
         causes = [m.entry.name for m in finding.others if m.entry.role == "cause"]
         if finding.match is not None and finding.match.entry.role == "cause":
             assert causes == [], output["link"]
