@@ -18,7 +18,7 @@ import re
 import time
 from dataclasses import dataclass
 
-from torch_doctor.errors.catalogue import FORMS, ROLES, Entry, context, entries, expressions, messages
+from torch_doctor.errors.catalogue import FORMS, ROLES, Entry, context, entries, hits
 from torch_doctor.errors.general import errors, filled, general, reading
 
 MAX_CHARACTERS = 200_000  # of longer texts, the beginning and the end are read
@@ -138,8 +138,8 @@ def _matches(
             raise TimeoutError("matching this text takes too long")
         title = lines.find(f"\n{entry.message}\n")  # copied from the clinic's own list
         form = entry.role in FORMS  # only by its title; `general` asks for its patterns
-        hits = (hit for pattern in (() if form else expressions(name)) for hit in pattern.finditer(text))
-        spans = [hit.span() for hit in hits if not reading("without").search(_line_at(text, hit.start()))]
+        where = [hit.span() for hit in hits(name, text)] if not form else []
+        spans = [span for span in where if not reading("without").search(_line_at(text, span[0]))]
         if title < 0 and not (spans and context(name).search(text)):
             continue
         spans = spans or [(title, title + len(entry.message))]
@@ -171,8 +171,7 @@ def find_cause(text: str, *, seconds: float | None = None) -> Finding:
     Raises:
         TimeoutError: The time limit has passed.
     """
-    for name in messages():
-        expressions(name)  # the first time, it reads and compiles the catalogue, which is not counted
+    entries()  # the first time, it reads the catalogue, which is not counted
     deadline = None if seconds is None else time.thread_time() + seconds
     cleaned, owners = _clean(text)
     found, known = _matches(cleaned, owners, deadline)

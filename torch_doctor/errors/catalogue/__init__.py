@@ -28,7 +28,7 @@ The fields of a section:
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -44,6 +44,9 @@ CARD = ("meaning", "cause", "fix", "distinguish")
 
 _REQUIRED = {"message", "patterns", "requires", "verified", "lesson", "source", "similar", "samples", *CARD}
 _OPTIONAL = {"context", "role", "where", "supersedes", "causes", "provoke", "provoke_alone", "provoke_cuda"}
+_TOKEN = re.compile(r"(\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\??|.)((?:[?*+]|\{\d*,?\d*\})\??)?", re.S)
+_PLAIN = re.compile(r"\\(\W)|([^\\ .^$|()])")
+_FLAGS = re.compile(r"\(\?[aiLmsux-]+[:)]")
 _LISTS = ("patterns", "where", "supersedes", "causes", "similar", "samples")
 
 
@@ -81,9 +84,30 @@ class Entry:
         return kinds.get(self.causes[0][:5], "cuda") if self.causes else None
 
 
+@cache
 def expression(pattern: str) -> re.Pattern[str]:
     """Compile a pattern of the catalogue: a space matches any white space, since messages are wrapped and indented."""
     return re.compile(pattern.replace(" ?", r"\s*").replace(" ", r"\s+"), re.DOTALL | re.MULTILINE)
+
+
+@cache
+def literal(pattern: str) -> str:
+    """Return the longest text that is in whatever `pattern` matches, "" if none is found: looking for it first is quick.
+
+    Groups and classes are left out, so what they contain is not found.
+    """
+    runs, depth = [""], 0
+    for token, follows in _TOKEN.findall(pattern):
+        if token == "|" and not depth or token == "(?" and not depth and _FLAGS.search(pattern):
+            return ""
+        depth += token.startswith("(") - (token == ")")
+        plain = _PLAIN.fullmatch(token)
+        if depth or not plain or follows[:1] in ("?", "*", "{"):
+            runs.append("")
+            continue
+        runs[-1] += plain[plain.lastindex]
+        runs += [""] * bool(follows)
+    return max(runs, key=len)
 
 
 def read(file: str, sections: Mapping[str, Any]) -> dict[str, Entry]:
@@ -148,6 +172,13 @@ def errors_of(cause: str) -> tuple[Entry, ...]:
         cause: The name of a cause in ``diagnosis/texts/*.toml``.
     """
     return tuple(entry for entry in entries().values() if cause in entry.causes)
+
+
+def hits(name: str, text: str) -> Iterator[re.Match[str]]:
+    """Yield where the patterns of the entry `name` match in `text`; only those are compiled that can match."""
+    for pattern in entries()[name].patterns:
+        if literal(pattern) in text:
+            yield from expression(pattern).finditer(text)
 
 
 @cache
