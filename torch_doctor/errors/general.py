@@ -17,7 +17,7 @@ from dataclasses import replace
 from functools import cache
 
 from bilingual import Bilingual
-from torch_doctor.errors.catalogue import CARD, FORMS, Entry, entries, expressions, form_table
+from torch_doctor.errors.catalogue import CARD, FORMS, Entry, entries, form_table, hits
 
 _HANDLED = "During handling of the above exception, another exception occurred"
 
@@ -112,7 +112,7 @@ def general(text: str, spans: list[tuple[int, int]]) -> Iterator[tuple[Entry, in
         words = _frames(text, at)
         where = words.get("where", "unknown").replace("node", "package")
         for entry in (entry for entry in forms if not entry.where or where in entry.where):
-            for hit in filter(None, (pattern.search(error) for pattern in expressions(entry.name))):
+            for hit in hits(entry.name, error):
                 named = {key.rstrip("234"): word for key, word in hit.groupdict().items() if word}
                 yield filled(entry, words | named), at
                 return

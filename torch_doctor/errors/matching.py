@@ -18,7 +18,7 @@ import re
 import time
 from dataclasses import dataclass
 
-from torch_doctor.errors.catalogue import FORMS, ROLES, Entry, context, entries, hits
+from torch_doctor.errors.catalogue import FORMS, ROLES, Entry, context, entries, hits, searches
 from torch_doctor.errors.general import errors, filled, general, reading
 
 MAX_CHARACTERS = 200_000  # of longer texts, the beginning and the end are read
@@ -171,7 +171,7 @@ def find_cause(text: str, *, seconds: float | None = None) -> Finding:
     Raises:
         TimeoutError: The time limit has passed.
     """
-    entries()  # the first time, it reads the catalogue, which is not counted
+    searches()  # the first time, it reads the catalogue, which is not counted
     deadline = None if seconds is None else time.thread_time() + seconds
     cleaned, owners = _clean(text)
     found, known = _matches(cleaned, owners, deadline)

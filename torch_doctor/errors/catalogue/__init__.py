@@ -90,7 +90,6 @@ def expression(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern.replace(" ?", r"\s*").replace(" ", r"\s+"), re.DOTALL | re.MULTILINE)
 
 
-@cache
 def literal(pattern: str) -> str:
     """Return the longest text that is in whatever `pattern` matches, "" if none is found: looking for it first is quick.
 
@@ -174,17 +173,17 @@ def errors_of(cause: str) -> tuple[Entry, ...]:
     return tuple(entry for entry in entries().values() if cause in entry.causes)
 
 
+@cache
+def searches() -> dict[str, list[tuple[str, str]]]:
+    """Return the patterns of each entry, each with its literal."""
+    return {name: [(p, literal(p)) for p in entry.patterns] for name, entry in entries().items()}
+
+
 def hits(name: str, text: str) -> Iterator[re.Match[str]]:
     """Yield where the patterns of the entry `name` match in `text`; only those are compiled that can match."""
-    for pattern in entries()[name].patterns:
-        if literal(pattern) in text:
+    for pattern, contained in searches()[name]:
+        if contained in text:
             yield from expression(pattern).finditer(text)
-
-
-@cache
-def expressions(name: str) -> tuple[re.Pattern[str], ...]:
-    """Return the compiled patterns of the entry `name`."""
-    return tuple(expression(pattern) for pattern in entries()[name].patterns)
 
 
 @cache
