@@ -41,8 +41,7 @@ def uses_gpu(file: Path) -> bool:
 
 def pytest_xdist_auto_num_workers() -> int:
     """Return one process more than there are cores: while one waits for a browser or a launch, another one computes."""
-    cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
-    return len(cores) + 1
+    return 1 + len(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1))
 
 
 def number(node: Any) -> int:
