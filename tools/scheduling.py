@@ -39,11 +39,6 @@ def uses_gpu(file: Path) -> bool:
     return file.suffix == ".ipynb" or file.is_file() and bool(ON_GPU.search(file.read_text(encoding="utf-8")))
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """Return one process more than there are cores: while one waits for a browser or a launch, another one computes."""
-    return 1 + len(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1))
-
-
 def number(node: Any) -> int:
     """Return the number of an xdist process, 0 for the first."""
     return int(node.gateway.id.removeprefix("gw"))
