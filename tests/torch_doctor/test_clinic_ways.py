@@ -51,9 +51,7 @@ def test_every_word_must_fit() -> None:
 
 
 def test_an_entry_is_found_by_its_own_message() -> None:
-    for name, entry in list(ENTRIES.items())[
-        ::5
-    ]:  # each search compares with all; matching is tested for each entry
+    for name, entry in ENTRIES.items():
         assert names(entry.samples[0])[0] == name
         assert name in names(entry.message)
 

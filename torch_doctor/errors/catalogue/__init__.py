@@ -44,9 +44,8 @@ CARD = ("meaning", "cause", "fix", "distinguish")
 
 _REQUIRED = {"message", "patterns", "requires", "verified", "lesson", "source", "similar", "samples", *CARD}
 _OPTIONAL = {"context", "role", "where", "supersedes", "causes", "provoke", "provoke_alone", "provoke_cuda"}
-_TOKEN = re.compile(r"(\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\??|.)((?:[?*+]|\{\d*,?\d*\})\??)?", re.S)
+_TOKEN = re.compile(r"(\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|.)((?:[?*+]|\{\d*,?\d*\})\??)?", re.S)
 _PLAIN = re.compile(r"\\(\W)|([^\\ .^$|()])")
-_FLAGS = re.compile(r"\(\?[aiLmsux-]+[:)]")
 _LISTS = ("patterns", "where", "supersedes", "causes", "similar", "samples")
 
 
@@ -95,11 +94,13 @@ def literal(pattern: str) -> str:
 
     Groups and classes are left out, so what they contain is not found.
     """
+    if pattern.startswith("(?i)"):
+        return ""
     runs, depth = [""], 0
     for token, follows in _TOKEN.findall(pattern):
-        if token == "|" and not depth or token == "(?" and not depth and _FLAGS.search(pattern):
+        if token == "|" and not depth:
             return ""
-        depth += token.startswith("(") - (token == ")")
+        depth += (token == "(") - (token == ")")
         plain = _PLAIN.fullmatch(token)
         if depth or not plain or follows[:1] in ("?", "*", "{"):
             runs.append("")
