@@ -202,6 +202,7 @@ def test_a_run_of_a_terminal_is_watched_and_stopped(results: Path, monkeypatch: 
         update(view)
 
     monkeypatch.setattr(live_run.View, "update", pressed)
+    monkeypatch.setattr(live_run, "AFTER_STOP", 1.0)
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
         try:
             while not (results / "config.json").exists():

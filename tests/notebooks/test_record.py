@@ -54,7 +54,7 @@ def test_a_notebook_is_stored_and_its_run_is_strict_and_uses_nothing_of_the_user
 def test_a_failing_notebook_stays_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, words: str
 ) -> None:
-    monkeypatch.setattr(record, "CELL_TIMEOUT", 5)
+    monkeypatch.setattr(record, "CELL_TIMEOUT", 2)
     path = notebook(tmp_path / "a.ipynb", "x = 2", source)
     before = path.read_bytes()
     with pytest.raises(CellFailed, match=rf"(?s)^cell 1 \(.*{words}"):

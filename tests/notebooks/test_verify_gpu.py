@@ -151,7 +151,7 @@ def test_one_lesson_that_fails_or_comes_too_late_leaves_the_others(
     monkeypatch.setattr(steps, "usable_cores", lambda: 2)
     session.notebooks = [Path(f"0{n}_x.ipynb") for n in range(4)]
     programs = {"00_x": "pass", "01_x": "1 / 0", "02_x": "import time; time.sleep(60)", "03_x": "pass"}
-    wrong = steps.run_lessons(session, lambda path: (path.stem, ["-c", programs[path.stem]], {}), 6)
+    wrong = steps.run_lessons(session, lambda path: (path.stem, ["-c", programs[path.stem]], {}), 3)
     assert wrong["00_x"] is None and "ZeroDivisionError" in wrong["01_x"]
     assert "was killed" in wrong["02_x"] and wrong["03_x"] == "the time was up before it began"
     with pytest.raises(Failed, match=r"^01: .*; 02: .*; 03: "):
