@@ -33,12 +33,15 @@ def spent() -> float:
 
 
 def _children(process: int) -> list[int]:
-    found = ""
+    found, threads = [], f"/proc/{process}/task"
     with suppress(OSError):  # the process has just ended
-        for listed in Path(f"/proc/{process}/task").glob("*/children"):
-            with suppress(OSError):  # the thread has just ended
-                found += listed.read_text(encoding="utf-8")
-    return list(map(int, found.split()))
+        for thread in os.listdir(threads):
+            with (
+                suppress(OSError),
+                open(f"{threads}/{thread}/children", "rb") as file,
+            ):  # the thread has just ended
+                found += map(int, file.read().split())
+    return found
 
 
 class CpuSeconds:
@@ -46,14 +49,19 @@ class CpuSeconds:
 
     def __init__(self) -> None:
         self.files: Counter[str] = Counter()
+        self.before = 0.0
+
+    def pytest_collection_finish(self) -> None:
+        """Leave out what was before the first test."""
+        self.before = spent()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
-        """Time one test, with its fixtures."""
-        before = spent()
+        """Time one test, with its fixtures and what is done before it."""
         result = yield
         # A browser that ends leaves processes to the system, and their time is in no sum any more: nothing was given back.
-        self.files[item.location[0]] += max(spent() - before, 0)
+        before, self.before = self.before, spent()
+        self.files[item.location[0]] += max(self.before - before, 0)
         return result
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
