@@ -36,10 +36,8 @@ def _children(process: int) -> list[int]:
     found, threads = [], f"/proc/{process}/task"
     with suppress(OSError):  # the process has just ended
         for thread in os.listdir(threads):
-            with (
-                suppress(OSError),
-                open(f"{threads}/{thread}/children", "rb") as file,
-            ):  # the thread has just ended
+            # The thread may just have ended.
+            with suppress(OSError), open(f"{threads}/{thread}/children", "rb") as file:
                 found += map(int, file.read().split())
     return found
 
