@@ -4,6 +4,7 @@ Plain ``python -m pytest`` is enough: the options below are set here, so that no
 configuration file can forget one of them.
 """
 
+import gc
 import os
 import shutil
 import tempfile
@@ -58,6 +59,11 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[SCRATCH] = Path(tempfile.mkdtemp(prefix="course-tests-"))
     os.environ["COURSE_DATA_DIR"] = str(config.stash[SCRATCH] / "session")
     config.pluginmanager.register(NotebookSummary(config), SUMMARY)
+
+
+def pytest_collection_finish() -> None:
+    """Leave what was imported to the end: the garbage collector looked through it again and again."""
+    gc.freeze()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
