@@ -122,7 +122,7 @@ GENERAL = {"autograd", "cuda-other", "hip-error"}
         (r"one|other", ""),
         (r"(?i)error", ""),
         (r"[]x]\[abc\]", "[abc]"),
-        (r"\w+(?P<x>long text)\1'no'", "'no'"),
+        (r"\w+(?P<x>long text)\1'no'", "no"),
     ],
 )
 def test_what_stands_in_every_match_of_a_pattern(pattern: str, expected: str) -> None:
