@@ -18,18 +18,10 @@ import re
 import time
 from dataclasses import dataclass
 
-from torch_doctor.errors.catalogue import FORMS, ROLES, Entry, context, entries, hits, searches
+from torch_doctor.errors.catalogue import FORMS, ROLES, Entry, context, entries, form_table, hits, searches
 from torch_doctor.errors.general import errors, filled, general, reading
 
 MAX_CHARACTERS = 200_000  # of longer texts, the beginning and the end are read
-
-_TYPOGRAPHY = str.maketrans(
-    "‘’‚‹›´“”„«»\u00a0：，（）；\u2010\u2011\u2212",
-    "'" * 6 + '"' * 5 + " :,();---",
-    "\0\x08\u00ad\u200b\ufeff",
-)
-_NUMBERED = re.compile(r"^(\d{1,4}): ?(?=\S| {2})", re.M)
-_CLOCK = re.compile(r"\b(\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?")
 
 
 @dataclass(frozen=True)
@@ -75,28 +67,32 @@ class Finding:
 # --- from text to entries -----------------------------------------------------------------------------
 
 
-def _unescaped(line: re.Match[str]) -> str:
-    escape = r"\\(?:(\W|_)|u....|x..|033|.)"
-    return re.sub(escape, lambda part: part[1] or part[0].encode().decode("unicode_escape"), line[0])
-
-
 def _clean(text: str) -> tuple[str, dict[int, str]]:
     """Remove from `text` what a terminal, a log, a web page or a quotation adds.
 
     Returns:
         The cleaned text, and the prefixes of its lines, by the start of the line in the cleaned text.
     """
+
+    def unescaped(part: re.Match[str]) -> str:
+        return part[1] or part[0].encode().decode("unicode_escape")
+
     if len(text) > MAX_CHARACTERS:
         text = text[: MAX_CHARACTERS // 2] + "\n" + text[-MAX_CHARACTERS // 2 :]
     for _ in range(2 if "\\" in text else 0):  # a repr may contain another one
-        text = reading("escaped").sub(_unescaped, text)
+        text = reading("escaped").sub(lambda line: reading("escape").sub(unescaped, line[0]), text)
     text = re.sub(r"\r+\n?", "\n", reading("colour").sub("", html.unescape(text)))
-    text = reading("frame-of-line").sub("", text.translate(_TYPOGRAPHY))
+    text = text.translate(
+        {ord(one): plain for plain, many in form_table("typography").items() for one in many}
+    )
     prefixes = [reading("prefix")]
-    if len(set(_NUMBERED.findall(text))) >= 2:  # `srun --label`; a single "1: " is an item of a list
-        prefixes.append(_NUMBERED)
+    if (
+        len(set(reading("numbered").findall(text))) >= 2
+    ):  # `srun --label`; a single "1: " is an item of a list
+        prefixes.append(reading("numbered"))
     lines, removed, at = [], {}, 0
     for line in text.split("\n"):
+        line = line.rstrip(" \t│┃║|*`")
         for prefix in prefixes:
             if found := prefix.match(line):
                 removed[at] = found[0]
@@ -126,7 +122,9 @@ def _rank_at(text: str, at: int, prefixes: dict[int, str]) -> int | None:
 def _clock_at(text: str, at: int, prefixes: dict[int, str]) -> float | None:
     """Return the time of day (seconds) before `at` in the same line: ``[E1118 12:00:05.000 x.cpp:1] CUDA error``."""
     low = text.rfind("\n", 0, at) + 1
-    if not (found := _CLOCK.search(text, low, at) or _CLOCK.search(prefixes.get(low, ""))):
+    if not (
+        found := reading("clock").search(text, low, at) or reading("clock").search(prefixes.get(low, ""))
+    ):
         return None
     hours, minutes, seconds, rest = found.groups("0")
     return int(hours) * 3600 + int(minutes) * 60 + float(f"{seconds}.{rest}")

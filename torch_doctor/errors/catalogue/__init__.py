@@ -46,12 +46,6 @@ _REQUIRED = {"message", "patterns", "requires", "verified", "lesson", "source", 
 _OPTIONAL = {"context", "role", "where", "supersedes", "causes", "provoke", "provoke_alone", "provoke_cuda"}
 _TOKEN = re.compile(r"(\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|.)((?:[?*+]|\{\d*,?\d*\})\??)?", re.S)
 _PLAIN = re.compile(r"\\([^\w'\"`])|([^\\ .^$|()'\"`])")
-# Of a pattern: a look-around, a quotation mark or a class of them, another class, another escaped character.
-_QUOTED = re.compile(
-    r"""\(\?<?[!=](?:[^()]|\([^()]*\))*\)|(\[(?:\\?['"`])+\]|\\?['"`])(\??)|\[\^?\]?(?:\\.|[^\]\\])*\]|\\."""
-)
-# Without a quotation mark, not in the middle of a word.
-_ANY_QUOTE = r"""(?:['"`]|(?<!\w)(?!\s*['"`])|(?<=[\w)\]}.*>])(?![\w'"`]|[.-]\w))"""
 _LISTS = ("patterns", "where", "supersedes", "causes", "similar", "samples")
 
 
@@ -95,7 +89,8 @@ def expression(pattern: str) -> re.Pattern[str]:
 
     A quotation mark matches any other one and none at all: web pages, Markdown and releases change them.
     """
-    pattern = _QUOTED.sub(lambda part: _ANY_QUOTE + part[2] if part[1] else part[0], pattern)
+    quoted, quote = (form_table("reading")[name] for name in ("quoted", "quote"))
+    pattern = re.sub(quoted, lambda part: quote + part[2] if part[1] else part[3] or "", pattern)
     return re.compile(pattern.replace(" ?", r"\s*").replace(" ", r"\s+"), re.DOTALL | re.MULTILINE)
 
 
