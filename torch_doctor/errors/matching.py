@@ -13,6 +13,7 @@ symptom, a victim and a wrapper (see ``role`` in the catalogue).
 
 from __future__ import annotations
 
+import codecs
 import html
 import re
 import time
@@ -67,34 +68,28 @@ class Finding:
 # --- from text to entries -----------------------------------------------------------------------------
 
 
+def _unescaped(line: re.Match[str]) -> str:
+    return reading("escape").sub(lambda part: part[1] or codecs.decode(part[0], "unicode_escape"), line[0])
+
+
 def _clean(text: str) -> tuple[str, dict[int, str]]:
     """Remove from `text` what a terminal, a log, a web page or a quotation adds.
 
     Returns:
         The cleaned text, and the prefixes of its lines, by the start of the line in the cleaned text.
     """
-
-    def unescaped(part: re.Match[str]) -> str:
-        return part[1] or part[0].encode().decode("unicode_escape")
-
     if len(text) > MAX_CHARACTERS:
         text = text[: MAX_CHARACTERS // 2] + "\n" + text[-MAX_CHARACTERS // 2 :]
     for _ in range(2 if "\\" in text else 0):  # a repr may contain another one
-        text = reading("escaped").sub(lambda line: reading("escape").sub(unescaped, line[0]), text)
+        text = reading("escaped").sub(_unescaped, text)
     text = re.sub(r"\r+\n?", "\n", reading("colour").sub("", html.unescape(text)))
-    text = text.translate(
-        {ord(one): plain for plain, many in form_table("typography").items() for one in many}
-    )
-    prefixes = [reading("prefix")]
-    if (
-        len(set(reading("numbered").findall(text))) >= 2
-    ):  # `srun --label`; a single "1: " is an item of a list
-        prefixes.append(reading("numbered"))
+    text = text.translate({ord(a): b for b, many in form_table("typography").items() for a in many})
+    labelled = len(set(reading("numbered").findall(text))) >= 2  # a single "1: " is an item of a list
     lines, removed, at = [], {}, 0
     for line in text.split("\n"):
         line = line.rstrip(" \t│┃║|*`")
-        for prefix in prefixes:
-            if found := prefix.match(line):
+        for prefix in ("prefix", "numbered")[: 1 + labelled]:
+            if found := reading(prefix).match(line):
                 removed[at] = found[0]
                 line = line[found.end() :]
         lines.append(line)
@@ -102,29 +97,31 @@ def _clean(text: str) -> tuple[str, dict[int, str]]:
     return "\n".join(lines), removed
 
 
+def _unwrapped(text: str) -> str | None:
+    """Return `text` without the line breaks of a narrow terminal, which cuts words; None if it seems to have none."""
+    lines = text[:8_000].splitlines()
+    width = max(map(len, lines), default=0)
+    joined = "".join(line + "\n" * (len(line) < width) for line in lines)
+    wrapped = 60 <= width <= 250 and len(text) <= 8_000 and joined.count("\n") < len(lines) - 1
+    return joined if wrapped else None
+
+
 def _line_at(text: str, at: int) -> str:
     low, high = text.rfind("\n", 0, at) + 1, text.find("\n", at)
     return text[low : high if high >= 0 else None].strip()
 
 
-def _rank(prefix: str) -> int | None:
-    found = reading("rank").search(prefix)
-    return int(found[found.lastindex]) if found else None
-
-
 def _rank_at(text: str, at: int, prefixes: dict[int, str]) -> int | None:
     """Return the rank that printed the line at `at`: by the prefix of the line, or by a rank inside the line."""
-    inner = reading("inner-rank").search(_line_at(text, at))
-    rank = _rank(prefixes.get(text.rfind("\n", 0, at) + 1, ""))
-    return int(inner[1]) if rank is None and inner else rank
+    prefix = prefixes.get(text.rfind("\n", 0, at) + 1, "")
+    found = reading("rank").search(f"{prefix}\n{_line_at(text, at)}")
+    return int(found[found.lastindex]) if found else None
 
 
 def _clock_at(text: str, at: int, prefixes: dict[int, str]) -> float | None:
     """Return the time of day (seconds) before `at` in the same line: ``[E1118 12:00:05.000 x.cpp:1] CUDA error``."""
-    low = text.rfind("\n", 0, at) + 1
-    if not (
-        found := reading("clock").search(text, low, at) or reading("clock").search(prefixes.get(low, ""))
-    ):
+    low, clock = text.rfind("\n", 0, at) + 1, reading("clock")
+    if not (found := clock.search(text, low, at) or clock.search(prefixes.get(low, ""))):
         return None
     hours, minutes, seconds, rest = found.groups("0")
     return int(hours) * 3600 + int(minutes) * 60 + float(f"{seconds}.{rest}")
@@ -184,7 +181,11 @@ def find_cause(text: str, *, seconds: float | None = None) -> Finding:
     cleaned, prefixes = _clean(text)
     found, known = _matches(cleaned, prefixes, deadline)
     first = _first(found)
-    ranks = {*map(_rank, prefixes.values()), *(match.rank for match in found)} - {None}
+    if seconds is None and (first is None or first.entry.role in FORMS) and (whole := _unwrapped(text)):
+        again = find_cause(whole)
+        if again.match and again.match.entry.role not in FORMS:
+            return again
+    ranks = {*(_rank_at(cleaned, at, prefixes) for at in prefixes), *(match.rank for match in found)} - {None}
     others = tuple(match for match in found if match is not first and match.entry.role != "other")
     line = rank = None
     consequence = first is not None and first.entry.role not in ("cause", *FORMS)

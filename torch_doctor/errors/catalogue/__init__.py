@@ -85,10 +85,7 @@ class Entry:
 
 @cache
 def expression(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern of the catalogue: a space matches any white space, since messages are wrapped and indented.
-
-    A quotation mark matches any other one and none at all: web pages, Markdown and releases change them.
-    """
+    """Compile a pattern of the catalogue: a space matches any white space, a quotation mark any one or none (both vary)."""
     quoted, quote = (form_table("reading")[name] for name in ("quoted", "quote"))
     pattern = re.sub(quoted, lambda part: quote + part[2] if part[1] else part[3] or "", pattern)
     return re.compile(pattern.replace(" ?", r"\s*").replace(" ", r"\s+"), re.DOTALL | re.MULTILINE)
