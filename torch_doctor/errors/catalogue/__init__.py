@@ -86,8 +86,8 @@ class Entry:
 @cache
 def expression(pattern: str) -> re.Pattern[str]:
     """Compile a pattern of the catalogue: a space matches any white space, a quotation mark any one or none (both vary)."""
-    quoted, quote = (form_table("reading")[name] for name in ("quoted", "quote"))
-    pattern = re.sub(quoted, lambda part: quote + part[2] if part[1] else part[3] or "", pattern)
+    quotes = form_table("quotes")
+    pattern = re.sub(quotes["find"], lambda part: quotes.get(part.lastgroup, part[0]), pattern)
     return re.compile(pattern.replace(" ?", r"\s*").replace(" ", r"\s+"), re.DOTALL | re.MULTILINE)
 
 
