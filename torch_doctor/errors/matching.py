@@ -102,7 +102,7 @@ def _unwrapped(text: str) -> str | None:
     lines = text[:8_000].splitlines()
     width = max(map(len, lines), default=0)
     joined = "".join(line + "\n" * (len(line) < width) for line in lines)
-    wrapped = 60 <= width <= 250 and len(text) <= 8_000 and joined.count("\n") < len(lines) - 1
+    wrapped = 60 <= width <= 250 and len(text) <= 8_000 and width in map(len, lines[:-1])
     return joined if wrapped else None
 
 
