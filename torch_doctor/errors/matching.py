@@ -183,7 +183,7 @@ def find_cause(text: str, *, seconds: float | None = None) -> Finding:
     first = _first(found)
     if seconds is None and (first is None or first.entry.role in FORMS) and (whole := _unwrapped(text)):
         again = find_cause(whole)
-        if again.match and again.match.entry.role not in FORMS:
+        if again.match and again.match.entry.role == "cause":
             return again
     ranks = {*(_rank_at(cleaned, at, prefixes) for at in prefixes), *(match.rank for match in found)} - {None}
     others = tuple(match for match in found if match is not first and match.entry.role != "other")
