@@ -1,5 +1,6 @@
 """The clinic's catalogue and its reading: every entry in order, found by its own text and by no other's, cause before consequence."""
 
+import json
 import re
 import time
 import tomllib
@@ -122,7 +123,7 @@ GENERAL = {"autograd", "cuda-other", "hip-error"}
         (r"one|other", ""),
         (r"(?i)error", ""),
         (r"[]x]\[abc\]", "[abc]"),
-        (r"\w+(?P<x>long text)\1'no'", "'no'"),
+        (r"\w+(?P<x>long text)\1'no'", "no"),
     ],
 )
 def test_what_stands_in_every_match_of_a_pattern(pattern: str, expected: str) -> None:
@@ -170,7 +171,9 @@ def test_hiding_is_not_how_samples_get_their_one_match() -> None:
 
 
 EACH_LINE = {"quoted": "> {}", "rank": "[rank1]: {}", "default": "[default0]:{}", "rich": "│ {} │",
-             "ray": "(Worker pid=12, ip=10.0.0.1) {}"}  # fmt: skip
+             "ray": "(Worker pid=12, ip=10.0.0.1) {}", "heavy box": "┃ {} ┃", "bold": "**{}**",
+             "logger": "2025-11-20 10:11:12,345 - ERROR - {}", "journal": "Nov 20 10:11:12 node python[12]: {}",
+             "compose": "vllm-1  | (EngineCore_DP0 pid=9) ERROR 11-20 10:11:12 [core.py:708] {}"}  # fmt: skip
 NOISE: dict[str, Callable[[str], str]] = {
     "colours": lambda text: f"\x1b[0;31m{text}\x1b[0m",
     "windows": lambda text: text.replace("\n", "\r\n"),
@@ -179,6 +182,13 @@ NOISE: dict[str, Callable[[str], str]] = {
     ),
     "quotes": lambda text: text.replace("'", "’"),
     "html": lambda text: text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"),
+    "colours without escape": lambda text: f"[0;31m{text}[0m",
+    "unseen characters": lambda text: text.replace("_", "_\u200b").replace(" ", "\u00a0"),
+    "Markdown": lambda text: re.sub(r"([_*`<>\[\]])", r"\\\1", text),
+    "JSON": lambda text: json.dumps({"log": json.dumps(text)}),
+    "other quotes": lambda text: re.sub(r"(?<!\w)['`]|['`](?!\w)", '"', text),
+    "no quotes": lambda text: re.sub(r"(?<!\w)['`\"]|['`\"](?!\w)", "", text),
+    "terminal": lambda text: re.sub(r"(.{80})(?=.)", r"\1\n", text),
     "wrapped": lambda text: (
         re.sub(r"(?<=\S) (?=\S)", "\n    ", text, count=1) if '"' not in text[:20] else text
     ),
@@ -188,10 +198,17 @@ NOISE: dict[str, Callable[[str], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", sample(NOISE, ["html", "wrapped"]))
+MAY_BE_LOST = {"no quotes": 0.04, "JSON": 0.04, "terminal": 0.06} | dict.fromkeys(
+    ["logger", "journal", "compose"], 0.01
+)
+
+
+@pytest.mark.parametrize("name", sample(NOISE, ["html", "wrapped", "no quotes", "JSON"]))
 def test_noise_does_not_hide_a_message(name: str) -> None:
     wrong = {(entry, sample): found(NOISE[name](sample)) for entry, sample in SAMPLES[::4]}
-    assert not {key: other for key, other in wrong.items() if other != key[0]}
+    lost = {key: other for key, other in wrong.items() if other != key[0]}
+    # Some messages differ in their quotation marks only, and a word that is cut hides which of two entries is meant.
+    assert len(lost) <= MAY_BE_LOST.get(name, 0) * len(wrong), lost
 
 
 def programs() -> Iterator[tuple[str, dict[str, object]]]:

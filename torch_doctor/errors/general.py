@@ -106,7 +106,6 @@ def general(text: str, spans: list[tuple[int, int]]) -> Iterator[tuple[Entry, in
         text: The cleaned text.
         spans: Start and end of what is known in it.
     """
-    text = reading("prefix").sub(lambda prefix: " " * len(prefix[0]), text)
     forms = [entry for entry in entries().values() if entry.role in FORMS]
     for at, error in _candidates(text, spans):
         words = _frames(text, at)

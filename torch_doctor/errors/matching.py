@@ -13,25 +13,16 @@ symptom, a victim and a wrapper (see ``role`` in the catalogue).
 
 from __future__ import annotations
 
+import codecs
 import html
 import re
 import time
 from dataclasses import dataclass
 
-from torch_doctor.errors.catalogue import FORMS, ROLES, Entry, context, entries, hits, searches
+from torch_doctor.errors.catalogue import FORMS, ROLES, Entry, context, entries, form_table, hits, searches
 from torch_doctor.errors.general import errors, filled, general, reading
 
 MAX_CHARACTERS = 200_000  # of longer texts, the beginning and the end are read
-
-_ESCAPE = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
-_QUOTE = re.compile(r"^[ \t]*(?:>[ \t]?)+(?=\S)|^[ \t]*[│|❱][ \t]?|│[ \t]*$", re.M)
-# Web pages replace straight quotation marks and ASCII punctuation by typographic characters.
-_TYPOGRAPHY = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "\u00a0": " ", "：": ":", "，": ","})
-_RANK = re.compile(r"^[ \t]*\[(?:\w+:)?(?:rank|default|Rank )[ \t]?(\d+)\]:?[ \t]?", re.M)
-_NUMBERED = re.compile(r"^(\d{1,4}): ?(?=\S| {2})", re.M)
-_ACTOR = re.compile(r"^\([\w.:]*[ ]?(?:pid|rank)=(\d+)[^)\n]{0,60}\)[ \t]?", re.M)
-_INNER_RANK = re.compile(r"\[(?:\w+ )*[Rr]ank (\d+)\]")
-_CLOCK = re.compile(r"\b(\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?")
 
 
 @dataclass(frozen=True)
@@ -77,29 +68,42 @@ class Finding:
 # --- from text to entries -----------------------------------------------------------------------------
 
 
-def _clean(text: str) -> tuple[str, dict[int, int]]:
-    """Remove colours, quotation marks and rank prefixes from `text`.
+def _unescaped(line: re.Match[str]) -> str:
+    return reading("escape").sub(lambda part: part[1] or codecs.decode(part[0], "unicode_escape"), line[0])
+
+
+def _clean(text: str) -> tuple[str, dict[int, str]]:
+    """Remove from `text` what a terminal, a log, a web page or a quotation adds.
 
     Returns:
-        The cleaned text, and for each line with a rank prefix start of the line in the cleaned text → rank.
+        The cleaned text, and the prefixes of its lines, by the start of the line in the cleaned text.
     """
     if len(text) > MAX_CHARACTERS:
         text = text[: MAX_CHARACTERS // 2] + "\n" + text[-MAX_CHARACTERS // 2 :]
-    text = _ESCAPE.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
-    text = html.unescape(_QUOTE.sub("", text).translate(_TYPOGRAPHY))
-    prefixes = [_RANK, _ACTOR]
-    if len(set(_NUMBERED.findall(text))) >= 2:  # `srun --label`; a single "1: " is an item of a list
-        prefixes.append(_NUMBERED)
-    lines, owners, at = [], {}, 0
+    for _ in range(2 if "\\" in text else 0):  # a repr may contain another one
+        text = reading("escaped").sub(_unescaped, text)
+    text = re.sub(r"\r+\n?", "\n", reading("colour").sub("", html.unescape(text)))
+    text = text.translate({ord(a): b for b, many in form_table("typography").items() for a in many})
+    labelled = len(set(reading("numbered").findall(text))) >= 2  # a single "1: " is an item of a list
+    lines, removed, at = [], {}, 0
     for line in text.split("\n"):
-        for prefix in prefixes:
-            if found := prefix.match(line):
-                if prefix is not _ACTOR:
-                    owners[at] = int(found[1])
+        line = line.rstrip(" \t│┃║|*`")
+        for prefix in ("prefix", "numbered")[: 1 + labelled]:
+            if found := reading(prefix).match(line):
+                removed[at] = found[0]
                 line = line[found.end() :]
         lines.append(line)
         at += len(line) + 1
-    return "\n".join(lines), owners
+    return "\n".join(lines), removed
+
+
+def _unwrapped(text: str) -> str | None:
+    """Return `text` without the line breaks of a narrow terminal, which cuts words; None if it seems to have none."""
+    lines = text[:8_000].splitlines()
+    width = max(map(len, lines), default=0)
+    joined = "".join(line + "\n" * (len(line) < width) for line in lines)
+    wrapped = 60 <= width <= 250 and len(text) <= 8_000 and width in map(len, lines[:-1])
+    return joined if wrapped else None
 
 
 def _line_at(text: str, at: int) -> str:
@@ -107,36 +111,37 @@ def _line_at(text: str, at: int) -> str:
     return text[low : high if high >= 0 else None].strip()
 
 
-def _rank_at(text: str, at: int, owners: dict[int, int]) -> int | None:
+def _rank_at(text: str, at: int, prefixes: dict[int, str]) -> int | None:
     """Return the rank that printed the line at `at`: by the prefix of the line, or by a rank inside the line."""
-    inner = _INNER_RANK.search(_line_at(text, at))
-    return owners.get(text.rfind("\n", 0, at) + 1, int(inner[1]) if inner else None)
+    prefix = prefixes.get(text.rfind("\n", 0, at) + 1, "")
+    found = reading("rank").search(f"{prefix}\n{_line_at(text, at)}")
+    return int(found[found.lastindex]) if found else None
 
 
-def _clock_at(text: str, at: int) -> float | None:
+def _clock_at(text: str, at: int, prefixes: dict[int, str]) -> float | None:
     """Return the time of day (seconds) before `at` in the same line: ``[E1118 12:00:05.000 x.cpp:1] CUDA error``."""
-    low = text.rfind("\n", 0, at) + 1
-    if not (found := _CLOCK.search(text, low, at)):
+    low, clock = text.rfind("\n", 0, at) + 1, reading("clock")
+    if not (found := clock.search(text, low, at) or clock.search(prefixes.get(low, ""))):
         return None
     hours, minutes, seconds, rest = found.groups("0")
     return int(hours) * 3600 + int(minutes) * 60 + float(f"{seconds}.{rest}")
 
 
 def _matches(
-    text: str, owners: dict[int, int], deadline: float | None
+    text: str, prefixes: dict[int, str], deadline: float | None
 ) -> tuple[list[Match], list[tuple[int, int]]]:
     """Return every entry that `text` contains, each once and in order, and start and end of whatever their patterns match."""
 
     def match(entry: Entry, start: int) -> Match:
-        line, rank = _line_at(text, start), _rank_at(text, start, owners)
-        return Match(entry, start, line, rank, _clock_at(text, start))
+        line, rank = _line_at(text, start), _rank_at(text, start, prefixes)
+        return Match(entry, start, line, rank, _clock_at(text, start, prefixes))
 
     found, known = [], []  # several ranks may print one message
-    lines = f"\n{text}\n"
     for name, entry in entries().items():
         if deadline is not None and time.thread_time() > deadline:
             raise TimeoutError("matching this text takes too long")
-        title = lines.find(f"\n{entry.message}\n")  # copied from the clinic's own list
+        title = text.find(entry.message)  # copied from the clinic's own list
+        title = title if title >= 0 and _line_at(text, title) == entry.message else -1
         form = entry.role in FORMS  # only by its title; `general` asks for its patterns
         where = [hit.span() for hit in hits(name, text)] if not form else []
         spans = [span for span in where if not reading("without").search(_line_at(text, span[0]))]
@@ -173,14 +178,18 @@ def find_cause(text: str, *, seconds: float | None = None) -> Finding:
     """
     searches()  # the first time, it reads the catalogue, which is not counted
     deadline = None if seconds is None else time.thread_time() + seconds
-    cleaned, owners = _clean(text)
-    found, known = _matches(cleaned, owners, deadline)
+    cleaned, prefixes = _clean(text)
+    found, known = _matches(cleaned, prefixes, deadline)
     first = _first(found)
-    ranks = {*owners.values(), *(match.rank for match in found if match.rank is not None)}
+    if seconds is None and (first is None or first.entry.role in FORMS) and (whole := _unwrapped(text)):
+        again = find_cause(whole)
+        if again.match and again.match.entry.role == "cause":
+            return again
+    ranks = {*(_rank_at(cleaned, at, prefixes) for at in prefixes), *(match.rank for match in found)} - {None}
     others = tuple(match for match in found if match is not first and match.entry.role != "other")
     line = rank = None
     consequence = first is not None and first.entry.role not in ("cause", *FORMS)
     if consequence and (unknown := next(errors(cleaned, known), None)) is not None:
-        line, rank = _line_at(cleaned, unknown)[:300], _rank_at(cleaned, unknown, owners)
+        line, rank = _line_at(cleaned, unknown)[:300], _rank_at(cleaned, unknown, prefixes)
     complains = bool(first or reading("complaint").search(cleaned))
     return Finding(first, others, line, rank, len(ranks), complains)

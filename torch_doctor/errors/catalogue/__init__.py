@@ -45,7 +45,7 @@ CARD = ("meaning", "cause", "fix", "distinguish")
 _REQUIRED = {"message", "patterns", "requires", "verified", "lesson", "source", "similar", "samples", *CARD}
 _OPTIONAL = {"context", "role", "where", "supersedes", "causes", "provoke", "provoke_alone", "provoke_cuda"}
 _TOKEN = re.compile(r"(\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|.)((?:[?*+]|\{\d*,?\d*\})\??)?", re.S)
-_PLAIN = re.compile(r"\\(\W)|([^\\ .^$|()])")
+_PLAIN = re.compile(r"\\([^\w'\"`])|([^\\ .^$|()'\"`])")
 _LISTS = ("patterns", "where", "supersedes", "causes", "similar", "samples")
 
 
@@ -85,7 +85,9 @@ class Entry:
 
 @cache
 def expression(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern of the catalogue: a space matches any white space, since messages are wrapped and indented."""
+    """Compile a pattern of the catalogue: a space matches any white space, a quotation mark any one or none (both vary)."""
+    quotes = form_table("quotes")
+    pattern = re.sub(quotes["find"], lambda part: quotes.get(part.lastgroup, part[0]), pattern)
     return re.compile(pattern.replace(" ?", r"\s*").replace(" ", r"\s+"), re.DOTALL | re.MULTILINE)
 
 
