@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from html_nesting import assert_nested
+from sample import sample
 
 import torch_doctor
 from torch_doctor import __main__ as command
@@ -50,8 +51,9 @@ def test_every_word_must_fit() -> None:
     assert set(names("gradient scaler")) <= set(names("scaler"))
 
 
-def test_an_entry_is_found_by_its_own_message() -> None:
-    for name, entry in ENTRIES.items():
+@pytest.mark.parametrize("third", sample(range(3), ["0"]))
+def test_an_entry_is_found_by_its_own_message(third: int) -> None:
+    for name, entry in [*ENTRIES.items()][third::3]:
         assert names(entry.samples[0])[0] == name
         assert name in names(entry.message)
 
