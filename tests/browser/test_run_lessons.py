@@ -289,7 +289,7 @@ SIZES = """() => {
   const prose = size(window.course.panel().querySelector('.jp-MarkdownOutput p'));
   return {
     prose, looked: shown.length,
-    smaller: shown.filter(e => size(e) < prose && !e.matches('.course-small'))
+    smaller: shown.filter(e => size(e) < prose && !e.closest('.course-small'))
       .map(e => size(e) + ' ' + e.outerHTML.slice(0, 120)),
     high: [...window.course.panel().querySelectorAll('.course-figure img')].map(e => e.getBoundingClientRect().height)
       .filter(height => height > 0.53 * innerHeight),
