@@ -85,8 +85,8 @@ def _text(output: BinaryIO) -> str:
 
 
 def _explain(file: str | None, options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    if file is None:
-        if sys.stdin.isatty():
+    if file in (None, "-"):
+        if file is None and sys.stdin.isatty():
             parser.error(_WRONG["nothing"].format(program=parser.prog))
         text = _text(sys.stdin.buffer)
     else:

@@ -158,9 +158,11 @@ def test_a_log_is_explained(
     assert capsys.readouterr().out.startswith("錯誤門診\n")
 
 
-def test_a_pipe_is_explained_without_torch() -> None:
+@pytest.mark.parametrize("file", [[], ["-"]])
+def test_a_pipe_is_explained_without_torch(file: list[str]) -> None:
+    words = ["explain", *file, "--language", "en"]
     code = (
-        "import sys; from torch_doctor.__main__ import main; status = main(['explain', '--language', 'en']);"
+        f"import sys; from torch_doctor.__main__ import main; status = main({words});"
         "assert 'torch' not in sys.modules and 'matplotlib' not in sys.modules; sys.exit(status)"
     )
     done = subprocess.run(
