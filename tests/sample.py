@@ -33,3 +33,7 @@ def sample(cases: Iterable[Any], day: Collection[str], name: Callable[[Any], str
 def lessons(paths: Iterable[Any], *day: str) -> list[Any]:
     """Return the lessons' notebooks as parameters; by day those with the numbers `day`."""
     return sample(paths, [path.stem for path in paths if path.stem[:2] in day], lambda path: path.stem)
+
+
+# For tests that ask the whole catalogue of errors: its first third by day.
+THIRDS = pytest.mark.parametrize("third", sample(range(3), ["0"]))

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 from html_nesting import assert_nested
-from sample import sample
+from sample import THIRDS, sample
 
 from torch_doctor import explain
 from torch_doctor.errors import card as cards
@@ -144,9 +144,6 @@ def test_a_sample_holds_the_literal_of_each_pattern_that_matches_it() -> None:
 
 def test_a_title_alone_is_recognised() -> None:
     assert not {name: other for name, entry in ENTRIES.items() if (other := found(entry.message)) != name}
-
-
-THIRDS = pytest.mark.parametrize("third", sample(range(3), ["0"]))
 
 
 @THIRDS

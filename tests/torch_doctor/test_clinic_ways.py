@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from html_nesting import assert_nested
-from sample import sample
+from sample import THIRDS
 
 import torch_doctor
 from torch_doctor import __main__ as command
@@ -51,7 +51,7 @@ def test_every_word_must_fit() -> None:
     assert set(names("gradient scaler")) <= set(names("scaler"))
 
 
-@pytest.mark.parametrize("third", sample(range(3), ["0"]))
+@THIRDS
 def test_an_entry_is_found_by_its_own_message(third: int) -> None:
     for name, entry in [*ENTRIES.items()][third::3]:
         assert names(entry.samples[0])[0] == name
