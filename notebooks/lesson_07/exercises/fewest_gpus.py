@@ -24,16 +24,20 @@ CASES = (
 def judge(answer: Any) -> Mistakes:
     """Look for typical wrong formulas where the number is another one than the least that is enough."""
     for parameters, memory, activations in CASES:
-        got, total, room = answer(parameters, memory, activations), BYTES * parameters, memory - activations
-        if not isinstance(got, bool) and got == (ceil(total / room) if room > 0 else None):
-            continue
+        total, room = BYTES * parameters, memory - activations
         seen = {
             "billions": parameters // BILLION,
             "yi": parameters // 10**8,
             "memory": memory // GB,
             "activations": activations // GB,
-            "got": got,
         }
+        try:
+            got = seen["got"] = answer(parameters, memory, activations)
+        except ZeroDivisionError:  # who divides by the room forgets that there may be none
+            yield room == 0, "no_room", seen
+            raise
+        if not isinstance(got, bool) and got == (ceil(total / room) if room > 0 else None):
+            continue
         yield room <= 0, "no_room", seen
         yield isinstance(got, bool) or not isinstance(got, (int, float)), "no_gpus", seen
         yield got in (ceil(4 * parameters / room), ceil(4 * parameters / memory)), "weights_only", seen
