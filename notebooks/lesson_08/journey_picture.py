@@ -6,12 +6,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bilingual import Bilingual, Block, measured, measured_both, measured_spans
+from bilingual import Bilingual, Block, all_of, measured, measured_both, measured_spans
 from course_utils import figures, published, recordings
 from course_utils.tables import html_table
 from course_utils.units import number
 from lesson_08.words import WORDS
-from shared.scoreboard_picture import draw_bars, recorded
+from shared.scoreboard_picture import TEXTS, draw_bars, recorded
 
 _COMPILE = WORDS["steps"]["compile"]  # a name: the same in both languages
 STEPS, LIMITS = WORDS["steps"] | {"compile": Bilingual(_COMPILE, _COMPILE)}, WORDS["limits"]
@@ -100,7 +100,9 @@ def board(rows: Mapping[str, Row], key: str) -> figures.Picture:
     on_gpu = bool(run and run["machine"]["gpus"])
     numbers = [f"{step}: {number(row.rate)}/s" for step, row in rows.items()]
     both = measured_both(Bilingual("; ".join(numbers), "；".join(numbers)))
-    other = measured_both(whose) if whose and not on_gpu else Bilingual(measured(""), measured(""))
+    hatched = any(not row.comparable(rows[key]) for row in rows.values())
+    said = [whose] * (whose is not None and not on_gpu) + [TEXTS["hatched"]] * hatched
+    other = measured_both(all_of(*said)) if said else Bilingual(measured(""), measured(""))
     return figures.Picture(
         figure,
         _BOARD["caption"].format(numbers=both, other=other),
