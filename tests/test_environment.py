@@ -317,6 +317,11 @@ def test_a_home_that_cannot_be_written_to_is_told_and_left_alone(
     assert re.search("Nothing can be written.*\n.*無法寫入", capsys.readouterr().out)
 
 
+def test_kernels_and_terminals_find_this_environment_first() -> None:
+    folder = str(Path(sys.executable).parent)
+    assert open_lab.path("/usr/bin") == folder + os.pathsep + "/usr/bin" and open_lab.path("") == folder
+
+
 def test_make_lab_says_ready_and_begins_in_the_browsers_language(tmp_path: Path) -> None:
     """With a port that another program has; the address leads to lesson 00, and the language is remembered once."""
     with socket.create_server(("127.0.0.1", 0)) as taken:

@@ -63,6 +63,11 @@ def folders(environment: dict[str, str]) -> dict[str, str]:
     return {name: str(ELSEWHERE / name.lower()) for name in names}
 
 
+def path(given: str) -> str:
+    """Return `given` with this environment first: kernels and terminals find its ``python``, ``torchrun``, ``tensorboard``."""
+    return os.pathsep.join([str(Path(sys.executable).parent), *filter(None, [given])])
+
+
 def setting(argument: str) -> str:
     """Return the name of what an argument sets: ``--allow-root`` and ``--ServerApp.allow_root=True`` set the same."""
     return argument.lstrip("-").partition("=")[0].rpartition(".")[2].replace("-", "_")
@@ -105,4 +110,5 @@ async def _start_jupyter_server_extension(app: Any) -> None:
 if __name__ == "__main__":
     sys.stdout.reconfigure(errors="replace")  # a terminal may not know Chinese
     os.environ.update(folders(dict(os.environ)))
+    os.environ["PATH"] = path(os.environ.get("PATH", ""))
     os.execv(sys.executable, [sys.executable, "-m", "jupyterlab", *arguments(sys.argv[1:])])

@@ -157,7 +157,8 @@ def draw_bars(
     rate_axis(axes, [*there.values(), *(entry.rate for entry in entries.values())], unit)
     if there:
         bars = [figures.rectangle(0, 0, 0, 0, colour) for colour in (figures.YOURS, figures.RECORDED)]
-        axes.legend(bars, [figures.HERE, figures.RECORDED_LABEL], loc="lower right", fontsize=9)
+        whose = [figures.HERE, figures.RECORDED_LABEL]
+        axes.legend(bars, whose, loc="lower left", bbox_to_anchor=(0, 1), ncols=2, fontsize=9)
 
 
 def rate_axis(axes: Any, rates: Sequence[float], unit: figures.Label = IMAGES_PER_SECOND) -> None:
