@@ -168,7 +168,9 @@ def test_the_down_arrow_reaches_every_cell(lesson: Class, request: pytest.Fixtur
     page = lesson.page.page
     lesson.page.select(0)
     most = len(lesson.cells) if request.node.get_closest_marker("nightly") else 12
-    for index in range(1, most):
+    # JupyterLab passes over a cell whose code is folded.
+    folded = [cell.metadata.get("jupyter", {}).get("source_hidden", False) for cell in lesson.cells]
+    for index in (index for index in range(1, most) if not folded[index]):
         page.keyboard.press("ArrowDown")
         active, focused, pixels = page.evaluate(ACTIVE)
         assert (active, focused) == (index, True)
