@@ -11,7 +11,7 @@ from course_utils import figures, published, recordings
 from course_utils.tables import html_table
 from course_utils.units import number
 from lesson_08.words import WORDS
-from shared.scoreboard_picture import TEXTS, draw_bars, recorded
+from shared.scoreboard_picture import about_bars, draw_bars, recorded
 
 _COMPILE = WORDS["steps"]["compile"]  # a name: the same in both languages
 STEPS, LIMITS = WORDS["steps"] | {"compile": Bilingual(_COMPILE, _COMPILE)}, WORDS["limits"]
@@ -100,8 +100,7 @@ def board(rows: Mapping[str, Row], key: str) -> figures.Picture:
     on_gpu = bool(run and run["machine"]["gpus"])
     numbers = [f"{step}: {number(row.rate)}/s" for step, row in rows.items()]
     both = measured_both(Bilingual("; ".join(numbers), "；".join(numbers)))
-    hatched = any(not row.comparable(rows[key]) for row in rows.values())
-    said = [whose] * (whose is not None and not on_gpu) + [TEXTS["hatched"]] * hatched
+    said = about_bars(rows, rows[key], None if on_gpu else whose)
     other = measured_both(all_of(*said)) if said else Bilingual(measured(""), measured(""))
     return figures.Picture(
         figure,

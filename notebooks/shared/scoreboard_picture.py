@@ -109,17 +109,20 @@ def board(entries: Mapping[str, Entry], lesson: str) -> figures.Picture:
     numbers = [
         f"{key}: {number(entry.rate)}/s, {entry.accuracy:.0%}" for key, entry in sorted(entries.items())
     ]
-    said = gain(entries, lesson)
     whose = TEXTS["recorded"].format(run=recordings.label(run)) if run else None
     on_gpu = bool(run and run["machine"]["gpus"])
     beside = published.beside("scoreboard", whose if on_gpu else None)
-    if whose and not on_gpu:  # what is published about GPUs stays beside it
-        said = all_of(said, whose)
-    if not all(entry.comparable(now) for entry in entries.values()):
-        said = all_of(said, TEXTS["hatched"])
+    # What is published about GPUs stays beside it.
+    said = all_of(gain(entries, lesson), *about_bars(entries, now, None if on_gpu else whose))
     both = measured_both(Bilingual("; ".join(numbers), "；".join(numbers)))
     caption = TEXTS["caption"].format(numbers=both, gain=measured_both(said))
     return figures.Picture(figure, caption, TEXTS["alternative"], beside=beside)
+
+
+def about_bars(entries: Mapping[str, Any], now: Any, whose: Bilingual | None) -> list[Bilingual]:
+    """Return what a caption says about bars: `whose` the recorded ones are, if given, and what hatched ones are, if any."""
+    hatched = not all(entry.comparable(now) for entry in entries.values())
+    return [whose] * (whose is not None) + [TEXTS["hatched"]] * hatched
 
 
 def draw_bars(

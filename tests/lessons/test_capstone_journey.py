@@ -239,6 +239,7 @@ def test_gains_are_counted_on_one_computer_only() -> None:
         other = replace(ROW, rate=200.0, **change)
         assert ROW.comparable(other) is same
         assert ("2 ×" in table_of({"slow": ROW, "loader": other}).text) is same
+        assert ("Hatched" in board({"slow": ROW, "gather": other}, "slow").caption.en) is not same
 
 
 @pytest.mark.parametrize("gpu", [True, False])
