@@ -13,7 +13,7 @@ from shared.published_curves import published
 
 GPUS = "all_reduce_8"
 MEASURED = Bilingual("measured here", "這台機器實測")
-MODEL = Bilingual("a + S/B", "a + S/B（模型）")
+MODEL = Bilingual("a + S/B (model)", "a + S/B（模型）")
 _TEXTS = texts(__file__)
 
 

@@ -48,10 +48,10 @@ def numbers_of(card: str) -> list[dict[str, Any]]:
 
 def test_every_number_of_a_profile_names_its_source() -> None:
     text = deviations.README.with_name("profiles.toml").read_text(encoding="utf-8")
-    links = tomllib.loads(text)["links"]
-    for entry in [entry for name in CARDS for entry in numbers_of(name)]:
-        assert entry["kind"] in ("measured", "rated", "assumed") and entry["what"]
-        assert entry["link"] in links and entry["value"] > 0
+    entries = [entry for name in sources() for entry in numbers_of(name)]
+    assert {entry["link"] for entry in entries} == set(tomllib.loads(text)["links"])
+    for entry in entries:
+        assert entry["kind"] in ("measured", "rated", "assumed") and entry["what"] and entry["value"] > 0
     with pytest.raises(ValueError, match="GTX 9999.*T4, RTX 4060 Laptop"):
         profile("GTX 9999")
 
