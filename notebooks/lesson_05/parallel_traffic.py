@@ -136,7 +136,7 @@ def render(result: Traffic) -> figures.Picture:
 _SPEEDS = [
     ("12 GB/s (PCIe 3)", 12e9),
     ("25 GB/s (PCIe 4)", 25e9),
-    ("64 GB/s (PCIe 5)", 64e9),
+    ("55 GB/s (PCIe 5)", 55e9),
     ("300 GB/s (NVLink 3)", 300e9),
     ("450 GB/s (NVLink 4)", 450e9),
 ]

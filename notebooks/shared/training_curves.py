@@ -65,13 +65,13 @@ class Live:
     def _picture(self) -> Picture:
         """Return the picture of the values so far, with one panel per part."""
         recorded = recordings.recorded(self.name)
-        figure, grid = figures.new(columns=len(self.parts), height=3.0, squeeze=False)
+        figure, grid = figures.new(columns=len(self.parts), height=3.4, squeeze=False)
         names = list(dict.fromkeys(name for panel in self.lines.values() for name in panel))
         for axes, (key, part) in zip(grid[0], self.parts.items(), strict=True):
             _draw_panel(axes, part, names, self.lines[key], recorded["lines"][key] if recorded else {})
             axes.set_xlim(0.5, self.rounds + 0.5)  # the same width from the start
         if names:
-            grid[0][-1].legend(fontsize=9)
+            figure.legend(handles=grid[0][-1].lines, loc="outside lower center", ncols=2, fontsize=9)
         last = listed({name: self._last(name) for name in names} or {"-": "-"})
         last = measured_both(Bilingual(last.en, last.zh.replace(", ", "、")))
         return Picture(
