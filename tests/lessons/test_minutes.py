@@ -97,6 +97,7 @@ def test_write_corrects_metadata_and_readme(tmp_path: Path, monkeypatch: pytest.
     here = partial(lessons, tmp_path)
     monkeypatch.setattr(minutes, "lessons", here)
     monkeypatch.setattr(minutes, "README", readme)
+    monkeypatch.setattr(minutes, "TEACHING", Path(shutil.copy(minutes.TEACHING, tmp_path)))
     broken = here()["01"]
     wrong = re.sub(r'("reading": |About |約 )(?=\d)', r"\g<1>9", broken.read_text(encoding="utf-8"))
     broken.write_text(wrong, encoding="utf-8")
