@@ -124,7 +124,7 @@ def _draw_neighbours(axes: Any, result: Stored) -> None:
     if result.below is not None:
         place = float((Fraction(result.below) - Fraction(result.centre)) / Fraction(result.spacing))
         marks.append((place, _text(result.below, kind), False))
-    overflow = "inf" if kind.name != "float8_e4m3fn" else "nan"
+    overflow = {"nan": "nan", "saturated": ""}.get(result.outcome, "inf")
     marks.append((1.0, overflow if result.above is None else _text(result.above, kind), False))
     for place, label, here in marks:
         beyond = place == 1.0 and result.above is None

@@ -171,11 +171,8 @@ def _draw(axes: Any, result: Roofline) -> None:
     """Draw the roofline, the points of all batch sizes, and the chosen one."""
     low, high = 1 / 32, 8192.0
     peak = result.peak
-    xs = [
-        low,
-        min(max(peak / result.bandwidth, low), high),
-        high,
-    ]  # the corners; straight lines on log-log axes
+    corner = min(max(result.ridge, low), high)
+    xs = [low, corner, high]  # the corners; straight lines on log-log axes
     roof = [min(peak, x * result.bandwidth) for x in xs]
     source = (
         Bilingual("measured", "實測") if result.machine == MEASURED else Bilingual("published", "公開規格")

@@ -97,7 +97,7 @@ def _draw_columns(
             color=colour,
             label=label,
         )
-        axes.bar_label(drawn, [quantity(value, y.unit) for value in group.values()], padding=2)
+        axes.bar_label(drawn, [quantity(value, y.unit) for value in group.values()], padding=2, fontsize=9)
     axes.set_xticks(range(len(names)), [lettering.get(name, name) for name in names])
     axes.grid(visible=False, axis="x")
     axes.set_ylabel(y.label)

@@ -32,7 +32,7 @@ def show(answer: Any) -> figures.Picture:
     """Return the throughput of the made-up machine, with 80% of its maximum and the answer's knee."""
     rates = [size / time for size, time in zip(SIZES, SECONDS, strict=True)]
     found = answer(list(SIZES), list(SECONDS))
-    figure, axes = figures.new(height=2.8)
+    figure, axes = figures.new(height=3.4)
     axes.plot(SIZES, rates, "o-", color=figures.YOURS)
     axes.axhline(0.8 * max(rates), color=figures.THIRD, linestyle=":", label="80%")
     if isinstance(found, (int, float)) and 0 < found < 1e6:

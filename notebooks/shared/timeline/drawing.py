@@ -165,7 +165,9 @@ def _write_names(
         # Half a name says nothing; a number does.
         if name := next((t for t in (whole, last * last.isdigit()) if _inches(t) < room), ""):
             style = {"ha": "center", "va": "center", "fontsize": 8.5, "zorder": 9, "clip_on": True}
-            axes.text((start + end) / 2, height, name, color=_ink(colours[_kind(run[0])]), **style)
+            wide = [s for s in run if (s.end - s.start) * _INCHES / right > _inches(name)]
+            bar = wide[len(wide) // 2] if wide else Span("", "", start, end)  # not on a gap
+            axes.text((bar.start + bar.end) / 2, height, name, color=_ink(colours[_kind(run[0])]), **style)
 
 
 def _inches(name: str) -> float:

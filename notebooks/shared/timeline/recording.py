@@ -168,7 +168,7 @@ def save(timeline: Timeline, path: str | os.PathLike[str]) -> Path:
         raise ValueError(f"save(…, {target.name!r}): the name must end in .json or .json.gz.")
     if timeline.trace is None:
         raise ValueError(
-            "this timeline was not recorded here, so there is no trace of it; use record() first."
+            "this timeline has no trace: it is another machine's, or a practice GPU's; use record() on a CUDA GPU."
         )
     packed = target.name.endswith(".gz")
     target.write_bytes(timeline.trace if packed else gzip.decompress(timeline.trace))
