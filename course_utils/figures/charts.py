@@ -166,7 +166,7 @@ def curves(
         figure, axes = new()
         names = {key(line): line for line in lines}
         for whose, values in groups.items():
-            for line, (xs, ys) in sorted(values["lines"].items(), key=lambda one: [*names, one[0]].index(one[0])):
+            for line, (xs, ys) in sorted(values["lines"].items(), key=lambda p: [*names, p[0]].index(p[0])):
                 name = names.get(line, line)
                 label, style = lettering(name, " · "), "o-"
                 if whose == RECORDED_LABEL:
