@@ -147,7 +147,7 @@ def curves(
 ) -> None:
     """Show measured curves on logarithmic axes, this machine's beside the recorded GPU's.
 
-    The curve of a practice GPU says that it is modelled, and is not recorded.
+    A practice GPU's curve says that it is modelled, and is not recorded. Recorded curves keep the order of `lines`.
 
     (An axis is linear where the figure's text says ``x_scale = "linear"`` or ``y_scale = "linear"``.)
 
@@ -166,7 +166,7 @@ def curves(
         figure, axes = new()
         names = {key(line): line for line in lines}
         for whose, values in groups.items():
-            for line, (xs, ys) in values["lines"].items():
+            for line, (xs, ys) in sorted(values["lines"].items(), key=lambda p: [*names, p[0]].index(p[0])):
                 name = names.get(line, line)
                 label, style = lettering(name, " · "), "o-"
                 if whose == RECORDED_LABEL:
