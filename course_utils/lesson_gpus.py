@@ -30,7 +30,7 @@ def start(count: int, enough: int | None = None) -> None:
         enough: How many real ones will do, if fewer are better than practice GPUs; without it: `count`.
 
     Raises:
-        NoPracticeGPU: PyTorch is too old for practice GPUs, or has another accelerator, beside which they do not start.
+        NoPracticeGPU: PyTorch is too old for practice GPUs, or its CUDA cannot be hidden any more.
         ValueError: The card that the learner chose is not known.
     """
     global _hidden

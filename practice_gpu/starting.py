@@ -1,7 +1,5 @@
 """Start and stop: the checks, and what is fresh each time."""
 
-from typing import Any
-
 try:
     import torch
 except ImportError as error:
@@ -15,18 +13,12 @@ from practice_gpu.profiles import profile
 from practice_gpu.state import NAME, state
 
 
-def _real_gpu() -> torch.device | None:
-    """Return the real accelerator of this machine, if it has one."""
-    if torch.cuda.is_available():
-        return torch.device("cuda")
-    found: Any = None if patches.registered() else torch.accelerator.current_accelerator(check_available=True)
-    return None if found is None or found.type == NAME else found
-
-
 def start(
     card: str = "T4", count: int = 1, *, memory: int | None = None, blocking: bool = False
 ) -> list[torch.device]:
     """Start practice GPUs, or start again with fresh ones: clock at zero, nothing in the log, no errors.
+
+    A Mac's `mps` and other accelerators are not in the way: PyTorch prefers a registered device to them.
 
     Args:
         card: The card whose speed is modelled: a name of ``profiles.toml``.
@@ -38,12 +30,12 @@ def start(
         The devices: ``practice:0`` and so on.
 
     Raises:
-        RuntimeError: There is a real GPU, or PyTorch is missing or too old.
+        RuntimeError: There is a CUDA GPU, or PyTorch is missing or too old.
         ValueError: No such card is known, or `count` is not positive.
     """
-    if (real := _real_gpu()) is not None:
+    if torch.cuda.is_available():
         raise RuntimeError(
-            f"practice_gpu does not start beside a real GPU: use {real}. PyTorch knows one accelerator at a time, "
+            "practice_gpu does not start beside a CUDA GPU: use cuda. PyTorch knows one accelerator at a time, "
             "and modelled times are no match for measured ones"
         )
     if not hasattr(torch.utils.backend_registration, "_setup_privateuseone_for_python_backend"):
@@ -77,8 +69,7 @@ def stop() -> None:
 
 
 def device() -> torch.device:
-    """Return a real GPU if there is one, otherwise a practice GPU, started if need be."""
-    real = _real_gpu()
-    if real is not None:
-        return real
+    """Return a CUDA GPU if there is one, otherwise a practice GPU, started if need be."""
+    if torch.cuda.is_available():
+        return torch.device("cuda")
     return torch.device(NAME, 0) if state.count else start()[0]

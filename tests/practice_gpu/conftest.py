@@ -8,7 +8,7 @@ import torch
 
 import practice_gpu
 
-if torch.accelerator.is_available():  # it does not start beside a real GPU
+if torch.cuda.is_available():  # it does not start beside a CUDA GPU
     collect_ignore = ["test_device.py", "test_facts.py", "test_operators.py"]
 
 

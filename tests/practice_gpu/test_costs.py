@@ -95,7 +95,7 @@ def test_operations_are_counted_as_pytorch_counts_them(work: Callable[[], Any]) 
     assert ours.operations == pytorch.get_total_flops() > 0
 
 
-@pytest.mark.skipif(torch.accelerator.is_available(), reason="it does not start beside a real GPU")
+@pytest.mark.skipif(torch.cuda.is_available(), reason="it does not start beside a CUDA GPU")
 def test_the_device_asks_the_model_with_what_its_kernels_are_given() -> None:
     convolutions = nn.Conv2d(6, 12, 3, stride=2), nn.Conv2d(12, 12, 1, bias=False)
     layers = nn.Sequential(*convolutions, nn.Flatten(), nn.Linear(192, 8))

@@ -508,8 +508,15 @@ def test_it_starts_beside_no_real_gpu(gpu: Any, monkeypatch: pytest.MonkeyPatch)
     assert not gpu.is_bf16_supported(including_emulation=False)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert practice_gpu.device() == torch.device("cuda")
-    with pytest.raises(RuntimeError, match="does not start beside a real GPU: use cuda"):
+    with pytest.raises(RuntimeError, match="does not start beside a CUDA GPU: use cuda"):
         practice_gpu.start()
+
+
+def test_it_starts_on_a_mac() -> None:
+    code = "import torch, practice_gpu; torch.accelerator.current_accelerator = lambda *_, **__: torch.device('mps')"
+    code += "; print(*practice_gpu.start('T4', 2), practice_gpu.device())"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.stdout == "practice:0 practice:1 practice:0\n", run.stderr
 
 
 def test_to_import_it_imports_and_changes_nothing() -> None:

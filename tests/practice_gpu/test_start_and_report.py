@@ -14,9 +14,7 @@ from wheels import wheel_of
 import practice_gpu
 from practice_gpu.__main__ import main
 
-pytestmark = pytest.mark.skipif(
-    torch.accelerator.is_available(), reason="it does not start beside a real GPU"
-)
+pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="it does not start beside a CUDA GPU")
 FOLDER = Path(practice_gpu.__file__).parent
 BLOCKS = re.findall(r"```python\n(.*?)```", (FOLDER / "README.md").read_text(encoding="utf-8"), re.DOTALL)
 SCRIPT = """\
