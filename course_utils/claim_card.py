@@ -65,7 +65,7 @@ class Card:
         if values is None or values["run"] == self.result.run:
             return None
         value = _number(values["value"]) or VERDICTS[values["verdict"]]
-        return _TEXTS["recorded_gpu"].format(value=value, run=values["run"])
+        return _TEXTS["recorded_machine"].format(value=value, run=values["run"])
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         # Verdict and values may differ between machines, so the card always has the same elements, some of them empty;

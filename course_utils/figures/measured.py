@@ -22,7 +22,7 @@ def beside(name: str, recorded: dict[str, Any] | None, card: NamedCard | None = 
 
     Where the picture shows a named `card`, its source stands there in any case.
     """
-    said = _TEXTS["gpu"].format(run=recorded["run"]) if recorded else None
+    said = _TEXTS["run"].format(run=recorded["run"]) if recorded else None
     source = card.reference.html() if card else ""  # before it, where the style sheet leaves it alone
     return source + published.beside("" if card else name, said)
 

@@ -251,7 +251,7 @@ def test_the_recorded_value_stands_beside_this_machines(recorded: dict[str, Any]
         assert "recorded" not in re.sub('class="[^"]*"', "", html) and "紀錄" not in html
     else:
         what = "12.5" if recorded["value"] == 12.5 else claims.VERDICTS[recorded["verdict"]].en
-        assert f"recorded GPU: {what} ({recorded['run']})" in html and "GPU 參考紀錄：" in html
+        assert f"recorded machine: {what} ({recorded['run']})" in html and "參考紀錄的機器：" in html
 
 
 def test_a_claim_that_cannot_be_measured_here_says_so_in_one_line() -> None:

@@ -134,7 +134,7 @@ def test_a_picture_shows_something_and_has_texts_in_both_languages(name: str, dr
 def test_the_recording_is_named_beside_its_values(one: str, drawn: Drawn) -> None:
     alone, (beside, html) = drawn[one], drawn[f"{one} recorded"]
     assert "recorded on" not in alone[1].lower() and "紀錄" not in alone[1]
-    assert html.count(RUN) == 2 and "GPU 參考紀錄：" in html
+    assert html.count(RUN) == 2 and "參考紀錄：" in html
     if one not in ("bars", "panels"):  # their rows are named instead
         assert len(beside.figure.axes[0].get_legend_handles_labels()[1]) >= 2
 
