@@ -156,7 +156,10 @@ def examine(exercise: Exercise, answer: Any, *, seconds: float | None = None) ->
                 if made:
                     raise Mistake(key, **dict(*values))
     except _Reply as reply:
-        text = exercise.text(reply.key).format(**reply.values)
+        try:
+            text = exercise.text(reply.key).format(**reply.values)
+        except (ValueError, OverflowError) as error:  # a number of thousands of digits
+            return Answer("wrong", raised(error), "raised")
         return Answer(reply.state, Bilingual(_short(text.en), _short(text.zh)), reply.key)
     except TimeUp:
         return Answer("wrong", HINTS["too_long"].format(seconds=limit), "too_long", stopped=True)

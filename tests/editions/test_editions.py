@@ -226,7 +226,7 @@ def test_explorers_draw_one_language(language: str, which: int) -> None:
                 explorer.html(small=False, **explorer.defaults())
     finally:
         use(None)
-    assert len(words) > 40
+    assert len(words) > 20
     assert other_language(words, language[:2]) == []
 
 

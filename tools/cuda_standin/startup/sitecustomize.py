@@ -27,6 +27,7 @@ class _Hook:
         return spec
 
 
-# The workers of torchrun see the real machine: the stand-in has no NCCL.
-if os.environ.get("CUDA_STANDIN") and "LOCAL_RANK" not in os.environ:
+# torchrun and its ranks, which are forked from it, see the real machine: the stand-in has no NCCL.
+launched = "LOCAL_RANK" in os.environ or any("notebook_torchrun" in word for word in sys.orig_argv)
+if os.environ.get("CUDA_STANDIN") and not launched:
     sys.meta_path.insert(0, _Hook())
