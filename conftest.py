@@ -20,6 +20,7 @@ from nbval.kernel import RunningKernel
 from nbval.plugin import IPyNbCell, IPyNbFile, NbCellError
 
 from tools import claim_summary
+from tools.notebook_file import without_clocks
 from tools.written import own_environment, workplace
 
 pytest_plugins = ["tools.cpu_seconds", "tools.scheduling"]
@@ -132,17 +133,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             prepared.add(item.parent)
             item.parent.setup = MethodType(set_up_notebook, item.parent)
         item.output_timeout = OUTPUT_TIMEOUT
+        item.compare_outputs = MethodType(compare_outputs, item)
         item.user_properties.append(("course_cell", describe(item)))
         item.options["skip"] = False  # a forbidden skip must not also hide the cell
+
+
+def compare_outputs(self: IPyNbCell, found: list, stored: list, *skip: object) -> bool:
+    """Return whether the outputs are the stored ones; the clocks of launches do not count."""
+    return IPyNbCell.compare_outputs(self, without_clocks(found), without_clocks(stored), *skip)
 
 
 def describe(item: IPyNbCell) -> dict[str, object]:
     """Return what the summary needs to know about a cell; plain data, so that it also travels with xdist."""
     cell, parent = item.cell, item.parent
+    outputs = without_clocks(cell.outputs)
     exempt = not item.options["check"]
     comparable = any(
         key not in parent.skip_compare
-        for output in cell.outputs
+        for output in outputs
         for key in [*output.get("data", {}), *(k for k in output if k in ("text", "ename", "evalue"))]
     )
     inside = parent.path.is_relative_to(ROOT)
@@ -152,7 +160,7 @@ def describe(item: IPyNbCell) -> dict[str, object]:
         "cells": sum(c.cell_type == "code" for c in parent.nb.cells),
         "exempt": exempt,
         "comparable": comparable,
-        "silent": not cell.outputs,
+        "silent": not outputs,
     }
 
 

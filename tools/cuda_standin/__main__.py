@@ -27,7 +27,7 @@ from bilingual import toml_of
 from tools.claim_summary import read_notes
 from tools.cuda_standin.driver import build
 from tools.cuda_standin.profiles import SOUND
-from tools.notebook_file import ROOT, lessons, read
+from tools.notebook_file import ROOT, lessons, read, without_clocks
 from tools.record import client
 from tools.sanitized import sanitized
 from tools.written import own_environment, workplace
@@ -81,7 +81,7 @@ def compared(outputs: list[NotebookNode]) -> list[str]:
     """Return the lines of outputs that are compared."""
     streams: dict[str, str] = {}
     lines = []
-    for output in outputs:
+    for output in without_clocks(outputs):
         if output.output_type == "stream":
             streams[output.name] = streams.get(output.name, "") + output.text
         for kind, data in sorted(output.get("data", {}).items()):
