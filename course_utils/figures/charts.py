@@ -166,7 +166,8 @@ def curves(
         figure, axes = new()
         names = {key(line): line for line in lines}
         for whose, values in groups.items():
-            for line, (xs, ys) in sorted(values["lines"].items(), key=lambda p: [*names, p[0]].index(p[0])):
+            order = [*names, *values["lines"]]
+            for line, (xs, ys) in sorted(values["lines"].items(), key=lambda pair: order.index(pair[0])):
                 name = names.get(line, line)
                 label, style = lettering(name, " · "), "o-"
                 if whose == RECORDED_LABEL:

@@ -51,7 +51,7 @@ PICTURES: dict[str, tuple[Callable[[], None], dict[str, Any] | None, dict[str, s
     "bars recorded": (lambda: figures.bars("x", COMPARED, labels=("a", "b")), {"seconds": [2e-3, 1e-6]}, {}),
     "curves": (lambda: figures.curves("x", LINES), None, {}),
     "curves recorded": (
-        lambda: figures.curves("x", LINES), {"lines": {"GPU": ([16, 4096], [1e-5, 1e-3])}}, {},
+        lambda: figures.curves("x", LINES), {"lines": {"GPU": ([16, 4096], [1e-5, 1e-3]), "CPU": LINES["CPU"]}}, {},
     ),
     "curves close together": (lambda: figures.curves("x", {"CPU": ([16, 32], [1e-6, 2e-6])}), None, {}),
     "linear curves": (lambda: figures.curves("x", LINES), None, {"y_unit": "", "y_scale": "linear"}),
@@ -141,7 +141,7 @@ def test_the_recording_is_named_beside_its_values(one: str, drawn: Drawn) -> Non
 
 def test_every_line_is_drawn(drawn: Drawn) -> None:
     labels = [line.get_label() for line in drawn["curves recorded"][0].figure.axes[0].lines]
-    assert labels == ["CPU", "two threads", "GPU (recorded)（參考紀錄）"]
+    assert labels == ["CPU", "two threads", "CPU (recorded)（參考紀錄）", "GPU (recorded)（參考紀錄）"]
     here = {line.get_label(): [*line.get_ydata()] for line in drawn["curves"][0].figure.axes[0].lines}
     assert here == {name: ys for name, (_, ys) in LINES.items()}
     bars = drawn["bars"][0]
