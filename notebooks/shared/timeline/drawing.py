@@ -165,9 +165,10 @@ def _write_names(
         # Half a name says nothing; a number does.
         if name := next((t for t in (whole, last * last.isdigit()) if _inches(t) < room), ""):
             style = {"ha": "center", "va": "center", "fontsize": 8.5, "zorder": 9, "clip_on": True}
-            wide = [s for s in run if (s.end - s.start) * _INCHES / right > _inches(name)]
-            bar = wide[len(wide) // 2] if wide else Span("", "", start, end)  # not on a gap
-            axes.text((bar.start + bar.end) / 2, height, name, color=_ink(colours[_kind(run[0])]), **style)
+            wide = [(s.start, s.end) for s in run if (s.end - s.start) * _INCHES / right > _inches(name)]
+            bars = wide or [(start, end)]  # on a bar, not on the gap between two
+            middle = sum(bars[len(bars) // 2]) / 2
+            axes.text(middle, height, name, color=_ink(colours[_kind(run[0])]), **style)
 
 
 def _inches(name: str) -> float:
